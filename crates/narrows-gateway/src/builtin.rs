@@ -1,0 +1,135 @@
+//! Servers that live in this process.
+//!
+//! A built-in server speaks MCP over the same [`Channel`] as every other
+//! upstream, so nothing above it knows that it is one: its tools are routed,
+//! permitted, cancelled and shaped like all others. It implements [`Server`],
+//! a handful of methods answered from [`Call`]; the handshake, the bookkeeping
+//! of calls and their cancellation are done once, in [`connection`]. The
+//! [`demo`] shows how one is written.
+
+mod arguments;
+mod connection;
+mod demo;
+mod peer;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Display;
+
+use futures_util::future::BoxFuture;
+use narrows_wire::Raw;
+use serde::Serialize;
+
+use crate::settings::Builtin;
+use crate::upstream::Channel;
+use peer::Peer;
+
+/// A new instance of the server, for one link. Must be called inside a tokio runtime.
+pub(crate) fn open(which: Builtin) -> Channel {
+    match which {
+        Builtin::Demo => connection::open(demo::Demo::default()),
+    }
+}
+
+/// What a built-in server is, besides the handshake that all have in common.
+trait Server: Send + Sync + 'static {
+    /// `serverInfo` of the `initialize` answer.
+    fn info(&self) -> Raw;
+    fn capabilities(&self) -> Raw;
+    fn instructions(&self) -> &str;
+    /// Answers one request of any method but `initialize` and `ping`. Every
+    /// request has its own task, which is dropped when it is cancelled.
+    fn answer<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Raw, RpcError>>;
+}
+
+/// One request, and who asks.
+struct Call {
+    method: Box<str>,
+    params: Option<Raw>,
+    peer: Peer,
+}
+
+impl Call {
+    /// A member of the params that must be a string.
+    fn text(&self, name: &str) -> Result<String, RpcError> {
+        let value = self.params.as_ref().and_then(|params| params.member(name));
+        let text = value.as_ref().and_then(Raw::as_text).map(Into::into);
+        text.ok_or_else(|| RpcError::params(format!("'{name}' must be a string")))
+    }
+
+    fn member(&self, name: &str) -> Option<Raw> {
+        self.params.as_ref()?.member(name)
+    }
+
+    fn progress_token(&self) -> Option<Raw> {
+        self.member("_meta")?.member("progressToken")
+    }
+}
+
+/// An error answer.
+#[derive(Debug, Serialize)]
+struct RpcError {
+    code: i32,
+    message: String,
+}
+
+impl RpcError {
+    fn params(message: impl Into<String>) -> RpcError {
+        RpcError {
+            code: -32602,
+            message: message.into(),
+        }
+    }
+
+    fn unknown_method(method: &str) -> RpcError {
+        RpcError {
+            code: -32601,
+            message: format!("Method not found: {method}"),
+        }
+    }
+
+    /// MCP 2025-11-25, resources, error handling.
+    fn unknown_resource(uri: impl Display) -> RpcError {
+        RpcError {
+            code: -32002,
+            message: format!("Resource not found: {uri}"),
+        }
+    }
+
+    fn internal(message: impl Into<String>) -> RpcError {
+        RpcError {
+            code: -32603,
+            message: message.into(),
+        }
+    }
+}
+
+/// A tool's result of one text.
+fn text_result(text: &str) -> Raw {
+    Raw::from_serialize(&ToolResult {
+        content: [Text { kind: "text", text }],
+        is_error: false,
+    })
+}
+
+/// A tool's result that says what went wrong, so that a model can do better.
+fn error_result(text: &str) -> Raw {
+    Raw::from_serialize(&ToolResult {
+        content: [Text { kind: "text", text }],
+        is_error: true,
+    })
+}
+
+#[derive(Serialize)]
+struct ToolResult<'a> {
+    content: [Text<'a>; 1],
+    #[serde(rename = "isError", skip_serializing_if = "std::ops::Not::not")]
+    is_error: bool,
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+}

@@ -1,0 +1,213 @@
+//! The connection to a built-in server: reads messages, answers the handshake,
+//! gives every other request a task of its own and ends it when it is cancelled.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream;
+use narrows_wire::{
+    Error, Id, Incoming, Message, Notification, Raw, Request, Revision, decode, encode_error,
+    encode_result,
+};
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinError, JoinSet};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::peer::Peer;
+use super::{Call, RpcError, Server};
+use crate::upstream::{Arrival, Channel};
+
+/// Messages that wait on either way.
+const QUEUE: usize = 256;
+/// Requests at work at once. More are refused rather than kept waiting, since
+/// behind them there may be the answer that another one waits for.
+const CALLS: usize = 1_024;
+
+/// Serves one connection until it is closed or dropped.
+pub(super) fn open(server: impl Server) -> Channel {
+    let (outgoing, requests) = mpsc::channel(QUEUE);
+    let (answers, arrivals) = mpsc::channel(QUEUE);
+    let connection = Connection {
+        server: Arc::new(server),
+        peer: Peer::new(answers),
+        calls: HashMap::new(),
+        tasks: JoinSet::new(),
+    };
+    // Dropped with the closer, it ends the connection and all calls.
+    let task = AbortOnDropHandle::new(tokio::spawn(connection.serve(requests)));
+    let incoming = stream::unfold(arrivals, async |mut arrivals| {
+        let message: Bytes = arrivals.recv().await?;
+        Some((Arrival::Message(message), arrivals))
+    });
+    Channel {
+        outgoing,
+        incoming: incoming.boxed(),
+        closer: Box::new(move || {
+            Box::pin(async move {
+                task.abort();
+                let _ = task.await;
+            })
+        }),
+    }
+}
+
+struct Connection<S> {
+    server: Arc<S>,
+    peer: Peer,
+    calls: HashMap<Id, AbortHandle>,
+    /// Each ends with the id of its call.
+    tasks: JoinSet<Id>,
+}
+
+impl<S: Server> Connection<S> {
+    async fn serve(mut self, mut requests: mpsc::Receiver<Bytes>) {
+        loop {
+            tokio::select! {
+                message = requests.recv() => match message {
+                    Some(message) => self.hear(message).await,
+                    None => return,
+                },
+                Some(ended) = self.tasks.join_next() => self.call_ended(ended).await,
+            }
+        }
+    }
+
+    async fn hear(&mut self, message: Bytes) {
+        match decode(message) {
+            Ok(Incoming::Single(message)) => self.hear_message(message).await,
+            Ok(Incoming::Batch(messages)) => {
+                for message in messages {
+                    match message {
+                        Ok(message) => self.hear_message(message).await,
+                        Err(error) => self.hear_nonsense(error).await,
+                    }
+                }
+            }
+            Err(error) => self.hear_nonsense(error).await,
+        }
+    }
+
+    async fn hear_message(&mut self, message: Message) {
+        match message {
+            Message::Request(request) => self.hear_request(request).await,
+            Message::Notification(notification) => self.hear_notification(&notification),
+            Message::Response(response) => self.peer.answered(response),
+        }
+    }
+
+    async fn hear_nonsense(&mut self, error: Error) {
+        let (code, id) = match &error {
+            Error::Parse(_) => (-32700, None),
+            Error::Invalid { id, .. } => (-32600, id.clone()),
+        };
+        let answer = RpcError {
+            code,
+            message: error.to_string(),
+        };
+        self.refuse(id.as_ref(), &answer).await;
+    }
+
+    async fn hear_request(&mut self, request: Request) {
+        let Request { id, method, params } = request;
+        match &*method {
+            "initialize" => {
+                let hello = self.hello(params.as_ref());
+                self.peer.send(encode_result(&id, &hello)).await;
+            }
+            "ping" => {
+                self.peer
+                    .send(encode_result(&id, &Raw::empty_object()))
+                    .await
+            }
+            _ if self.calls.contains_key(&id) => {
+                let error = RpcError {
+                    code: -32600,
+                    message: "Request id is already in use".into(),
+                };
+                self.refuse(Some(&id), &error).await;
+            }
+            _ if self.calls.len() >= CALLS => {
+                let error =
+                    RpcError::internal(format!("Too many requests in flight (limit {CALLS})"));
+                self.refuse(Some(&id), &error).await;
+            }
+            _ => {
+                let call = Call {
+                    method,
+                    params,
+                    peer: self.peer.clone(),
+                };
+                let task = self
+                    .tasks
+                    .spawn(answer(self.server.clone(), id.clone(), call));
+                self.calls.insert(id, task);
+            }
+        }
+    }
+
+    fn hear_notification(&mut self, notification: &Notification) {
+        if &*notification.method != "notifications/cancelled" {
+            return;
+        }
+        let id = notification
+            .params
+            .as_ref()
+            .and_then(|params| params.member("requestId"));
+        // It is not answered any more (MCP 2025-11-25, cancellation).
+        if let Some(task) = id
+            .and_then(Id::from_raw)
+            .and_then(|id| self.calls.remove(&id))
+        {
+            task.abort();
+        }
+    }
+
+    fn hello(&self, params: Option<&Raw>) -> Raw {
+        let capabilities = params.and_then(|params| params.member("capabilities"));
+        self.peer
+            .declare(capabilities.unwrap_or_else(Raw::empty_object));
+        let asked = params.and_then(|params| params.member("protocolVersion"));
+        let asked = asked.as_ref().and_then(Raw::as_text).unwrap_or_default();
+        Raw::empty_object()
+            .with_member(
+                "protocolVersion",
+                &Raw::string(Revision::negotiate(&asked).as_str()),
+            )
+            .with_member("capabilities", &self.server.capabilities())
+            .with_member("serverInfo", &self.server.info())
+            .with_member("instructions", &Raw::string(self.server.instructions()))
+    }
+
+    async fn call_ended(&mut self, ended: Result<Id, JoinError>) {
+        match ended {
+            Ok(id) => drop(self.calls.remove(&id)),
+            // A bug of ours costs one answer, not the connection.
+            Err(error) if error.is_panic() => {
+                let failed = self.calls.iter().find(|(_, task)| task.id() == error.id());
+                if let Some(id) = failed.map(|(id, _)| id.clone()) {
+                    self.calls.remove(&id);
+                    self.refuse(Some(&id), &RpcError::internal("The server failed"))
+                        .await;
+                }
+            }
+            Err(_) => {}
+        }
+    }
+
+    async fn refuse(&self, id: Option<&Id>, error: &RpcError) {
+        self.peer
+            .send(encode_error(id, &Raw::from_serialize(error)))
+            .await;
+    }
+}
+
+async fn answer(server: Arc<impl Server>, id: Id, call: Call) -> Id {
+    let message = match server.answer(&call).await {
+        Ok(result) => encode_result(&id, &result),
+        Err(error) => encode_error(Some(&id), &Raw::from_serialize(&error)),
+    };
+    call.peer.send(message).await;
+    id
+}

@@ -1,0 +1,235 @@
+//! The built-in server `demo`: something of everything that MCP offers, to try
+//! the gateway with before any server of one's own is configured.
+//!
+//! Its data is made at the time of the call and is the same every time. The
+//! lists are in [`offer`], the tools in [`tools`], what they give out in
+//! [`samples`].
+
+mod offer;
+mod samples;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use futures_util::future::BoxFuture;
+use narrows_wire::Raw;
+use serde_json::{Value, json};
+
+use super::{Call, RpcError, Server};
+use crate::lock::Mutex;
+
+const README: &str = "demo://readme";
+const ROWS: &str = "demo://rows/";
+
+/// The state of one connection.
+#[derive(Default)]
+pub(super) struct Demo {
+    /// The least severe level that is sent.
+    log_level: Mutex<LogLevel>,
+    readme_subscribed: AtomicBool,
+    readme_touched: AtomicU64,
+}
+
+impl Server for Demo {
+    fn info(&self) -> Raw {
+        Raw::from_serialize(&json!({
+            "name": "demo",
+            "title": "Narrows demo",
+            "version": env!("CARGO_PKG_VERSION"),
+        }))
+    }
+
+    fn capabilities(&self) -> Raw {
+        Raw::from_static(offer::CAPABILITIES)
+    }
+
+    fn instructions(&self) -> &str {
+        offer::INSTRUCTIONS
+    }
+
+    fn answer<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Raw, RpcError>> {
+        Box::pin(async move {
+            match &*call.method {
+                "tools/list" => list(call, offer::TOOLS),
+                "tools/call" => tools::call(self, call).await,
+                "prompts/list" => list(call, offer::PROMPTS),
+                "prompts/get" => get_prompt(call),
+                "resources/list" => list(call, offer::RESOURCES),
+                "resources/templates/list" => list(call, offer::TEMPLATES),
+                "resources/read" => self.read_resource(call),
+                "resources/subscribe" => self.subscribe(call, true),
+                "resources/unsubscribe" => self.subscribe(call, false),
+                "completion/complete" => complete(call),
+                "logging/setLevel" => self.set_log_level(call),
+                method => Err(RpcError::unknown_method(method)),
+            }
+        })
+    }
+}
+
+impl Demo {
+    fn read_resource(&self, call: &Call) -> Result<Raw, RpcError> {
+        let uri = call.text("uri")?;
+        let (kind, text) = if uri == README {
+            (
+                "text/markdown",
+                offer::readme(self.readme_touched.load(Ordering::Relaxed)),
+            )
+        } else {
+            let row = uri
+                .strip_prefix(ROWS)
+                .and_then(|number| number.parse().ok());
+            let row = row.filter(|number| samples::ROWS.contains(number));
+            let row = row.ok_or_else(|| RpcError::unknown_resource(&uri))?;
+            ("application/json", samples::row(row))
+        };
+        Ok(Raw::from_serialize(&json!({
+            "contents": [{ "uri": uri, "mimeType": kind, "text": text }],
+        })))
+    }
+
+    fn subscribe(&self, call: &Call, wanted: bool) -> Result<Raw, RpcError> {
+        let uri = call.text("uri")?;
+        if uri != README {
+            return Err(RpcError::unknown_resource(uri));
+        }
+        self.readme_subscribed.store(wanted, Ordering::Relaxed);
+        Ok(Raw::empty_object())
+    }
+
+    fn set_log_level(&self, call: &Call) -> Result<Raw, RpcError> {
+        let name = call.text("level")?;
+        let level = LogLevel::parse(&name);
+        *self.log_level.lock() = level.ok_or_else(|| {
+            let names = LogLevel::NAMES.join(", ");
+            RpcError::params(format!("Unknown level '{name}': it is one of {names}"))
+        })?;
+        Ok(Raw::empty_object())
+    }
+
+    async fn log(&self, call: &Call, level: LogLevel, data: Value) {
+        let wanted = *self.log_level.lock();
+        if level >= wanted {
+            let params = json!({ "level": level.name(), "logger": "demo", "data": data });
+            call.peer.notify("notifications/message", &params).await;
+        }
+    }
+}
+
+/// Every list is one page.
+fn list(call: &Call, items: &'static str) -> Result<Raw, RpcError> {
+    match call.member("cursor") {
+        Some(_) => Err(RpcError::params("Unknown cursor: the list has one page")),
+        None => Ok(Raw::from_static(items)),
+    }
+}
+
+fn get_prompt(call: &Call) -> Result<Raw, RpcError> {
+    let name = call.text("name")?;
+    if name != "summarise" {
+        return Err(RpcError::params(format!("Unknown prompt: {name}")));
+    }
+    let source = call
+        .member("arguments")
+        .and_then(|arguments| arguments.member("source"));
+    let source = source.as_ref().and_then(Raw::as_text);
+    let source = source.ok_or_else(|| RpcError::params("Missing required argument 'source'"))?;
+    let known = offer::SOURCES.iter().find(|(name, _)| *name == source);
+    let (_, task) = known.ok_or_else(|| {
+        let names: Vec<_> = offer::SOURCES.iter().map(|(name, _)| *name).collect();
+        RpcError::params(format!(
+            "Unknown source '{source}': it is one of {}",
+            names.join(", ")
+        ))
+    })?;
+    Ok(Raw::from_serialize(&json!({
+        "description": format!("Summarise the sample {source}"),
+        "messages": [{ "role": "user", "content": { "type": "text", "text": task } }],
+    })))
+}
+
+fn complete(call: &Call) -> Result<Raw, RpcError> {
+    let member = |name: &str, of: &str| {
+        let value = call.member(of).and_then(|whole| whole.member(name));
+        value
+            .as_ref()
+            .and_then(Raw::as_text)
+            .map(|text| text.into_owned())
+    };
+    let missing = |what| RpcError::params(format!("'{what}' must be a string"));
+    let kind = member("type", "ref").ok_or_else(|| missing("ref.type"))?;
+    let argument = member("name", "argument").ok_or_else(|| missing("argument.name"))?;
+    let begun = member("value", "argument").ok_or_else(|| missing("argument.value"))?;
+    let named = match &*kind {
+        "ref/prompt" => member("name", "ref"),
+        "ref/resource" => member("uri", "ref"),
+        _ => None,
+    };
+    let candidates: Vec<String> = match (named.as_deref(), &*argument) {
+        (Some("summarise"), "source") => offer::SOURCES
+            .iter()
+            .map(|(name, _)| (*name).into())
+            .collect(),
+        (Some("demo://rows/{n}"), "n") => {
+            samples::ROWS.take(1_000).map(|n| n.to_string()).collect()
+        }
+        _ => return Err(RpcError::params("There is no such argument to complete")),
+    };
+    let mut values: Vec<String> = candidates
+        .into_iter()
+        .filter(|value| value.starts_with(&begun))
+        .collect();
+    let total = values.len();
+    // MCP 2025-11-25, completion: at most a hundred values.
+    values.truncate(100);
+    Ok(Raw::from_serialize(&json!({
+        "completion": { "hasMore": total > values.len(), "total": total, "values": values },
+    })))
+}
+
+/// In the order of severity.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum LogLevel {
+    Debug,
+    #[default]
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+impl LogLevel {
+    const ALL: [LogLevel; 8] = [
+        LogLevel::Debug,
+        LogLevel::Info,
+        LogLevel::Notice,
+        LogLevel::Warning,
+        LogLevel::Error,
+        LogLevel::Critical,
+        LogLevel::Alert,
+        LogLevel::Emergency,
+    ];
+    const NAMES: [&'static str; 8] = [
+        "debug",
+        "info",
+        "notice",
+        "warning",
+        "error",
+        "critical",
+        "alert",
+        "emergency",
+    ];
+
+    fn parse(name: &str) -> Option<LogLevel> {
+        LogLevel::ALL.into_iter().find(|level| level.name() == name)
+    }
+
+    fn name(self) -> &'static str {
+        LogLevel::NAMES[self as usize]
+    }
+}

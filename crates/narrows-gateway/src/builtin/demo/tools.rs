@@ -1,0 +1,125 @@
+//! The demo's tools, one function each.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use narrows_wire::Raw;
+use serde_json::json;
+
+use super::{Demo, LogLevel, README, samples};
+use crate::builtin::arguments::Arguments;
+use crate::builtin::{Call, RpcError, error_result, text_result};
+
+/// A text for the model, or one that says what was wrong with the call.
+type Said = Result<String, String>;
+
+pub(super) async fn call(demo: &Demo, call: &Call) -> Result<Raw, RpcError> {
+    let name = call.text("name")?;
+    let read = |known: &[&str]| Arguments::read(&name, call.member("arguments"), known);
+    let said = match &*name {
+        "echo" => read(&["text"]).and_then(|arguments| arguments.text("text")),
+        "sample_log" => read(&["lines"]).and_then(sample_log),
+        "sample_table" => read(&["rows"]).and_then(sample_table),
+        "count" => match read(&["steps", "delay_ms"]) {
+            Ok(arguments) => count(demo, call, arguments).await,
+            Err(wrong) => Err(wrong),
+        },
+        "ask_name" => match read(&[]) {
+            Ok(_) => ask_name(call).await,
+            Err(wrong) => Err(wrong),
+        },
+        "touch_readme" => match read(&[]) {
+            Ok(_) => Ok(touch_readme(demo, call).await),
+            Err(wrong) => Err(wrong),
+        },
+        _ => return Err(RpcError::params(format!("Unknown tool: {name}"))),
+    };
+    Ok(match said {
+        Ok(text) => text_result(&text),
+        Err(wrong) => error_result(&wrong),
+    })
+}
+
+fn sample_log(arguments: Arguments<'_>) -> Said {
+    Ok(samples::log(arguments.number(
+        "lines",
+        1..=100_000,
+        5_000,
+    )?))
+}
+
+fn sample_table(arguments: Arguments<'_>) -> Said {
+    Ok(samples::table(arguments.number(
+        "rows",
+        samples::ROWS,
+        1_000,
+    )?))
+}
+
+async fn count(demo: &Demo, call: &Call, arguments: Arguments<'_>) -> Said {
+    let steps = arguments.number("steps", 1..=1_000, 5)?;
+    let delay = Duration::from_millis(arguments.number("delay_ms", 0..=10_000, 200)?);
+    let token = call.progress_token();
+    for step in 1..=steps {
+        tokio::time::sleep(delay).await;
+        if let Some(token) = &token {
+            let params = json!({
+                // The token is a string or a number; whichever it is, it goes back as it came.
+                "progressToken": token.decode::<serde_json::Value>().unwrap_or_default(),
+                "progress": step,
+                "total": steps,
+                "message": format!("Step {step} of {steps}"),
+            });
+            call.peer.notify("notifications/progress", &params).await;
+        }
+        demo.log(call, LogLevel::Info, json!({ "step": step, "of": steps }))
+            .await;
+    }
+    Ok(format!("Counted to {steps}"))
+}
+
+async fn ask_name(call: &Call) -> Said {
+    if !call.peer.takes_forms() {
+        return Err("The user cannot be asked: this client does not support elicitation".into());
+    }
+    let form = json!({
+        "message": "What is your name?",
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "name": { "type": "string", "title": "Name", "description": "How to greet you", "minLength": 1 },
+            },
+            "required": ["name"],
+        },
+    });
+    let answer = call.peer.ask("elicitation/create", &form).await;
+    let answer = answer.map_err(|error| {
+        let message = error.member("message");
+        let message = message.as_ref().and_then(Raw::as_text).unwrap_or_default();
+        format!("The user could not be asked: {message}")
+    })?;
+    let action = answer.member("action");
+    let name = answer
+        .member("content")
+        .and_then(|content| content.member("name"));
+    match (
+        action.as_ref().and_then(Raw::as_text).as_deref(),
+        name.as_ref().and_then(Raw::as_text),
+    ) {
+        (Some("accept"), Some(name)) => Ok(format!("Hello, {name}!")),
+        (Some("accept"), None) => Err("The answer holds no name".into()),
+        (Some("decline"), _) => Ok("The user declined to tell a name.".into()),
+        (Some("cancel"), _) => Ok("The user closed the question without an answer.".into()),
+        _ => Err("The answer is none that elicitation/create allows".into()),
+    }
+}
+
+async fn touch_readme(demo: &Demo, call: &Call) -> String {
+    let touched = demo.readme_touched.fetch_add(1, Ordering::Relaxed) + 1;
+    if demo.readme_subscribed.load(Ordering::Relaxed) {
+        call.peer
+            .notify("notifications/resources/updated", &json!({ "uri": README }))
+            .await;
+    }
+    format!("Touched {README} for the {touched}. time")
+}

@@ -1,0 +1,104 @@
+//! The other end of a built-in server's connection: whom it can notify and ask.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use narrows_wire::{Id, Raw, Response, encode_notification, encode_request};
+use serde_json::json;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::lock::Mutex;
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Peer(Arc<Inner>);
+
+struct Inner {
+    outgoing: mpsc::Sender<Bytes>,
+    /// As declared in `initialize`.
+    capabilities: Mutex<Raw>,
+    next_id: AtomicU64,
+    asked: Mutex<HashMap<u64, oneshot::Sender<Result<Raw, Raw>>>>,
+}
+
+impl Peer {
+    pub(super) fn new(outgoing: mpsc::Sender<Bytes>) -> Peer {
+        Peer(Arc::new(Inner {
+            outgoing,
+            capabilities: Mutex::new(Raw::empty_object()),
+            next_id: AtomicU64::new(1),
+            asked: Mutex::default(),
+        }))
+    }
+
+    /// Waits while the other end has more to read than it should.
+    pub(super) async fn send(&self, message: Bytes) {
+        // Whoever stopped reading will drop this task as well.
+        let _ = self.0.outgoing.send(message).await;
+    }
+
+    pub(super) async fn notify(&self, method: &str, params: &serde_json::Value) {
+        self.send(encode_notification(
+            method,
+            Some(&Raw::from_serialize(params)),
+        ))
+        .await;
+    }
+
+    /// Asks, and waits for the answer: a result or an error object. It waits as
+    /// long as the call it belongs to may last, which is for the caller to limit.
+    pub(super) async fn ask(&self, method: &str, params: &serde_json::Value) -> Result<Raw, Raw> {
+        let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
+        let (sender, answer) = oneshot::channel();
+        self.0.asked.lock().insert(id, sender);
+        let question = Question { peer: self, id };
+        self.send(encode_request(
+            &Id::number(id),
+            method,
+            Some(&Raw::from_serialize(params)),
+        ))
+        .await;
+        let answer = answer.await;
+        drop(question);
+        answer.unwrap_or_else(|_| Err(Raw::from_static(r#"{"code":-32603,"message":"No answer"}"#)))
+    }
+
+    /// An answer to a question of ours. One that nobody waits for is ignored.
+    pub(super) fn answered(&self, response: Response) {
+        let id = response.id.as_ref().and_then(Id::as_u64);
+        if let Some(waiting) = id.and_then(|id| self.0.asked.lock().remove(&id)) {
+            let _ = waiting.send(response.body);
+        }
+    }
+
+    pub(super) fn declare(&self, capabilities: Raw) {
+        *self.0.capabilities.lock() = capabilities;
+    }
+
+    /// Whether forms can be put to the user. An empty declaration means them;
+    /// one that names only `url` does not (MCP 2025-11-25, elicitation, capabilities).
+    pub(super) fn takes_forms(&self) -> bool {
+        let elicitation = self.0.capabilities.lock().member("elicitation");
+        elicitation
+            .is_some_and(|modes| modes.member("form").is_some() || modes.member("url").is_none())
+    }
+}
+
+/// A question on its way; if it is dropped unanswered, it is taken back.
+struct Question<'a> {
+    peer: &'a Peer,
+    id: u64,
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        if self.peer.0.asked.lock().remove(&self.id).is_some() {
+            let params = Raw::from_serialize(&json!({ "requestId": self.id }));
+            let message = encode_notification("notifications/cancelled", Some(&params));
+            // Nothing can wait here; a full queue loses a courtesy.
+            let _ = self.peer.0.outgoing.try_send(message);
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The call path: one request from a session to its answer.
+//!
+//! It reads the view of the session's endpoint and nothing else: no list is
+//! fetched here, no configuration read, no lock held while waiting.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use narrows_wire::{Kind, Raw};
+
+use crate::catalogue::Target;
+use crate::error::{Error, ItemKind};
+use crate::events::{self, Tag};
+use crate::exchange::{Cancel, EventSink};
+use crate::permit::permit;
+use crate::repair::{self, Repaired};
+use crate::session::{LogLevel, Session};
+use crate::upstream::{ListKind, Origin, Outgoing, Upstream};
+
+/// One request on its way.
+pub(crate) struct Call<'a> {
+    pub(crate) session: &'a Arc<Session>,
+    pub(crate) tag: Tag,
+    pub(crate) method: &'a str,
+    pub(crate) params: Option<Raw>,
+    pub(crate) sink: EventSink,
+    pub(crate) cancel: Arc<Cancel>,
+}
+
+/// A call that found its upstream.
+struct Routed {
+    upstream: Arc<Upstream>,
+    /// What the params name, and the upstream's own name for it.
+    rename: Option<(Raw, Raw)>,
+}
+
+pub(crate) async fn perform(call: Call<'_>) -> Result<Raw, Error> {
+    let tag = call.tag;
+    events::step("llm_to_facade.request", tag, || {
+        let params = call.params.as_ref().map_or_else(Raw::empty_object, events::shown);
+        vec![
+            ("endpoint", Raw::string(&call.session.caller().endpoint)),
+            ("method", Raw::string(call.method)),
+            ("params", params),
+        ]
+    });
+    let outcome = call.dispatch().await;
+    match &outcome {
+        Ok(result) => {
+            events::step("facade_to_llm.response", tag, || vec![("bytes", Raw::number(result.len() as u64))]);
+        }
+        Err(error) => events::trouble("facade_to_llm.error", tag, || describe(error)),
+    }
+    outcome
+}
+
+impl Call<'_> {
+    async fn dispatch(self) -> Result<Raw, Error> {
+        match self.method {
+            "tools/call" => self.named(ItemKind::Tool).await,
+            "tools/list" => self.list(ListKind::Tools).await,
+            "resources/read" => self.resource().await,
+            "resources/list" => self.list(ListKind::Resources).await,
+            "resources/templates/list" => self.list(ListKind::Templates).await,
+            "resources/subscribe" => self.subscribe().await,
+            "resources/unsubscribe" => self.unsubscribe().await,
+            "prompts/get" => self.named(ItemKind::Prompt).await,
+            "prompts/list" => self.list(ListKind::Prompts).await,
+            "completion/complete" => self.complete().await,
+            "logging/setLevel" => self.set_level(),
+            "ping" => Ok(Raw::empty_object()),
+            "shutdown" => {
+                self.session.close_soon();
+                Ok(Raw::empty_object())
+            }
+            // What we do not know may still be known to the only server there is.
+            method => match self.session.view().only().cloned() {
+                Some(upstream) if method != "initialize" => self.send(Routed { upstream, rename: None }).await,
+                _ => Err(Error::UnknownMethod(method.to_owned())),
+            },
+        }
+    }
+
+    async fn list(self, kind: ListKind) -> Result<Raw, Error> {
+        self.session.wait_until_ready().await;
+        self.session.view().listing(kind).page(self.params.as_ref())
+    }
+
+    /// A tool or a prompt, by name.
+    async fn named(self, kind: ItemKind) -> Result<Raw, Error> {
+        let name = self.text_member("name")?;
+        let text = name.as_text().expect("checked to be text");
+        let view = self.session.view();
+        let target = match kind {
+            ItemKind::Prompt => view.prompt(&text)?,
+            _ => view.tool(&text)?,
+        };
+        drop(view);
+        self.permit(kind, &target, &text)?;
+        let (tag, session) = (self.tag, self.session);
+        let result = self.send(Routed::to(&target, name.clone())).await?;
+        let Repaired { result, changed } = match kind {
+            ItemKind::Prompt => repair::prompt_result(result),
+            _ => repair::tool_result(result),
+        };
+        if changed {
+            events::trouble("facade_to_llm.decode_failed", tag, || {
+                vec![("server", Raw::string(&target.upstream.settings.id)), ("name", name.clone())]
+            });
+        }
+        Ok(repair::for_revision(result, session.caller().revision))
+    }
+
+    async fn resource(self) -> Result<Raw, Error> {
+        let (target, uri) = self.resource_target()?;
+        self.send(Routed::to(&target, uri)).await
+    }
+
+    async fn subscribe(self) -> Result<Raw, Error> {
+        let (target, uri) = self.resource_target()?;
+        let (session, upstream) = (self.session, target.upstream.clone());
+        let result = self.send(Routed::to(&target, uri.clone())).await?;
+        session.subscribed(&upstream, &target.name, &uri);
+        Ok(result)
+    }
+
+    async fn unsubscribe(self) -> Result<Raw, Error> {
+        let (target, uri) = self.resource_target()?;
+        // Another session may still want it over the same link.
+        if self.session.unsubscribed(&target.upstream, &target.name) {
+            return self.send(Routed::to(&target, uri)).await;
+        }
+        Ok(Raw::empty_object())
+    }
+
+    /// `ref` names a prompt, or a template or resource.
+    async fn complete(self) -> Result<Raw, Error> {
+        let reference = self.member("ref")?;
+        let [name, uri] = reference.pick(["name", "uri"]).map_err(|error| Error::BadParams(error.to_string()))?;
+        let text = |raw: &Raw| raw.as_text().map(|text| text.into_owned());
+        let (kind, target, place) = match (name, uri) {
+            (_, Some(uri)) => {
+                let text = text(&uri).ok_or_else(|| Error::BadParams("ref.uri is no text".into()))?;
+                (ItemKind::Resource, self.session.view().template(&text)?, uri)
+            }
+            (Some(name), None) => {
+                let text = text(&name).ok_or_else(|| Error::BadParams("ref.name is no text".into()))?;
+                (ItemKind::Prompt, self.session.view().prompt(&text)?, name)
+            }
+            (None, None) => return Err(Error::BadParams("ref needs a name or a uri".into())),
+        };
+        self.permit(kind, &target, &place.as_text().unwrap_or_default())?;
+        self.send(Routed::to(&target, place)).await
+    }
+
+    fn set_level(self) -> Result<Raw, Error> {
+        let level = self.text_member("level")?;
+        let level = level.as_text().and_then(|level| LogLevel::parse(&level));
+        let level = level.ok_or_else(|| {
+            Error::BadParams(format!("Unknown log level; there are {}", LogLevel::WORDS.join(", ")))
+        })?;
+        self.session.set_level(level);
+        Ok(Raw::empty_object())
+    }
+
+    /// Sends it upstream and waits for the answer.
+    async fn send(self, routed: Routed) -> Result<Raw, Error> {
+        let Routed { upstream, rename } = routed;
+        let link = self.session.link_to(&upstream).await?;
+        let began = Instant::now();
+        events::step("facade_to_downstream.request", self.tag, || {
+            let name = rename.as_ref().map_or_else(|| Raw::from_static("null"), |(_, own)| own.clone());
+            vec![("server", Raw::string(&upstream.settings.id)), ("method", Raw::string(self.method)), ("name", name)]
+        });
+        let meta = self.params.as_ref().and_then(|params| params.member("_meta"));
+        let progress_token = meta.and_then(|meta| meta.member("progressToken"));
+        let progress_token = progress_token.filter(|token| matches!(token.kind(), Kind::String | Kind::Number));
+        let answer = link
+            .request(Outgoing {
+                method: self.method,
+                params: self.params,
+                // Equal bytes need no edit, and then params pass as they came.
+                rename: rename.filter(|(place, own)| place != own),
+                progress_token,
+                origin: Some(Origin {
+                    session: self.session.serial(),
+                    sink: self.sink,
+                    asks: self.session.asks(),
+                    cancel: self.cancel,
+                }),
+                timeout: upstream.settings.request_timeout,
+            })
+            .await
+            .map_err(|error| upstream.error(error));
+        match &answer {
+            Ok(result) => events::step("downstream.response", self.tag, || {
+                let elapsed = began.elapsed().as_micros() as u64;
+                vec![
+                    ("server", Raw::string(&upstream.settings.id)),
+                    ("elapsed_us", Raw::number(elapsed)),
+                    ("bytes", Raw::number(result.len() as u64)),
+                ]
+            }),
+            Err(error) => events::trouble("downstream.response.error", self.tag, || describe(error)),
+        }
+        answer
+    }
+
+    fn permit(&self, kind: ItemKind, target: &Target, name: &str) -> Result<(), Error> {
+        permit(self.session.caller(), kind, target).inspect_err(|_| {
+            events::trouble("proxy.tool.denied", self.tag, || {
+                vec![("kind", Raw::string(&kind.to_string())), ("name", Raw::string(name))]
+            });
+        })
+    }
+
+    fn resource_target(&self) -> Result<(Target, Raw), Error> {
+        let uri = self.text_member("uri")?;
+        let text = uri.as_text().expect("checked to be text");
+        let target = self.session.view().resource(&text)?;
+        self.permit(ItemKind::Resource, &target, &text)?;
+        Ok((target, uri.clone()))
+    }
+
+    fn text_member(&self, name: &str) -> Result<Raw, Error> {
+        let value = self.member(name)?;
+        match value.kind() {
+            Kind::String => Ok(value),
+            _ => Err(Error::BadParams(format!("{} needs '{name}' as text", self.method))),
+        }
+    }
+
+    fn member(&self, name: &str) -> Result<Raw, Error> {
+        let missing = || Error::BadParams(format!("{} needs '{name}' in its params", self.method));
+        let params = self.params.as_ref().ok_or_else(missing)?;
+        let [value] = params.pick([name]).map_err(|error| Error::BadParams(error.to_string()))?;
+        value.ok_or_else(missing)
+    }
+}
+
+impl Routed {
+    fn to(target: &Target, place: Raw) -> Routed {
+        Routed { upstream: target.upstream.clone(), rename: Some((place, target.name.clone())) }
+    }
+}
+
+fn describe(error: &Error) -> Vec<(&'static str, Raw)> {
+    let detail = match error {
+        Error::Answered(raw) => events::shown(raw),
+        error => Raw::string(&error.to_string()),
+    };
+    vec![("code", Raw::string(error.word())), ("error", detail)]
+}

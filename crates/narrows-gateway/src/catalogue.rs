@@ -1,0 +1,224 @@
+//! What the clients of one endpoint see: an immutable [`View`], built anew
+//! whenever an upstream's offer changes and only read on the call path.
+//!
+//! List answers are rendered here, once; a request copies bytes. Routes are
+//! looked up by published name; what is not found so is read in the other ways
+//! a client may have meant it, and never guessed beyond that.
+
+mod build;
+mod listing;
+mod templates;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use narrows_wire::{Raw, token};
+
+pub(crate) use self::listing::Listing;
+use self::templates::Template;
+use crate::error::{Error, ItemKind};
+use crate::names;
+use crate::settings::EndpointSettings;
+use crate::upstream::{ListKind, Offer, Upstream};
+
+/// Which upstreams an endpoint shows, and under which names.
+#[derive(Debug, Clone)]
+pub(crate) enum Scope {
+    /// All of them, joined.
+    Joined(EndpointSettings),
+    /// One, with its own names, URIs, capabilities and instructions. The index
+    /// is that of the upstream.
+    Single(usize),
+}
+
+/// One upstream with what it offers at the moment the view is built.
+#[derive(Clone)]
+pub(crate) struct Part {
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) offer: Arc<Offer>,
+}
+
+pub(crate) struct View {
+    parts: Vec<Part>,
+    tools: Kind,
+    prompts: Kind,
+    resources: Kind,
+    templates: Listing,
+    patterns: Vec<(Template, usize)>,
+    /// The result of `initialize`, but for the revision.
+    pub(crate) capabilities: Raw,
+    pub(crate) server_info: Raw,
+    pub(crate) instructions: Option<String>,
+    single: bool,
+}
+
+/// One kind of things: how they are listed and where they lead.
+struct Kind {
+    listing: Listing,
+    routes: HashMap<Box<str>, Target>,
+}
+
+/// Where a name or URI leads.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub(crate) upstream: Arc<Upstream>,
+    /// The upstream's own name or URI, as JSON.
+    pub(crate) name: Raw,
+}
+
+impl View {
+    pub(crate) fn build(scope: &Scope, parts: &[Part], instructions_max_chars: usize) -> View {
+        build::build(scope, parts, instructions_max_chars)
+    }
+
+    pub(crate) fn listing(&self, kind: ListKind) -> &Listing {
+        match kind {
+            ListKind::Tools => &self.tools.listing,
+            ListKind::Prompts => &self.prompts.listing,
+            ListKind::Resources => &self.resources.listing,
+            ListKind::Templates => &self.templates,
+        }
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Result<Target, Error> {
+        match self.tools.routes.get(name) {
+            Some(target) => Ok(target.clone()),
+            None => self.named(ItemKind::Tool, ListKind::Tools, &self.tools, name),
+        }
+    }
+
+    pub(crate) fn prompt(&self, name: &str) -> Result<Target, Error> {
+        if let Some(target) = self.prompts.routes.get(name) {
+            return Ok(target.clone());
+        }
+        // A bare name is enough where only one server has such a prompt.
+        let mut bare = self.parts.iter().filter(|part| part.offer.prompts.iter().any(|item| &*item.key == name));
+        if let (Some(part), None) = (bare.next(), bare.next()) {
+            return Ok(part.target(name));
+        }
+        self.named(ItemKind::Prompt, ListKind::Prompts, &self.prompts, name)
+    }
+
+    /// Where a resource is read: by the published URI, by taking a wrapped one
+    /// apart, then by templates and by the only server that has resources.
+    pub(crate) fn resource(&self, uri: &str) -> Result<Target, Error> {
+        if let Some(target) = self.resources.routes.get(uri) {
+            return Ok(target.clone());
+        }
+        if let Some((server, own)) = token::unwrap_uri(uri)
+            && let Some(part) = self.part(&server)
+        {
+            return part.up().map(|part| part.target(&own));
+        }
+        let listed: Vec<&Part> =
+            self.parts.iter().filter(|part| part.offer.resources.iter().any(|item| &*item.key == uri)).collect();
+        match listed[..] {
+            [part] => return Ok(part.target(uri)),
+            [] => {}
+            _ => {
+                let ids: Vec<&str> = listed.iter().map(|part| part.upstream.settings.id.as_str()).collect();
+                return Err(Error::BadParams(format!(
+                    "The servers {} all publish {uri}; use the URI that resources/list gives for the one you mean",
+                    ids.join(", ")
+                )));
+            }
+        }
+        if let Some((_, part)) = self.patterns.iter().find(|(template, _)| template.matches(uri)) {
+            return Ok(self.parts[*part].target(uri));
+        }
+        let mut able = self.parts.iter().filter(|part| part.offer.has("resources"));
+        match (able.next(), able.next()) {
+            (Some(part), None) => Ok(part.target(uri)),
+            _ => {
+                let nearest = names::nearest(uri, self.resources.routes.keys().map(|uri| &**uri));
+                Err(Error::Unknown { kind: ItemKind::Resource, name: uri.to_owned(), nearest })
+            }
+        }
+    }
+
+    /// The server behind a template, for completion; else that of a resource.
+    pub(crate) fn template(&self, uri: &str) -> Result<Target, Error> {
+        let owner = self.parts.iter().find(|part| part.offer.templates.iter().any(|item| &*item.key == uri));
+        match owner {
+            Some(part) => Ok(part.target(uri)),
+            None => self.resource(uri),
+        }
+    }
+
+    /// The upstreams that are up and declare this capability.
+    pub(crate) fn with_capability<'a>(&'a self, capability: &'a str) -> impl Iterator<Item = &'a Arc<Upstream>> {
+        self.parts.iter().filter(move |part| part.offer.has(capability)).map(|part| &part.upstream)
+    }
+
+    pub(crate) fn upstreams(&self) -> impl Iterator<Item = &Arc<Upstream>> {
+        self.parts.iter().map(|part| &part.upstream)
+    }
+
+    /// The one upstream, where the endpoint shows only one.
+    pub(crate) fn only(&self) -> Option<&Arc<Upstream>> {
+        self.parts.first().filter(|_| self.single).map(|part| &part.upstream)
+    }
+
+    /// The published name of every upstream's own, by the upstream's index and that name.
+    pub(crate) fn published(&self, kind: ListKind) -> Vec<((usize, String), String)> {
+        let routes = match kind {
+            ListKind::Tools => &self.tools.routes,
+            ListKind::Prompts => &self.prompts.routes,
+            ListKind::Resources => &self.resources.routes,
+            ListKind::Templates => return Vec::new(),
+        };
+        let own = |target: &Target| target.name.as_text().unwrap_or_default().into_owned();
+        routes.iter().map(|(name, target)| ((target.upstream.index, own(target)), name.to_string())).collect()
+    }
+
+    /// A name in one of the forms that are accepted besides the published one.
+    fn named(&self, kind: ItemKind, list: ListKind, published: &Kind, name: &str) -> Result<Target, Error> {
+        let mut found: Option<Target> = None;
+        let mut down = None;
+        for (server, own) in names::readings(name) {
+            let Some(part) = self.part(server) else { continue };
+            if part.offer.hello.is_none() {
+                down = Some(part);
+            } else if part.offer.list(list).iter().any(|item| &*item.key == own) {
+                let same = |other: &Target| {
+                    other.upstream.index == part.upstream.index && other.name.as_text().as_deref() == Some(own)
+                };
+                if found.as_ref().is_some_and(|other| !same(other)) {
+                    return Err(Error::BadParams(format!("The name {name} can be read as more than one {kind}")));
+                }
+                found = Some(part.target(own));
+            }
+        }
+        if let Some(target) = found {
+            return Ok(target);
+        }
+        if let Some(part) = down {
+            return Err(part.upstream.down());
+        }
+        let nearest = names::nearest(name, published.routes.keys().map(|name| &**name));
+        Err(Error::Unknown { kind, name: name.to_owned(), nearest })
+    }
+
+    fn part(&self, server: &str) -> Option<&Part> {
+        self.parts.iter().find(|part| &*part.upstream.slug == server || part.upstream.settings.id == server)
+    }
+}
+
+impl Part {
+    fn target(&self, own: &str) -> Target {
+        Target { upstream: self.upstream.clone(), name: Raw::string(own) }
+    }
+
+    fn up(&self) -> Result<&Part, Error> {
+        if self.offer.hello.is_some() { Ok(self) } else { Err(self.upstream.down()) }
+    }
+}
+
+/// The lists that differ between two views.
+pub(crate) fn changes(old: &View, new: &View) -> Vec<ListKind> {
+    let differs = |kind: &ListKind| old.listing(*kind) != new.listing(*kind);
+    ListKind::ALL.into_iter().filter(differs).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Building a view: names and URIs are published, items rendered, routes made,
+//! capabilities and instructions joined.
+
+use std::collections::HashMap;
+
+use narrows_wire::{Raw, token};
+
+use super::{Kind, Listing, Part, Scope, Target, Template, View};
+use crate::names;
+use crate::settings::{EndpointSettings, Uris};
+use crate::upstream::{Item, ListKind, ServerHello, State};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+pub(super) fn build(scope: &Scope, parts: &[Part], instructions_max_chars: usize) -> View {
+    match scope {
+        Scope::Joined(settings) => joined(settings, parts, instructions_max_chars),
+        Scope::Single(index) => single(&parts[*index]),
+    }
+}
+
+fn joined(settings: &EndpointSettings, parts: &[Part], instructions_max_chars: usize) -> View {
+    let wrapped = settings.uris == Uris::Wrapped;
+    let named = |kind: ListKind| {
+        let mut items = Vec::new();
+        let mut routes = HashMap::new();
+        for part in parts {
+            let list = part.offer.list(kind);
+            let own: Vec<&str> = list.iter().map(|item| &*item.key).collect();
+            let published = names::publish(&part.upstream.slug, &own, &settings.separator, settings.name_max);
+            for (item, name) in list.iter().zip(published) {
+                let origin = wrapped.then(|| origin(part, Some(("originalName", item))));
+                items.push(published_item(item, Some(&name), origin));
+                routes.insert(name.into(), target(part, item));
+            }
+        }
+        Kind { listing: Listing::render(kind.member(), items.into_iter()), routes }
+    };
+    View {
+        tools: named(ListKind::Tools),
+        prompts: named(ListKind::Prompts),
+        resources: resources(parts, settings.uris),
+        templates: templates(parts, wrapped),
+        patterns: patterns(parts),
+        capabilities: capabilities(parts),
+        server_info: Raw::empty_object()
+            .with_member("name", &Raw::string("narrows"))
+            .with_member("title", &Raw::string("Narrows"))
+            .with_member("version", &Raw::string(VERSION)),
+        instructions: instructions(parts, instructions_max_chars),
+        parts: parts.to_vec(),
+        single: false,
+    }
+}
+
+fn single(part: &Part) -> View {
+    let own = |kind: ListKind| {
+        let list = part.offer.list(kind);
+        Kind {
+            listing: Listing::render(kind.member(), list.iter().map(|item| item.raw.clone())),
+            routes: list.iter().map(|item| (item.key.clone(), target(part, item))).collect(),
+        }
+    };
+    let parts = std::slice::from_ref(part);
+    let hello = part.offer.hello.as_ref();
+    let object = |field: fn(&ServerHello) -> &Raw| hello.map_or_else(Raw::empty_object, |hello| field(hello).clone());
+    View {
+        tools: own(ListKind::Tools),
+        prompts: own(ListKind::Prompts),
+        resources: own(ListKind::Resources),
+        templates: templates(parts, false),
+        patterns: patterns(parts),
+        capabilities: object(|hello| &hello.capabilities),
+        server_info: object(|hello| &hello.server_info),
+        instructions: hello.and_then(|hello| hello.instructions.clone()),
+        parts: parts.to_vec(),
+        single: true,
+    }
+}
+
+fn resources(parts: &[Part], uris: Uris) -> Kind {
+    let mut publishers: HashMap<&str, usize> = HashMap::new();
+    for item in parts.iter().flat_map(|part| &part.offer.resources) {
+        *publishers.entry(&item.key).or_default() += 1;
+    }
+    let mut items = Vec::new();
+    let mut routes = HashMap::new();
+    for part in parts {
+        for item in &part.offer.resources {
+            let wrap = uris == Uris::Wrapped || publishers[&*item.key] > 1;
+            let uri = wrap.then(|| token::wrap_uri(&part.upstream.slug, &item.key));
+            let origin = (uris == Uris::Wrapped).then(|| origin(part, Some(("originalUri", item))));
+            items.push(published_item(item, uri.as_deref(), origin));
+            routes.insert(uri.map_or_else(|| item.key.clone(), String::into_boxed_str), target(part, item));
+        }
+    }
+    Kind { listing: Listing::render(ListKind::Resources.member(), items.into_iter()), routes }
+}
+
+fn templates(parts: &[Part], wrapped: bool) -> Listing {
+    let items = parts.iter().flat_map(|part| {
+        part.offer.templates.iter().map(move |item| {
+            let origin = wrapped.then(|| origin(part, None));
+            published_item(item, None, origin)
+        })
+    });
+    Listing::render(ListKind::Templates.member(), items)
+}
+
+fn patterns(parts: &[Part]) -> Vec<(Template, usize)> {
+    let of = |(index, part): (usize, &Part)| {
+        let templates = part.offer.templates.iter().filter_map(|item| Template::parse(&item.key));
+        templates.map(|template| (template, index)).collect::<Vec<_>>()
+    };
+    parts.iter().enumerate().flat_map(of).collect()
+}
+
+fn target(part: &Part, item: &Item) -> Target {
+    Target { upstream: part.upstream.clone(), name: item.place.clone() }
+}
+
+/// The item as its server listed it, but for its key and where it is from.
+fn published_item(item: &Item, key: Option<&str>, origin: Option<Raw>) -> Raw {
+    let mut edit = item.raw.edit();
+    if let Some(key) = key {
+        edit = edit.replace(&item.place, Raw::string(key));
+    }
+    match (origin, item.raw.member("metadata")) {
+        (None, _) => {}
+        (Some(origin), Some(metadata)) if metadata.kind() == narrows_wire::Kind::Object => {
+            edit = edit.replace(&metadata, metadata.with_member("proxy", &origin));
+        }
+        (Some(origin), Some(metadata)) => {
+            edit = edit.replace(&metadata, Raw::empty_object().with_member("proxy", &origin));
+        }
+        (Some(origin), None) => {
+            edit = edit.insert(&item.raw, "metadata", Raw::empty_object().with_member("proxy", &origin));
+        }
+    }
+    edit.finish()
+}
+
+fn origin(part: &Part, own: Option<(&str, &Item)>) -> Raw {
+    let server = Raw::empty_object().with_member("server", &Raw::string(&part.upstream.slug));
+    match own {
+        Some((member, item)) => server.with_member(member, &item.place),
+        None => server,
+    }
+}
+
+/// A category is there if one upstream has it. While some are still starting
+/// all are, since what a server has is said only once, in `initialize`.
+fn capabilities(parts: &[Part]) -> Raw {
+    let starting = parts.iter().any(|part| matches!(part.upstream.state(), State::Starting));
+    let any = |capability: &str| starting || parts.iter().any(|part| part.offer.has(capability));
+    let mut all = Raw::empty_object();
+    for (name, value) in [
+        ("tools", r#"{"listChanged":true}"#),
+        ("prompts", r#"{"listChanged":true}"#),
+        ("resources", r#"{"subscribe":true,"listChanged":true}"#),
+        ("completions", "{}"),
+        ("logging", "{}"),
+    ] {
+        // The gateway itself always has tools, if only to say that there are none.
+        if name == "tools" || any(name) {
+            all = all.with_member(name, &Raw::from_static(value));
+        }
+    }
+    all
+}
+
+/// The instructions of all, a heading per server.
+fn instructions(parts: &[Part], max_chars: usize) -> Option<String> {
+    let mut text = String::new();
+    for part in parts {
+        let own = part.offer.hello.as_ref().and_then(|hello| hello.instructions.as_deref()).map(str::trim);
+        if let Some(own) = own.filter(|own| !own.is_empty()) {
+            if !text.is_empty() {
+                text.push_str("\n\n");
+            }
+            text.push_str(&format!("## {}\n{own}", part.upstream.settings.id));
+        }
+    }
+    if let Some((cut, _)) = text.char_indices().nth(max_chars) {
+        text.truncate(cut);
+        if let Some((cut, _)) = text.char_indices().rev().nth(2) {
+            text.truncate(cut);
+            text.push_str("...");
+        }
+    }
+    (!text.is_empty()).then_some(text)
+}

@@ -1,0 +1,50 @@
+//! Which template a URI may come from.
+//!
+//! The expressions of RFC 6570 are not evaluated: a URI fits a template if the
+//! literal parts stand in it in their order, from the start to the end. That is
+//! enough to find the server, which is all a gateway needs.
+
+pub(crate) struct Template {
+    literals: Vec<String>,
+    /// A `{/x}`, `{#x}`, `{?x}` … may expand to nothing or to several segments.
+    loose: bool,
+}
+
+impl Template {
+    pub(crate) fn parse(template: &str) -> Option<Template> {
+        let mut literals = Vec::new();
+        let mut loose = false;
+        let mut rest = template;
+        while let Some((literal, behind)) = rest.split_once('{') {
+            let (expression, behind) = behind.split_once('}')?;
+            loose |= expression.starts_with(['+', '#', '.', '/', ';', '?', '&']) || expression.ends_with('*');
+            literals.push(literal.to_owned());
+            rest = behind;
+        }
+        literals.push(rest.to_owned());
+        // A template without any literal fits everything, which helps nobody.
+        literals.iter().any(|literal| !literal.is_empty()).then_some(Template { literals, loose })
+    }
+
+    pub(crate) fn matches(&self, uri: &str) -> bool {
+        let [first, middle @ .., last] = &self.literals[..] else {
+            // No expression: the template is a plain URI.
+            return self.literals.first().is_some_and(|literal| literal == uri);
+        };
+        let Some(mut rest) = uri.strip_prefix(first.as_str()).and_then(|rest| rest.strip_suffix(last.as_str())) else {
+            return false;
+        };
+        for literal in middle {
+            match rest.split_once(literal.as_str()) {
+                Some((value, behind)) if self.value(value) => rest = behind,
+                _ => return false,
+            }
+        }
+        self.value(rest)
+    }
+
+    /// A plain expression stands for one segment that is not empty.
+    fn value(&self, value: &str) -> bool {
+        self.loose || (!value.is_empty() && !value.contains('/'))
+    }
+}

@@ -1,0 +1,123 @@
+//! Why a request was not answered with a result.
+
+use std::time::Duration;
+
+use narrows_wire::Raw;
+
+/// A variant exists because an edge answers it differently or because its
+/// text tells the client something else. Codes and statuses are given to them
+/// at the edge, in one file.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// The upstream answered with this error object; it passes as it came.
+    #[error("the upstream answered with an error")]
+    Answered(Raw),
+    #[error("Unknown {kind}: {name}")]
+    Unknown { kind: ItemKind, name: String, nearest: Vec<String> },
+    #[error("{} '{name}' is not allowed by current preset", kind.title())]
+    NotAllowed { kind: ItemKind, name: String },
+    #[error("{0}")]
+    BadParams(String),
+    #[error("Method not found: {0}")]
+    UnknownMethod(String),
+    #[error("Request id {0} is already in use")]
+    DuplicateId(String),
+    #[error("Too many requests in flight (limit {0})")]
+    TooManyCalls(usize),
+    #[error("Too many sessions (limit {0})")]
+    TooManySessions(usize),
+    /// `reason` is fit to be shown to a client: it holds no secret.
+    #[error("Server '{server}' is not available: {reason}")]
+    UpstreamDown { server: String, reason: String },
+    #[error("Server '{server}' did not answer within {} s", after.as_secs_f64())]
+    UpstreamTimeout { server: String, after: Duration },
+    #[error("Server '{server}' sent an answer that cannot be used: {reason}")]
+    UpstreamInvalid { server: String, reason: String },
+    #[error("Server '{server}' sent an answer larger than {max} bytes")]
+    UpstreamTooLarge { server: String, max: usize },
+    #[error("Server '{server}' has no free link for this session (limit {max})")]
+    TooManyLinks { server: String, max: usize },
+    /// The client took its request back; nobody waits for an answer.
+    #[error("Request cancelled")]
+    Cancelled,
+    #[error("The session has ended")]
+    SessionClosed,
+}
+
+/// Who has to act for the same request to succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    Client,
+    Upstream,
+    Gateway,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ItemKind {
+    Tool,
+    Prompt,
+    Resource,
+}
+
+impl Error {
+    pub fn fault(&self) -> Fault {
+        use Error::*;
+        match self {
+            Unknown { .. } | NotAllowed { .. } | BadParams(_) | UnknownMethod(_) | DuplicateId(_) | TooManyCalls(_)
+            | Cancelled | SessionClosed => Fault::Client,
+            Answered(_) | UpstreamDown { .. } | UpstreamTimeout { .. } | UpstreamInvalid { .. }
+            | UpstreamTooLarge { .. } => Fault::Upstream,
+            TooManySessions(_) | TooManyLinks { .. } => Fault::Gateway,
+        }
+    }
+
+    /// Whether the same request may succeed later without anybody changing it.
+    pub fn retry(&self) -> bool {
+        use Error::*;
+        matches!(self, TooManyCalls(_) | TooManySessions(_) | TooManyLinks { .. } | UpstreamDown { .. } | UpstreamTimeout { .. })
+    }
+
+    /// The stable word for programs, `data.code` on the wire.
+    pub fn word(&self) -> &'static str {
+        use Error::*;
+        match self {
+            Answered(_) => "upstream_error",
+            Unknown { kind: ItemKind::Tool, .. } => "unknown_tool",
+            Unknown { kind: ItemKind::Prompt, .. } => "unknown_prompt",
+            Unknown { kind: ItemKind::Resource, .. } => "unknown_resource",
+            NotAllowed { .. } => "not_allowed",
+            BadParams(_) => "invalid_params",
+            UnknownMethod(_) => "unknown_method",
+            DuplicateId(_) => "duplicate_id",
+            TooManyCalls(_) => "too_many_requests",
+            TooManySessions(_) => "too_many_sessions",
+            UpstreamDown { .. } => "upstream_unavailable",
+            UpstreamTimeout { .. } => "upstream_timeout",
+            UpstreamInvalid { .. } => "upstream_invalid",
+            UpstreamTooLarge { .. } => "upstream_too_large",
+            TooManyLinks { .. } => "too_many_links",
+            Cancelled => "cancelled",
+            SessionClosed => "session_closed",
+        }
+    }
+}
+
+impl ItemKind {
+    fn title(self) -> &'static str {
+        match self {
+            ItemKind::Tool => "Tool",
+            ItemKind::Prompt => "Prompt",
+            ItemKind::Resource => "Resource",
+        }
+    }
+}
+
+impl std::fmt::Display for ItemKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            ItemKind::Tool => "tool",
+            ItemKind::Prompt => "prompt",
+            ItemKind::Resource => "resource",
+        })
+    }
+}

@@ -1,0 +1,248 @@
+//! One exchange, the only form that requests have inside the gateway.
+//!
+//! A [`Caller`] asks; while the answer is on its way, [`Event`]s come back to
+//! it (notices, and questions of the upstream); one result or error ends it.
+//! Each era of the protocol has its adapter on either side of this form.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use narrows_wire::{Id, Raw, Revision, encode_notification, encode_request};
+use tokio::sync::{Notify, mpsc};
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The name of the endpoint it came in by.
+    pub endpoint: Arc<str>,
+    pub principal: Principal,
+    pub revision: Revision,
+    pub client: ClientHello,
+}
+
+/// On whose behalf; rights and receipts are bound to it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Principal {
+    /// Anybody who can reach the door: loopback and stdio without tokens.
+    Anonymous,
+}
+
+/// What a client says of itself, as it said it.
+#[derive(Debug, Clone)]
+pub struct ClientHello {
+    pub capabilities: Raw,
+    pub client_info: Raw,
+}
+
+impl ClientHello {
+    /// What this client can be asked.
+    pub fn asks(&self) -> Asks {
+        let [roots, sampling, elicitation] =
+            self.capabilities.pick(["roots", "sampling", "elicitation"]).unwrap_or_default();
+        Asks { roots: roots.is_some(), sampling: sampling.is_some(), elicitation: elicitation.is_some() }
+    }
+}
+
+/// The kinds of questions that servers put to clients.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Asks {
+    pub roots: bool,
+    pub sampling: bool,
+    pub elicitation: bool,
+}
+
+impl Asks {
+    pub fn any(self) -> bool {
+        self.roots || self.sampling || self.elicitation
+    }
+
+    /// Whether a request of this method may be put to the client. `ping` is
+    /// answered by links themselves; unknown methods go to nobody.
+    pub fn allows(self, method: &str) -> bool {
+        match method {
+            "roots/list" => self.roots,
+            "sampling/createMessage" => self.sampling,
+            "elicitation/create" => self.elicitation,
+            _ => false,
+        }
+    }
+}
+
+/// Something that happens on the way to an answer, or on a session without any call.
+#[derive(Debug)]
+pub enum Event {
+    Notice(Notice),
+    Ask(Ask),
+    /// A question that was put to the client is not asked any more.
+    Withdraw(AskKey),
+}
+
+/// A notification for the client.
+#[derive(Debug, Clone)]
+pub struct Notice {
+    pub method: Box<str>,
+    pub params: Option<Raw>,
+    /// The slug of the upstream that it came from; none for the gateway's own.
+    pub server: Option<Arc<str>>,
+}
+
+impl Notice {
+    /// A notice of the gateway's own.
+    pub fn new(method: impl Into<Box<str>>, params: Option<Raw>) -> Self {
+        Notice { method: method.into(), params, server: None }
+    }
+
+    pub fn from_server(server: &Arc<str>, method: impl Into<Box<str>>, params: Option<Raw>) -> Self {
+        Notice { server: Some(server.clone()), ..Notice::new(method, params) }
+    }
+
+    pub fn encode(&self) -> Bytes {
+        encode_notification(&self.method, self.params.as_ref())
+    }
+}
+
+/// How a client takes a request back: a flag that its call waits for, with the
+/// client's reason for the upstream.
+#[derive(Debug, Default)]
+pub(crate) struct Cancel {
+    raised: Notify,
+    reason: OnceLock<Box<str>>,
+}
+
+impl Cancel {
+    pub(crate) fn raise(&self, reason: Option<&str>) {
+        if let Some(reason) = reason {
+            self.give_reason(reason);
+        }
+        self.raised.notify_one();
+    }
+
+    /// The first reason stays.
+    pub(crate) fn give_reason(&self, reason: &str) {
+        let _ = self.reason.set(reason.into());
+    }
+
+    pub(crate) async fn raised(&self) {
+        self.raised.notified().await;
+    }
+
+    pub(crate) fn reason(&self) -> &str {
+        self.reason.get().map_or("cancelled by the client", |reason| reason)
+    }
+}
+
+/// A question of an upstream to the client. Dropping it unanswered refuses it.
+#[derive(Debug)]
+pub struct Ask {
+    /// The upstream's published id (slug), first part of the id on the wire.
+    pub server: Arc<str>,
+    pub method: Box<str>,
+    pub params: Option<Raw>,
+    pub key: AskKey,
+    pub reply: AskReply,
+}
+
+impl Ask {
+    /// As it goes to a legacy client.
+    pub fn encode(&self, id: &Id) -> Bytes {
+        encode_request(id, &self.method, self.params.as_ref())
+    }
+}
+
+/// Names a question among all questions of all links.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct AskKey {
+    pub link: u64,
+    pub id: Id,
+}
+
+/// The way back to the upstream that asked.
+pub struct AskReply(Option<Arc<dyn AnswerTo>>, Id);
+
+/// A link, as seen by who answers its questions.
+pub trait AnswerTo: Send + Sync {
+    /// Sends the answer, result or error object, under the upstream's own id. Never waits.
+    fn answer(&self, id: &Id, body: Result<Raw, Raw>);
+    /// Sends a notification about it (progress). Never waits.
+    fn notify(&self, method: &str, params: Option<Raw>);
+}
+
+impl AskReply {
+    pub fn new(link: Arc<dyn AnswerTo>, id: Id) -> Self {
+        AskReply(Some(link), id)
+    }
+
+    pub fn answer(mut self, body: Result<Raw, Raw>) {
+        if let Some(link) = self.0.take() {
+            link.answer(&self.1, body);
+        }
+    }
+
+    pub fn notify(&self, method: &str, params: Option<Raw>) {
+        if let Some(link) = &self.0 {
+            link.notify(method, params);
+        }
+    }
+
+    /// Forgets the question without an answer: its asker has withdrawn it.
+    pub fn forget(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for AskReply {
+    // An upstream must not wait for an answer that cannot come any more.
+    fn drop(&mut self) {
+        if let Some(link) = self.0.take() {
+            link.answer(&self.1, Err(Refusal::NoAnswer.error()));
+        }
+    }
+}
+
+impl std::fmt::Debug for AskReply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "AskReply({:?})", self.1)
+    }
+}
+
+/// Why an upstream's question is refused. The only errors that the gateway
+/// itself sends upstream.
+#[derive(Debug, Clone, Copy)]
+pub enum Refusal {
+    /// No client behind this link can be asked this.
+    NotSupported,
+    /// More than one client might be meant.
+    NoOwner,
+    /// The client went away, or its queue is full.
+    NoAnswer,
+}
+
+impl Refusal {
+    pub fn error(self) -> Raw {
+        Raw::from_static(match self {
+            Refusal::NotSupported => r#"{"code":-32601,"message":"The client behind the gateway does not support this request"}"#,
+            Refusal::NoOwner => r#"{"code":-32603,"message":"The gateway cannot tell which client this request is meant for"}"#,
+            Refusal::NoAnswer => r#"{"code":-32603,"message":"The client went away without an answer"}"#,
+        })
+    }
+}
+
+/// Where the events of one call, or of one session, go. Sending never waits:
+/// an upstream's reader must not be held up by one client.
+#[derive(Clone, Debug)]
+pub struct EventSink(mpsc::Sender<Box<Event>>);
+
+pub type EventStream = mpsc::Receiver<Box<Event>>;
+
+impl EventSink {
+    pub fn channel(capacity: usize) -> (EventSink, EventStream) {
+        let (sender, receiver) = mpsc::channel(capacity.max(1));
+        (EventSink(sender), receiver)
+    }
+
+    /// False if the event was dropped: the queue is full or its reader gone. A
+    /// dropped question is refused by its own drop.
+    pub fn send(&self, event: Event) -> bool {
+        self.0.try_send(Box::new(event)).is_ok()
+    }
+}

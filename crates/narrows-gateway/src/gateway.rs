@@ -1,0 +1,381 @@
+//! The gateway as the edges see it: endpoints, sessions, health, an end.
+
+mod report;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use narrows_wire::{Raw, Revision};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use self::report::{Health, ToolReport, UpstreamReport, UpstreamState};
+use crate::catalogue::{Part, Scope, View, changes};
+use crate::error::Error;
+use crate::exchange::{Caller, ClientHello, EventSink, EventStream, Notice, Principal};
+use crate::lock::Mutex;
+use crate::names;
+use crate::session::{LogLevel, Session};
+use crate::settings::{EndpointSettings, Limits, Settings, Uris, UpstreamKind};
+use crate::upstream::guard::Guard;
+use crate::upstream::{HttpClient, ListKind, SharedEars, State, Surroundings, Upstream, supervise};
+
+/// A running gateway. Cheap to clone.
+#[derive(Clone)]
+pub struct Gateway(Arc<Inner>);
+
+/// Which door a client came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door<'a> {
+    /// `/mcp`, `/mcp/{name}`, stdio: all upstreams joined.
+    Endpoint(&'a str),
+    /// `/servers/{id}/mcp`: one upstream, its own names. By id or slug.
+    Server(&'a str),
+}
+
+/// What `open` gives to an edge.
+pub struct Opened {
+    pub session: Arc<Session>,
+    /// The result of `initialize`.
+    pub result: Raw,
+    /// Events that belong to no call: list changes, updated resources, questions outside calls.
+    pub outbox: EventStream,
+}
+
+/// Whether an idle session may be ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// As long as the connection: stdio, WebSocket, SSE.
+    Connection,
+    /// Until `Limits::session_idle` has passed without a sign of life.
+    Idle,
+}
+
+pub(crate) struct Inner {
+    pub(crate) upstreams: Vec<Arc<Upstream>>,
+    /// Those that join all upstreams.
+    endpoints: Vec<Arc<Endpoint>>,
+    /// Those of a single upstream, by its index.
+    singles: Vec<Arc<Endpoint>>,
+    surroundings: Arc<Surroundings>,
+    pub(crate) limits: Limits,
+    pub(crate) instructions_max_chars: usize,
+    sessions: Mutex<HashMap<u64, Arc<Session>>>,
+    last_session: AtomicU64,
+    /// The change up to which views are built.
+    built: Mutex<u64>,
+    started: Instant,
+    /// Until when the first clients wait for upstreams.
+    patience: Instant,
+    stop: CancellationToken,
+    /// Everything that runs in the background; the end waits for it.
+    pub(crate) tasks: TaskTracker,
+}
+
+/// A way in, with what is seen through it.
+pub(crate) struct Endpoint {
+    name: Arc<str>,
+    scope: Scope,
+    view: ArcSwap<View>,
+}
+
+impl Gateway {
+    /// Starts all upstreams, in parallel and in the background. Needs a tokio runtime.
+    pub fn start(settings: Settings) -> Gateway {
+        let inner = Arc::new(Inner::new(settings));
+        let ears: Arc<dyn SharedEars> = Arc::new(Hearing);
+        for upstream in inner.upstreams.iter().filter(|upstream| upstream.settings.enabled) {
+            inner.tasks.spawn(supervise(upstream.clone(), inner.stop.clone(), ears.clone()));
+        }
+        inner.tasks.spawn(keep_views(inner.clone()));
+        inner.tasks.spawn(end_idle_sessions(inner.clone()));
+        Gateway(inner)
+    }
+
+    pub fn has_door(&self, door: Door<'_>) -> bool {
+        self.0.endpoint(door).is_some()
+    }
+
+    /// Opens a session for `initialize`. Waits for upstreams that are still
+    /// starting, at most `list_wait`. An unknown door is `None`.
+    pub async fn open(
+        &self,
+        door: Door<'_>,
+        principal: Principal,
+        lifetime: Lifetime,
+        revision: Revision,
+        client: ClientHello,
+    ) -> Option<Result<Opened, Error>> {
+        let endpoint = self.0.endpoint(door)?.clone();
+        self.0.wait_until_ready(&endpoint).await;
+        let view = endpoint.view();
+        // There is nothing to mirror of a server that is not there.
+        if let Some(only) = view.only()
+            && let Err(error) = only.shared_link()
+        {
+            return Some(Err(error));
+        }
+        let caller = Caller { endpoint: endpoint.name.clone(), principal, revision, client };
+        Some(self.0.admit(caller, lifetime, endpoint).map(|(session, outbox)| {
+            Opened { session, result: hello(&view, revision), outbox }
+        }))
+    }
+
+    /// Waits until every enabled upstream is up or has failed once.
+    pub async fn settled(&self) {
+        for upstream in &self.0.upstreams {
+            upstream.settled().await;
+        }
+        self.0.refresh_views();
+    }
+
+    /// Ends every session, link and child process; returns when nothing is left.
+    pub async fn shutdown(&self) {
+        self.0.stop.cancel();
+        let sessions: Vec<Arc<Session>> = self.0.sessions.lock().values().cloned().collect();
+        sessions.iter().for_each(|session| session.close());
+        self.0.tasks.close();
+        // Every task is bounded by itself; this is for what we did not think of.
+        let limit = self.0.limits.grace + Duration::from_secs(5);
+        if tokio::time::timeout(limit, self.0.tasks.wait()).await.is_err() {
+            tracing::warn!("some background work did not end in time");
+        }
+    }
+}
+
+impl Inner {
+    fn new(settings: Settings) -> Inner {
+        let stdio = |kind: &UpstreamKind| matches!(kind, UpstreamKind::Stdio(_));
+        let children = settings.upstreams.iter().any(|upstream| stdio(&upstream.kind));
+        let guard = settings.guard.filter(|_| children).and_then(|command| {
+            let started = Guard::start(&command);
+            started.inspect_err(|error| tracing::warn!("no guard process: {error}")).ok()
+        });
+        let connect = settings.upstreams.iter().map(|upstream| upstream.connect_timeout).max();
+        let surroundings = Arc::new(Surroundings {
+            limits: settings.limits.clone(),
+            http: HttpClient::new(&settings.proxy, connect.unwrap_or(Duration::from_secs(5))),
+            guard,
+            links: AtomicU64::new(1),
+            changes: Default::default(),
+        });
+        let ids: Vec<&str> = settings.upstreams.iter().map(|upstream| upstream.id.as_str()).collect();
+        let slugs = names::slugs(&ids);
+        let upstreams: Vec<Arc<Upstream>> = (settings.upstreams.into_iter().zip(slugs).enumerate())
+            .map(|(index, (upstream, slug))| Arc::new(Upstream::new(index, &slug, upstream, surroundings.clone())))
+            .collect();
+        let parts = parts(&upstreams);
+        let endpoint = |name: &str, scope: Scope| {
+            let view = ArcSwap::from_pointee(View::build(&scope, &parts, settings.instructions_max_chars));
+            Arc::new(Endpoint { name: name.into(), scope, view })
+        };
+        let joined = |settings: &EndpointSettings| endpoint(&settings.name, Scope::Joined(settings.clone()));
+        let single = |upstream: &Arc<Upstream>| endpoint(&upstream.settings.id, Scope::Single(upstream.index));
+        let started = Instant::now();
+        Inner {
+            endpoints: settings.endpoints.iter().map(joined).collect(),
+            singles: upstreams.iter().map(single).collect(),
+            upstreams,
+            surroundings,
+            limits: settings.limits,
+            instructions_max_chars: settings.instructions_max_chars,
+            sessions: Mutex::default(),
+            last_session: AtomicU64::new(0),
+            built: Mutex::new(0),
+            started,
+            patience: started + settings.list_wait,
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    fn endpoint(&self, door: Door<'_>) -> Option<&Arc<Endpoint>> {
+        match door {
+            Door::Endpoint(name) => self.endpoints.iter().find(|endpoint| &*endpoint.name == name),
+            Door::Server(id) => {
+                let upstream = self.upstreams.iter().find(|upstream| upstream.settings.id == id);
+                let upstream = upstream.or_else(|| self.upstreams.iter().find(|upstream| &*upstream.slug == id))?;
+                self.singles.get(upstream.index)
+            }
+        }
+    }
+
+    fn admit(
+        self: &Arc<Self>,
+        caller: Caller,
+        lifetime: Lifetime,
+        endpoint: Arc<Endpoint>,
+    ) -> Result<(Arc<Session>, EventStream), Error> {
+        let mut sessions = self.sessions.lock();
+        if self.stop.is_cancelled() {
+            return Err(Error::SessionClosed);
+        }
+        if sessions.len() >= self.limits.max_sessions {
+            return Err(Error::TooManySessions(self.limits.max_sessions));
+        }
+        let (outbox, stream) = EventSink::channel(self.limits.client_queue);
+        let serial = self.last_session.fetch_add(1, Ordering::Relaxed) + 1;
+        let session = Arc::new(Session::new(serial, caller, lifetime, endpoint, self, outbox));
+        sessions.insert(serial, session.clone());
+        Ok((session, stream))
+    }
+
+    pub(crate) fn forget_session(&self, serial: u64) {
+        self.sessions.lock().remove(&serial);
+    }
+
+    /// Waits for the upstreams behind an endpoint that are still starting, and
+    /// then sees to it that its view holds what they offer.
+    pub(crate) async fn wait_until_ready(&self, endpoint: &Endpoint) {
+        match endpoint.scope {
+            // It has nothing without its one upstream, whose start is limited by itself.
+            Scope::Single(index) => self.upstreams[index].settled().await,
+            Scope::Joined(_) => {
+                let all = async {
+                    for upstream in &self.upstreams {
+                        upstream.settled().await;
+                    }
+                };
+                // Late ones are announced when they come.
+                let _ = timeout_at(self.patience, all).await;
+            }
+        }
+        self.refresh_views();
+    }
+
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        parts(&self.upstreams)
+    }
+
+    /// The most talkative level that any session asked for.
+    pub(crate) fn lowest_level(&self) -> Option<LogLevel> {
+        self.sessions.lock().values().filter_map(|session| session.level()).min()
+    }
+
+    /// Builds every view anew if anything has changed since they were built,
+    /// and tells exactly the sessions that see a difference.
+    fn refresh_views(&self) {
+        let mut built = self.built.lock();
+        let count = self.surroundings.changes.count();
+        if *built == count {
+            return;
+        }
+        let parts = self.parts();
+        let mut changed: Vec<(&Arc<Endpoint>, Vec<ListKind>)> = Vec::new();
+        for endpoint in self.endpoints.iter().chain(&self.singles) {
+            let new = View::build(&endpoint.scope, &parts, self.instructions_max_chars);
+            let kinds = changes(&endpoint.view.load(), &new);
+            endpoint.view.store(Arc::new(new));
+            changed.push((endpoint, kinds));
+        }
+        *built = count;
+        let sessions: Vec<Arc<Session>> = self.sessions.lock().values().cloned().collect();
+        for session in sessions {
+            if session.has_own_view() {
+                session.rebuild_view(&parts, self.instructions_max_chars);
+            } else if let Some((_, kinds)) =
+                changed.iter().find(|(endpoint, _)| Arc::ptr_eq(endpoint, session.endpoint()))
+            {
+                session.tell_changed(kinds);
+            }
+        }
+    }
+}
+
+impl Endpoint {
+    pub(crate) fn view(&self) -> Arc<View> {
+        self.view.load_full()
+    }
+
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// A notice of an upstream with the upstream's name on it, where the
+    /// endpoint shows more than one.
+    pub(crate) fn signed(&self, notice: Notice) -> Notice {
+        let (Scope::Joined(settings), Some(server)) = (&self.scope, &notice.server) else { return notice };
+        let server = Raw::string(server);
+        let params = notice.params.clone().unwrap_or_else(Raw::empty_object);
+        let meta = params.member("_meta").unwrap_or_else(Raw::empty_object);
+        let mut params = params.with_member("_meta", &meta.with_member("narrows/server", &server));
+        if settings.uris == Uris::Wrapped {
+            params = params.with_member("proxy", &Raw::empty_object().with_member("server", &server));
+        }
+        Notice { params: Some(params), ..notice }
+    }
+}
+
+/// Hears what the shared links say to nobody in particular.
+struct Hearing;
+
+impl SharedEars for Hearing {
+    fn notice(&self, upstream: &Arc<Upstream>, notice: Notice) {
+        match &*notice.method {
+            "notifications/resources/updated" => {
+                let uri = notice.params.as_ref().and_then(|params| params.member("uri"));
+                let Some(uri) = uri.as_ref().and_then(Raw::as_text) else { return };
+                for (subscribed, session) in upstream.subscribers.of(&uri) {
+                    session.tell_updated(upstream.index, Some(&subscribed), &notice);
+                }
+            }
+            // Nobody called, so it concerns nobody; the operator may want to know.
+            method => tracing::debug!(server = %upstream.settings.id, method, "a notice without an owner"),
+        }
+    }
+}
+
+fn parts(upstreams: &[Arc<Upstream>]) -> Vec<Part> {
+    let part = |upstream: &Arc<Upstream>| Part { upstream: upstream.clone(), offer: upstream.offer() };
+    upstreams.iter().map(part).collect()
+}
+
+fn hello(view: &View, revision: Revision) -> Raw {
+    let hello = Raw::empty_object()
+        .with_member("protocolVersion", &Raw::string(revision.as_str()))
+        .with_member("capabilities", &view.capabilities)
+        .with_member("serverInfo", &view.server_info);
+    match &view.instructions {
+        Some(instructions) => hello.with_member("instructions", &Raw::string(instructions)),
+        None => hello,
+    }
+}
+
+async fn keep_views(inner: Arc<Inner>) {
+    loop {
+        tokio::select! {
+            () = inner.surroundings.changes.raised() => inner.refresh_views(),
+            () = inner.stop.cancelled() => return,
+        }
+    }
+}
+
+async fn end_idle_sessions(inner: Arc<Inner>) {
+    let limit = inner.limits.session_idle;
+    let step = (limit / 10).clamp(Duration::from_millis(100), Duration::from_secs(30));
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(step) => {}
+            () = inner.stop.cancelled() => return,
+        }
+        let sessions: Vec<Arc<Session>> = inner.sessions.lock().values().cloned().collect();
+        for session in sessions.into_iter().filter(|session| session.idle(limit)) {
+            tracing::debug!(session = session.serial(), "ending an idle session");
+            session.close();
+        }
+    }
+}
+
+impl Inner {
+    fn is_ready(&self) -> bool {
+        Instant::now() >= self.patience || self.upstreams.iter().all(|upstream| upstream.state().settled())
+    }
+
+    fn count(&self, wanted: fn(&State) -> bool) -> usize {
+        self.upstreams.iter().filter(|upstream| wanted(&upstream.state())).count()
+    }
+}

@@ -1,0 +1,104 @@
+//! The state of the gateway, for health checks and for people.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use narrows_wire::{Raw, Revision};
+
+use super::Gateway;
+use crate::upstream::{Failure, ListKind, State};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Health {
+    pub up: usize,
+    pub starting: usize,
+    pub down: usize,
+    pub uptime: Duration,
+    /// Every enabled upstream is up or has failed, or `list_wait` has passed.
+    pub ready: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct UpstreamReport {
+    pub id: String,
+    /// As it appears in names.
+    pub slug: String,
+    /// The transport's word: `stdio`, `http`, `builtin`.
+    pub transport: &'static str,
+    pub state: UpstreamState,
+    pub tools: Vec<ToolReport>,
+    pub prompts: usize,
+    pub resources: usize,
+    pub templates: usize,
+}
+
+#[derive(Debug, Clone)]
+pub enum UpstreamState {
+    Disabled,
+    Starting,
+    Up {
+        revision: Revision,
+        /// From the start of connecting until the lists were there.
+        took: Duration,
+        server_info: Raw,
+    },
+    Down {
+        failure: Arc<Failure>,
+        attempts: u32,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub struct ToolReport {
+    /// The server's own name.
+    pub name: String,
+    /// As published on the default endpoint.
+    pub published: String,
+    /// The tool as its server listed it.
+    pub raw: Raw,
+}
+
+impl Gateway {
+    pub fn health(&self) -> Health {
+        Health {
+            up: self.0.count(|state| matches!(state, State::Up { .. })),
+            starting: self.0.count(|state| matches!(state, State::Starting)),
+            down: self.0.count(|state| matches!(state, State::Down { .. })),
+            uptime: self.0.started.elapsed(),
+            ready: self.0.is_ready(),
+        }
+    }
+
+    /// The state of every upstream, in the order of the configuration.
+    pub fn report(&self) -> Vec<UpstreamReport> {
+        self.0.refresh_views();
+        let view = self.0.endpoints.first().map(|endpoint| endpoint.view());
+        let published: HashMap<(usize, String), String> =
+            view.iter().flat_map(|view| view.published(ListKind::Tools)).collect();
+        let report = |upstream: &Arc<crate::upstream::Upstream>| {
+            let offer = upstream.offer();
+            let tool = |item: &crate::upstream::Item| ToolReport {
+                name: item.key.to_string(),
+                published: published.get(&(upstream.index, item.key.to_string())).cloned().unwrap_or_default(),
+                raw: item.raw.clone(),
+            };
+            UpstreamReport {
+                id: upstream.settings.id.clone(),
+                slug: upstream.slug.to_string(),
+                transport: upstream.settings.kind.word(),
+                state: match upstream.state() {
+                    State::Disabled => UpstreamState::Disabled,
+                    State::Starting => UpstreamState::Starting,
+                    State::Up { revision, took, server_info } => UpstreamState::Up { revision, took, server_info },
+                    State::Down { failure, attempts } => UpstreamState::Down { failure, attempts },
+                },
+                tools: offer.tools.iter().map(tool).collect(),
+                prompts: offer.prompts.len(),
+                resources: offer.resources.len(),
+                templates: offer.templates.len(),
+            }
+        };
+        self.0.upstreams.iter().map(report).collect()
+    }
+}

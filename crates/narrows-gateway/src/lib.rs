@@ -1,0 +1,26 @@
+//! State and decisions of the gateway.
+//!
+//! Enter at [`Gateway::start`] and [`Gateway::open`]; follow a call from
+//! [`Session::request`]. This crate knows neither axum nor clap, neither
+//! inbound HTTP statuses nor configuration files: paths, environments and
+//! checked [`Settings`](settings::Settings) are handed in.
+
+mod builtin;
+mod call;
+mod catalogue;
+mod error;
+mod events;
+pub mod exchange;
+mod gateway;
+mod lock;
+mod names;
+mod permit;
+mod repair;
+mod session;
+pub mod settings;
+mod upstream;
+
+pub use error::{Error, Fault, ItemKind};
+pub use gateway::{Door, Gateway, Health, Lifetime, Opened, ToolReport, UpstreamReport, UpstreamState};
+pub use session::{Session, Stay};
+pub use upstream::{Failure, FailureKind, guard};

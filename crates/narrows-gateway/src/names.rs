@@ -1,0 +1,111 @@
+//! Published names: how a server and one of its tools become one name that
+//! model providers accept, and how such a name is taken apart again.
+
+use std::collections::HashMap;
+
+/// Between server and tool where nothing else is configured. Names made with it
+/// stay within `^[A-Za-z0-9_-]+$`.
+pub(crate) const SAFE_SEPARATOR: &str = "__";
+
+/// Every separator that is understood in calls, on every endpoint. `::` stands
+/// before `:` so that the longer one is tried first.
+const UNDERSTOOD: [&str; 3] = ["::", SAFE_SEPARATOR, ":"];
+
+/// The forms in which server ids appear in names, one for each id: safe
+/// characters, no `__` inside and no `_` at the end, so that the first `__` of
+/// a published name always ends the server. Ids that would share one get a hash.
+pub(crate) fn slugs(ids: &[&str]) -> Vec<String> {
+    let plain: Vec<String> = ids.iter().map(|id| slug(id)).collect();
+    let mut count: HashMap<&str, usize> = HashMap::new();
+    for slug in &plain {
+        *count.entry(slug).or_default() += 1;
+    }
+    let unique = |(id, slug): (&&str, &String)| match count[slug.as_str()] {
+        1 => slug.clone(),
+        // The one that is written just so keeps its name.
+        _ if slug == id => slug.clone(),
+        _ => format!("{slug}_{}", hash(&[id])),
+    };
+    ids.iter().zip(&plain).map(unique).collect()
+}
+
+fn slug(id: &str) -> String {
+    let mut slug = String::with_capacity(id.len());
+    for c in id.chars() {
+        let c = if safe(c) { c } else { '_' };
+        if c != '_' || !slug.ends_with('_') {
+            slug.push(c);
+        }
+    }
+    slug.truncate(32);
+    let slug = slug.trim_end_matches('_');
+    if slug.is_empty() { "server".into() } else { slug.into() }
+}
+
+/// The published names of one server's items on one endpoint, in their order.
+pub(crate) fn publish(slug: &str, names: &[&str], separator: &str, max: usize) -> Vec<String> {
+    if separator != SAFE_SEPARATOR {
+        return names.iter().map(|name| format!("{slug}{separator}{name}")).collect();
+    }
+    let plain: Vec<String> = names.iter().map(|name| format!("{slug}{separator}{}", sanitised(name))).collect();
+    let mut count: HashMap<&str, usize> = HashMap::new();
+    for name in &plain {
+        *count.entry(name).or_default() += 1;
+    }
+    let fit = |(name, plain): (&&str, &String)| {
+        let lossless = name.chars().all(safe);
+        if plain.len() <= max && (lossless || count[plain.as_str()] == 1) {
+            return plain.clone();
+        }
+        let hash = hash(&[slug, name]);
+        let keep = max.saturating_sub(hash.len() + 1).min(plain.len());
+        // Only ASCII is left in `plain`, so any byte is a boundary.
+        format!("{}_{hash}", &plain[..keep])
+    };
+    names.iter().zip(&plain).map(fit).collect()
+}
+
+/// Every way to read `name` as server and item, for names that are not
+/// published as they stand. The only place that knows the separators.
+pub(crate) fn readings(name: &str) -> impl Iterator<Item = (&str, &str)> {
+    UNDERSTOOD.iter().flat_map(move |separator| {
+        name.match_indices(separator)
+            .map(move |(at, _)| (&name[..at], &name[at + separator.len()..]))
+            .filter(|(server, item)| !server.is_empty() && !item.is_empty())
+    })
+}
+
+/// The names nearest to `wanted`, for an error that helps.
+pub(crate) fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+    // Similarity costs the product of the lengths, and both come from peers.
+    let wanted: String = wanted.chars().take(100).collect();
+    let mut scored: Vec<(f64, &str)> = known
+        .take(2_000)
+        .filter(|name| name.len() <= 200)
+        .map(|name| (strsim::jaro_winkler(&wanted, name), name))
+        .filter(|(score, _)| *score > 0.7)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    scored.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+}
+
+fn safe(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+fn sanitised(name: &str) -> String {
+    name.chars().map(|c| if safe(c) { c } else { '_' }).collect()
+}
+
+/// FNV-1a, 32 bits in hexadecimal: it must never change between versions,
+/// which the standard library's hasher does not promise.
+fn hash(parts: &[&str]) -> String {
+    let mut hash: u32 = 0x811c_9dc5;
+    for byte in parts.iter().flat_map(|part| part.bytes().chain([0])) {
+        hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    }
+    format!("{hash:08x}")
+}
+
+#[cfg(test)]
+mod tests;

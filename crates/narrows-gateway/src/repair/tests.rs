@@ -1,0 +1,55 @@
+use super::*;
+
+fn raw(text: &str) -> Raw {
+    Raw::parse(text.to_owned().into()).expect("a test's JSON")
+}
+
+#[track_caller]
+fn check(repair: fn(Raw) -> Repaired, input: &str, expected: &str) {
+    let repaired = repair(raw(input));
+    assert_eq!(repaired.result.as_str(), expected);
+    assert_eq!(repaired.changed, input != expected);
+}
+
+#[test]
+fn a_valid_result_passes_untouched() {
+    for valid in [
+        r#"{"content":[]}"#,
+        r#"{"content":[{"type":"text","text":"a"}],"x":1.0,"isError":false}"#,
+        r#"{ "content" : [ {"type":"thing","z":[1e400]} ] }"#,
+        r#"{"task":{"taskId":"1"}}"#,
+    ] {
+        check(tool_result, valid, valid);
+    }
+}
+
+#[test]
+fn a_missing_type_is_the_one_that_the_fields_imply() {
+    check(
+        tool_result,
+        r#"{"content":[{"text":"a"},{"data":"","mimeType":"image/png"},{"data":"","mimeType":"audio/wav"},{"resource":{"uri":"x"}},{"uri":"u","name":"n"},{}],"k":1}"#
+            .replace(",{}", "")
+            .as_str(),
+        r#"{"content":[{"text":"a","type":"text"},{"data":"","mimeType":"image/png","type":"image"},{"data":"","mimeType":"audio/wav","type":"audio"},{"resource":{"uri":"x"},"type":"resource"},{"uri":"u","name":"n","type":"resource_link"}],"k":1}"#,
+    );
+}
+
+#[test]
+fn anything_else_becomes_text_and_structured_content() {
+    check(tool_result, r#"{"a":1.0}"#, r#"{"content":[{"type":"text","text":"{\"a\":1.0}"}],"structuredContent":{"a":1.0}}"#);
+    check(tool_result, "[1]", r#"{"content":[{"type":"text","text":"[1]"}],"structuredContent":{"result":[1]}}"#);
+    check(tool_result, r#"{"content":[7]}"#, r#"{"content":[{"type":"text","text":"{\"content\":[7]}"}],"structuredContent":{"content":[7]}}"#);
+    check(tool_result, r#"{"content":[{"type":1}]}"#, r#"{"content":[{"type":"text","text":"{\"content\":[{\"type\":1}]}"}],"structuredContent":{"content":[{"type":1}]}}"#);
+}
+
+#[test]
+fn prompt_results_likewise() {
+    let valid = r#"{"messages":[{"role":"user","content":{"type":"text","text":"a"}}]}"#;
+    check(prompt_result, valid, valid);
+    check(
+        prompt_result,
+        r#"{"messages":[{"role":"user","content":{"text":"a"}}]}"#,
+        r#"{"messages":[{"role":"user","content":{"text":"a","type":"text"}}]}"#,
+    );
+    check(prompt_result, "7", r#"{"messages":[{"role":"user","content":{"type":"text","text":"7"}}]}"#);
+}

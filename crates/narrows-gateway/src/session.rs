@@ -1,0 +1,352 @@
+//! A legacy client's session: the adapter between JSON-RPC messages of the
+//! initialise era and the exchange inside.
+//!
+//! It owns what belongs to one client and to nobody else: calls in flight,
+//! questions put to it, links of its own, subscriptions, its log level.
+
+mod asks;
+mod links;
+mod log_level;
+mod subscriptions;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use arc_swap::ArcSwapOption;
+use bytes::Bytes;
+use narrows_wire::{Id, Notification, Raw, Request, Response, Revision};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use self::asks::OpenAsks;
+use self::links::OwnLinks;
+pub(crate) use self::log_level::LogLevel;
+use self::subscriptions::Subscriptions;
+use crate::call::{self, Call};
+use crate::catalogue::{Part, View, changes};
+use crate::error::Error;
+use crate::events::Tag;
+use crate::exchange::{Asks, Caller, Cancel, Event, EventSink, Notice};
+use crate::gateway::{Endpoint, Inner, Lifetime};
+use crate::lock::Mutex;
+use crate::upstream::{ListKind, Upstream};
+
+pub struct Session {
+    serial: u64,
+    id: String,
+    caller: Caller,
+    asks: Asks,
+    lifetime: Lifetime,
+    endpoint: Arc<Endpoint>,
+    gateway: Weak<Inner>,
+    outbox: EventSink,
+    calls: Mutex<HashMap<Id, Arc<Cancel>>>,
+    requests: AtomicU64,
+    open_asks: OpenAsks,
+    links: OwnLinks,
+    /// Differs from the endpoint's where a link of its own offers something else.
+    own_view: ArcSwapOption<View>,
+    subscriptions: Subscriptions,
+    level: AtomicU8,
+    closed: CancellationToken,
+    closing: AtomicBool,
+    stays: AtomicUsize,
+    /// Milliseconds after `born`.
+    last_sign: AtomicU64,
+    born: Instant,
+}
+
+impl Session {
+    pub(crate) fn new(
+        serial: u64,
+        caller: Caller,
+        lifetime: Lifetime,
+        endpoint: Arc<Endpoint>,
+        gateway: &Arc<Inner>,
+        outbox: EventSink,
+    ) -> Session {
+        Session {
+            serial,
+            id: random_id(),
+            asks: caller.client.asks(),
+            caller,
+            lifetime,
+            endpoint,
+            gateway: Arc::downgrade(gateway),
+            outbox,
+            calls: Mutex::default(),
+            requests: AtomicU64::new(0),
+            open_asks: OpenAsks::default(),
+            links: OwnLinks::default(),
+            own_view: ArcSwapOption::empty(),
+            subscriptions: Subscriptions::default(),
+            level: AtomicU8::new(LogLevel::UNSET),
+            closed: CancellationToken::new(),
+            closing: AtomicBool::new(false),
+            stays: AtomicUsize::new(0),
+            last_sign: AtomicU64::new(0),
+            born: Instant::now(),
+        }
+    }
+
+    /// Random, unguessable; what travels as `mcp-session-id`.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub fn revision(&self) -> Revision {
+        self.caller.revision
+    }
+
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Carries one request (any but `initialize`) to its end. Events that
+    /// belong to it go to `sink` meanwhile; all of them have been sent when the
+    /// future is ready. Dropping the future cancels the call upstream.
+    pub async fn request(self: &Arc<Self>, request: Request, sink: EventSink) -> Result<Raw, Error> {
+        let Request { id, method, params } = request;
+        let cancel = Arc::new(Cancel::default());
+        let _call = self.admit(id, cancel.clone())?;
+        let tag = Tag { session: self.serial, request: self.requests.fetch_add(1, Ordering::Relaxed) };
+        let call = Call { session: self, tag, method: &method, params, sink, cancel: cancel.clone() };
+        tokio::select! {
+            biased;
+            outcome = call::perform(call) => outcome,
+            () = cancel.raised() => Err(Error::Cancelled),
+        }
+    }
+
+    /// A notification of the client. Never waits.
+    pub fn notify(self: &Arc<Self>, notification: Notification) {
+        self.sign_of_life();
+        let Notification { method, params } = notification;
+        match &*method {
+            "notifications/initialized" => {}
+            "notifications/cancelled" => {
+                let Some(params) = params else { return };
+                let [id, reason] = params.pick(["requestId", "reason"]).unwrap_or_default();
+                if let Some(id) = id.and_then(Id::from_raw)
+                    && let Some(cancel) = self.calls.lock().get(&id)
+                {
+                    let reason = reason.as_ref().and_then(Raw::as_text);
+                    let reason: Option<String> = reason.map(|reason| reason.chars().take(500).collect());
+                    cancel.raise(reason.as_deref());
+                }
+            }
+            "notifications/progress" => self.open_asks.progress(params),
+            // Only links of its own know anything of this client's roots.
+            "notifications/roots/list_changed" => self.links.notify(&method, params),
+            _ => self.tell_all(&method, params),
+        }
+    }
+
+    /// The client's answer to a question. Unknown or repeated ones are ignored.
+    pub fn answer(&self, response: Response) {
+        self.sign_of_life();
+        if let Some(id) = response.id {
+            self.open_asks.answer(&id, response.body);
+        }
+    }
+
+    /// An event as the JSON-RPC message this client reads; `None` if there is
+    /// nothing to send: a question withdrawn that was never put, a log message
+    /// below the level that the client wants.
+    pub fn encode(&self, event: Event) -> Option<Bytes> {
+        match event {
+            Event::Notice(notice) => {
+                if &*notice.method == "notifications/message" && !self.wants_log(notice.params.as_ref()) {
+                    return None;
+                }
+                Some(self.endpoint.signed(notice).encode())
+            }
+            Event::Ask(ask) if self.is_closed() => {
+                drop(ask);
+                None
+            }
+            Event::Ask(ask) => self.open_asks.put(ask),
+            Event::Withdraw(key) => self.open_asks.withdraw(&key),
+        }
+    }
+
+    /// Keeps the session from counting as idle while it is held.
+    pub fn stay(self: &Arc<Self>) -> Stay {
+        self.stays.fetch_add(1, Ordering::Relaxed);
+        Stay(self.clone())
+    }
+
+    /// Ends the session: calls are cancelled, links of its own closed.
+    pub fn close(&self) {
+        if self.closing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.closed.cancel();
+        for cancel in self.calls.lock().values() {
+            cancel.raise(Some("the client has gone"));
+        }
+        self.open_asks.drop_all();
+        let Some(gateway) = self.gateway.upgrade() else { return };
+        gateway.forget_session(self.serial);
+        for link in self.links.take() {
+            gateway.tasks.spawn(async move { link.link.close().await });
+        }
+        for (upstream, uri) in self.subscriptions.take() {
+            if let Some(upstream) = gateway.upstreams.get(upstream).cloned()
+                && upstream.subscribers.remove(&uri, self.serial)
+            {
+                gateway.tasks.spawn(async move { upstream.unsubscribe(&uri).await });
+            }
+        }
+    }
+
+    /// Ready once the session has ended, by whomever.
+    pub async fn closed(&self) {
+        self.closed.cancelled().await;
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.is_cancelled()
+    }
+
+    pub(crate) fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    pub(crate) fn asks(&self) -> Asks {
+        self.asks
+    }
+
+    pub(crate) fn endpoint(&self) -> &Arc<Endpoint> {
+        &self.endpoint
+    }
+
+    pub(crate) fn view(&self) -> Arc<View> {
+        self.own_view.load_full().unwrap_or_else(|| self.endpoint.view())
+    }
+
+    /// Sends a notice that belongs to no call.
+    pub(crate) fn tell(&self, notice: Notice) {
+        if !self.outbox.send(Event::Notice(notice)) {
+            tracing::debug!(session = self.serial, "a notice was dropped: the client does not read");
+        }
+    }
+
+    pub(crate) fn tell_changed(&self, kinds: &[ListKind]) {
+        let mut told: Vec<&str> = Vec::new();
+        for kind in kinds {
+            // Resources and templates share one notice.
+            if !told.contains(&kind.changed()) {
+                told.push(kind.changed());
+                self.tell(Notice::new(kind.changed(), None));
+            }
+        }
+    }
+
+    pub(crate) fn has_own_view(&self) -> bool {
+        self.own_view.load().is_some()
+    }
+
+    /// Builds the view again if this session has its own.
+    pub(crate) fn rebuild_view(&self, parts: &[Part], instructions_max_chars: usize) {
+        let Some(old) = self.own_view.load_full() else { return };
+        let parts = self.links.overlay(parts);
+        let new = View::build(self.endpoint.scope(), &parts, instructions_max_chars);
+        let changes = changes(&old, &new);
+        self.own_view.store(Some(Arc::new(new)));
+        self.tell_changed(&changes);
+    }
+
+    pub(crate) async fn wait_until_ready(&self) {
+        if let Some(gateway) = self.gateway.upgrade() {
+            gateway.wait_until_ready(&self.endpoint).await;
+        }
+    }
+
+    /// Ends the session once the answer that is on its way has gone out.
+    pub(crate) fn close_soon(self: &Arc<Self>) {
+        let session = self.clone();
+        tokio::spawn(async move { session.close() });
+    }
+
+    /// Whether nothing has been heard for longer than `limit`.
+    pub(crate) fn idle(&self, limit: std::time::Duration) -> bool {
+        let last = self.born + std::time::Duration::from_millis(self.last_sign.load(Ordering::Relaxed));
+        self.lifetime == Lifetime::Idle
+            && self.stays.load(Ordering::Relaxed) == 0
+            && self.calls.lock().is_empty()
+            && last.elapsed() > limit
+    }
+
+    fn admit(self: &Arc<Self>, id: Id, cancel: Arc<Cancel>) -> Result<Admitted, Error> {
+        self.sign_of_life();
+        if self.is_closed() {
+            return Err(Error::SessionClosed);
+        }
+        let max = self.gateway.upgrade().map_or(0, |gateway| gateway.limits.calls_per_session);
+        let mut calls = self.calls.lock();
+        if calls.len() >= max {
+            return Err(Error::TooManyCalls(max));
+        }
+        if calls.contains_key(&id) {
+            return Err(Error::DuplicateId(id.as_raw().as_str().to_owned()));
+        }
+        calls.insert(id.clone(), cancel);
+        Ok(Admitted { session: self.clone(), id })
+    }
+
+    fn sign_of_life(&self) {
+        self.last_sign.store(self.born.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// Notifications that we do not know go to every upstream; one that is down does not stop the others.
+    fn tell_all(&self, method: &str, params: Option<Raw>) {
+        for upstream in self.view().upstreams() {
+            if let Some(link) = self.links.get(upstream.index) {
+                link.notify(method, params.clone());
+            } else if let Ok(link) = upstream.shared_link() {
+                link.notify(method, params.clone());
+            }
+        }
+    }
+}
+
+/// See [`Session::stay`].
+pub struct Stay(Arc<Session>);
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        self.0.sign_of_life();
+        self.0.stays.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A call in the session's table, for as long as it runs.
+struct Admitted {
+    session: Arc<Session>,
+    id: Id,
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.session.calls.lock().remove(&self.id);
+    }
+}
+
+impl Upstream {
+    async fn unsubscribe(&self, uri: &str) {
+        let params = Raw::empty_object().with_member("uri", &Raw::string(uri));
+        if let Ok(link) = self.shared_link() {
+            let call = crate::upstream::Outgoing::own("resources/unsubscribe", Some(params), self.settings.startup_timeout);
+            // Nobody listens any more, so nobody is hurt if it fails.
+            let _ = link.request(call).await;
+        }
+    }
+}
+
+fn random_id() -> String {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).expect("the operating system gives randomness");
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,193 @@
+//! Links of a session's own: opened at its first call to a server, closed with
+//! the session.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use narrows_wire::Raw;
+use tokio::sync::Mutex as AsyncMutex;
+
+use super::Session;
+use crate::catalogue::{Part, View, changes};
+use crate::error::Error;
+use crate::exchange::{Ask, ClientHello, Event, Notice, Refusal};
+use crate::lock::Mutex;
+use crate::settings::Sharing;
+use crate::upstream::{Ears, Link, ListKind, Offer, OwnLink, Upstream};
+
+/// By the upstream's index.
+#[derive(Default)]
+pub(super) struct OwnLinks {
+    slots: Mutex<HashMap<usize, Arc<Slot>>>,
+    /// What these links offer, where it is not what the shared link does.
+    offers: Mutex<HashMap<usize, Arc<Offer>>>,
+}
+
+#[derive(Default)]
+struct Slot {
+    /// Held while the link is being opened, so that two first calls open one.
+    opening: AsyncMutex<()>,
+    link: Mutex<Option<Arc<OwnLink>>>,
+}
+
+impl OwnLinks {
+    pub(super) fn get(&self, upstream: usize) -> Option<Arc<Link>> {
+        let slot = self.slots.lock().get(&upstream).cloned()?;
+        let link = slot.link.lock().as_ref().map(|own| own.link.clone());
+        link
+    }
+
+    pub(super) fn notify(&self, method: &str, params: Option<Raw>) {
+        let slots: Vec<Arc<Slot>> = self.slots.lock().values().cloned().collect();
+        for slot in slots {
+            if let Some(own) = &*slot.link.lock() {
+                own.link.notify(method, params.clone());
+            }
+        }
+    }
+
+    pub(super) fn take(&self) -> Vec<Arc<OwnLink>> {
+        let slots = std::mem::take(&mut *self.slots.lock());
+        slots.into_values().filter_map(|slot| slot.link.lock().take()).collect()
+    }
+
+    /// The parts of the endpoint with what this session's links offer.
+    pub(super) fn overlay(&self, parts: &[Part]) -> Vec<Part> {
+        let offers = self.offers.lock();
+        let own = |part: &Part| match offers.get(&part.upstream.index) {
+            Some(offer) => Part { upstream: part.upstream.clone(), offer: offer.clone() },
+            None => part.clone(),
+        };
+        parts.iter().map(own).collect()
+    }
+}
+
+impl Session {
+    /// The link that calls of this session to `upstream` take.
+    pub(crate) async fn link_to(self: &Arc<Self>, upstream: &Arc<Upstream>) -> Result<Arc<Link>, Error> {
+        let own = match upstream.settings.sharing {
+            Sharing::Auto => self.asks.any(),
+            Sharing::Shared => false,
+            Sharing::Session => true,
+        };
+        if !own {
+            return upstream.shared_link();
+        }
+        if let Some(link) = self.links.get(upstream.index) {
+            return Ok(link);
+        }
+        let slot = self.links.slots.lock().entry(upstream.index).or_default().clone();
+        let _opening = slot.opening.lock().await;
+        if let Some(own) = &*slot.link.lock() {
+            return Ok(own.link.clone());
+        }
+        let ears = Arc::new(SessionEars { session: Arc::downgrade(self), upstream: upstream.clone() });
+        let own = Arc::new(upstream.open_own_link(&through_proxy(&self.caller.client), ears).await?);
+        *slot.link.lock() = Some(own.clone());
+        if self.is_closed() {
+            // The session ended meanwhile and did not see this link.
+            slot.link.lock().take();
+            own.link.close().await;
+            return Err(Error::SessionClosed);
+        }
+        if let Some(gateway) = self.gateway.upgrade() {
+            gateway.tasks.spawn(watch(Arc::downgrade(self), upstream.clone(), slot.clone(), own.clone()));
+        }
+        Ok(own.link.clone())
+    }
+
+    /// Takes up what a link of its own offers, if it is something else.
+    fn adopt(&self, upstream: &Arc<Upstream>, offer: Offer) {
+        let Some(gateway) = self.gateway.upgrade() else { return };
+        {
+            let mut offers = self.links.offers.lock();
+            if offer.same_lists(&upstream.offer()) && !offers.contains_key(&upstream.index) {
+                return;
+            }
+            offers.insert(upstream.index, Arc::new(offer));
+        }
+        let old = self.view();
+        let parts = self.links.overlay(&gateway.parts());
+        let new = Arc::new(View::build(self.endpoint.scope(), &parts, gateway.instructions_max_chars));
+        let changes = changes(&old, &new);
+        self.own_view.store(Some(new));
+        self.tell_changed(&changes);
+    }
+}
+
+/// Reads what the link offers, and forgets the link when it ends, so that the
+/// next call opens another.
+async fn watch(session: Weak<Session>, upstream: Arc<Upstream>, slot: Arc<Slot>, own: Arc<OwnLink>) {
+    if let Some(level) = session.upgrade().and_then(|session| session.level())
+        && let Some(session) = session.upgrade()
+    {
+        // The client may have set its level before there was this link.
+        session.set_level(level);
+    }
+    read_offer(&session, &upstream, &own).await;
+    own.link.ended().await;
+    let mut current = slot.link.lock();
+    if current.as_ref().is_some_and(|link| Arc::ptr_eq(link, &own)) {
+        *current = None;
+    }
+}
+
+async fn read_offer(session: &Weak<Session>, upstream: &Arc<Upstream>, own: &OwnLink) {
+    let gateway = session.upgrade().and_then(|session| session.gateway.upgrade());
+    let Some(limits) = gateway.map(|gateway| gateway.limits.clone()) else { return };
+    let limit = upstream.settings.startup_timeout;
+    let read = Offer::read(&own.link, own.hello.clone(), &upstream.slug, &limits, limit).await;
+    if let (Ok(offer), Some(session)) = (read, session.upgrade()) {
+        session.adopt(upstream, offer);
+    }
+}
+
+/// What the client said of itself, with the suffix that tells servers that
+/// somebody stands between (S3-4).
+fn through_proxy(client: &ClientHello) -> ClientHello {
+    let name = client.client_info.member("name");
+    let name = name.as_ref().and_then(Raw::as_text).unwrap_or("client".into());
+    let name = Raw::string(&format!("{name}-through-proxy"));
+    ClientHello { client_info: client.client_info.with_member("name", &name), ..client.clone() }
+}
+
+/// Hears what comes over a session's own link and belongs to no call.
+struct SessionEars {
+    session: Weak<Session>,
+    upstream: Arc<Upstream>,
+}
+
+impl Ears for SessionEars {
+    fn notice(&self, notice: Notice) {
+        let Some(session) = self.session.upgrade() else { return };
+        match &*notice.method {
+            "notifications/tools/list_changed"
+            | "notifications/prompts/list_changed"
+            | "notifications/resources/list_changed"
+            | "narrows/reopened" => session.reread(&self.upstream),
+            "notifications/resources/updated" => session.tell_updated(self.upstream.index, None, &notice),
+            _ => session.tell(notice),
+        }
+    }
+
+    fn ask(&self, ask: Ask) {
+        match self.session.upgrade() {
+            Some(session) if session.asks.allows(&ask.method) => drop(session.outbox.send(Event::Ask(ask))),
+            Some(_) => ask.reply.answer(Err(Refusal::NotSupported.error())),
+            None => drop(ask),
+        }
+    }
+}
+
+impl Session {
+    /// Reads the lists of a link of its own again.
+    fn reread(self: &Arc<Self>, upstream: &Arc<Upstream>) {
+        let Some(gateway) = self.gateway.upgrade() else { return };
+        let slot = self.links.slots.lock().get(&upstream.index).cloned();
+        let Some(own) = slot.and_then(|slot| slot.link.lock().clone()) else { return };
+        // What one session's server changed may have changed for all.
+        ListKind::ALL.into_iter().for_each(|kind| upstream.refresh(kind));
+        let (session, upstream) = (Arc::downgrade(self), upstream.clone());
+        gateway.tasks.spawn(async move { read_offer(&session, &upstream, &own).await });
+    }
+}

@@ -1,0 +1,212 @@
+//! What the gateway must be told. Checked values only: files, environment and
+//! defaults are read by the binary and handed in.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Uri};
+use narrows_wire::frame::Framing;
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// In the order of the configuration, which is the order of every list.
+    pub upstreams: Vec<UpstreamSettings>,
+    /// Endpoints that join all upstreams. One of them is named `default`.
+    /// The endpoint of a single upstream needs no entry.
+    pub endpoints: Vec<EndpointSettings>,
+    /// How long the first `initialize` and the first lists wait for upstreams that are still starting.
+    pub list_wait: Duration,
+    /// Joined instructions of all upstreams are cut at this many characters.
+    pub instructions_max_chars: usize,
+    pub limits: Limits,
+    /// The command that ends our children's process groups should we be
+    /// killed: program and arguments. Without it a SIGKILL leaves them behind.
+    pub guard: Option<Vec<OsString>>,
+    /// For outgoing HTTP.
+    pub proxy: ProxySettings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            upstreams: Vec::new(),
+            endpoints: vec![EndpointSettings::named("default")],
+            list_wait: Duration::from_secs(10),
+            instructions_max_chars: 4_000,
+            limits: Limits::default(),
+            guard: None,
+            proxy: ProxySettings::default(),
+        }
+    }
+}
+
+/// Bounds on everything that peers can make grow.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// One message, in either direction, in bytes.
+    pub max_message_bytes: usize,
+    pub max_sessions: usize,
+    /// Messages waiting for one client; notices beyond it are dropped.
+    pub client_queue: usize,
+    /// A session without a call, a stream or a message for this long is ended.
+    pub session_idle: Duration,
+    /// Calls one client may have in flight.
+    pub calls_per_session: usize,
+    /// How long processes get to end by themselves before they are killed.
+    pub grace: Duration,
+    /// Items of one kind that are read from one upstream, over all pages.
+    pub max_items_per_list: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            max_message_bytes: 16 * 1024 * 1024,
+            max_sessions: 1_000,
+            client_queue: 256,
+            session_idle: Duration::from_secs(30 * 60),
+            calls_per_session: 256,
+            grace: Duration::from_secs(5),
+            max_items_per_list: 10_000,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct EndpointSettings {
+    pub name: String,
+    /// Between server and tool in published names.
+    pub separator: String,
+    pub uris: Uris,
+    /// The longest published name; counts only with the separator `__`, whose
+    /// names are kept within what model providers accept.
+    pub name_max: usize,
+}
+
+impl EndpointSettings {
+    pub fn named(name: impl Into<String>) -> Self {
+        EndpointSettings { name: name.into(), separator: "__".into(), uris: Uris::AsTheyAre, name_max: 50 }
+    }
+}
+
+/// How resource URIs are published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uris {
+    /// As they are; wrapped only where two servers publish the same one.
+    AsTheyAre,
+    /// All wrapped, and every listed item says in `metadata.proxy` where it is from.
+    Wrapped,
+}
+
+#[derive(Debug, Clone)]
+pub struct UpstreamSettings {
+    /// As the configuration names it; any text.
+    pub id: String,
+    pub kind: UpstreamKind,
+    pub enabled: bool,
+    pub sharing: Sharing,
+    /// Links of sessions' own, besides the shared one.
+    pub max_links: usize,
+    pub startup_timeout: Duration,
+    pub connect_timeout: Duration,
+    /// For one call; every progress notice starts it anew.
+    pub request_timeout: Duration,
+}
+
+impl UpstreamSettings {
+    pub fn new(id: impl Into<String>, kind: UpstreamKind) -> Self {
+        UpstreamSettings {
+            id: id.into(),
+            kind,
+            enabled: true,
+            sharing: Sharing::Auto,
+            max_links: 8,
+            startup_timeout: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(5),
+            request_timeout: Duration::from_secs(300),
+        }
+    }
+}
+
+/// Whose link a call takes, see D9 of the behaviours: over a duplex link
+/// nothing ties a server's question to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// Clients that can be asked nothing share one link; others have their own.
+    Auto,
+    /// One link for all; a question with more than one possible owner is refused.
+    Shared,
+    /// Every session has its own.
+    Session,
+}
+
+#[derive(Debug, Clone)]
+pub enum UpstreamKind {
+    Stdio(StdioSettings),
+    Http(HttpSettings),
+    Builtin(Builtin),
+}
+
+impl UpstreamKind {
+    /// The word that the configuration uses.
+    pub fn word(&self) -> &'static str {
+        match self {
+            UpstreamKind::Stdio(_) => "stdio",
+            UpstreamKind::Http(_) => "http",
+            UpstreamKind::Builtin(_) => "builtin",
+        }
+    }
+}
+
+#[derive(Clone)]
+pub struct StdioSettings {
+    pub command: String,
+    pub args: Vec<String>,
+    /// The whole environment of the child; nothing is inherited besides.
+    pub env: Vec<(OsString, OsString)>,
+    pub cwd: Option<PathBuf>,
+    pub framing: Framing,
+}
+
+#[derive(Clone)]
+pub struct HttpSettings {
+    pub url: Uri,
+    /// Sent with every request.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// Servers that live in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Builtin {
+    /// Sample tools, a prompt and resources to try the gateway with.
+    Demo,
+}
+
+/// As in the usual proxy variables; empty means none.
+#[derive(Clone, Default)]
+pub struct ProxySettings {
+    pub http: String,
+    pub https: String,
+    pub no_proxy: String,
+}
+
+// Environment values, headers and proxy URLs carry secrets, so none of these
+// types prints its fields.
+impl std::fmt::Debug for StdioSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StdioSettings").field("command", &self.command).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for HttpSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpSettings").field("host", &self.url.host()).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for ProxySettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ProxySettings")
+    }
+}

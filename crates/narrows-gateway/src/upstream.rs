@@ -1,0 +1,257 @@
+//! Upstreams: the servers we call, the links to them, their health.
+//!
+//! An [`Upstream`] has one shared link, kept open by its
+//! [supervisor](supervisor), which also feeds the catalogue; sessions that can
+//! be asked questions open links of their own. A link is a [`Link`], whatever
+//! carries it: adding a transport means one file here and one arm in
+//! [`Upstream::connect`].
+
+mod channel;
+mod duplex;
+pub mod guard;
+mod http;
+mod link;
+mod offer;
+mod process;
+mod stdio;
+mod subscribers;
+mod supervisor;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use narrows_wire::{Raw, Revision};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+
+pub(crate) use self::http::HttpClient;
+pub(crate) use self::channel::{Arrival, Channel, Closer};
+pub use self::link::{Failure, FailureKind};
+pub(crate) use self::link::{Ears, LinkError, Origin, Outgoing, ServerHello};
+pub(crate) use self::offer::{Item, Kinds, ListKind, Offer};
+pub(crate) use self::subscribers::Subscribers;
+pub(crate) use self::supervisor::{SharedEars, supervise};
+use crate::builtin;
+use crate::error::Error;
+use crate::exchange::ClientHello;
+use crate::settings::{Limits, UpstreamKind, UpstreamSettings};
+use duplex::Duplex;
+use guard::Guard;
+use http::HttpLink;
+
+/// One server we call.
+pub(crate) struct Upstream {
+    /// Its place in the configuration.
+    pub(crate) index: usize,
+    pub(crate) slug: Arc<str>,
+    pub(crate) settings: UpstreamSettings,
+    surroundings: Arc<Surroundings>,
+    state: watch::Sender<State>,
+    shared: ArcSwapOption<Link>,
+    offer: ArcSwap<Offer>,
+    /// Lists that have to be read again.
+    stale: Kinds,
+    stale_signal: Notify,
+    own_links: Arc<Semaphore>,
+    pub(crate) subscribers: Subscribers,
+}
+
+/// What all upstreams of a gateway have in common.
+pub(crate) struct Surroundings {
+    pub(crate) limits: Limits,
+    pub(crate) http: HttpClient,
+    pub(crate) guard: Option<Guard>,
+    /// Serial numbers of links.
+    pub(crate) links: AtomicU64,
+    pub(crate) changes: Changes,
+}
+
+/// Counts the changes of anything that views are made of, so that nobody reads
+/// a view that is older than what it waited for.
+#[derive(Default)]
+pub(crate) struct Changes {
+    count: AtomicU64,
+    signal: Notify,
+}
+
+impl Changes {
+    fn raise(&self) {
+        self.count.fetch_add(1, Ordering::AcqRel);
+        self.signal.notify_one();
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
+    }
+
+    pub(crate) async fn raised(&self) {
+        self.signal.notified().await;
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum State {
+    Disabled,
+    Starting,
+    Up { revision: Revision, took: Duration, server_info: Raw },
+    Down { failure: Arc<Failure>, attempts: u32 },
+}
+
+impl State {
+    /// Up, failed or not wanted: no longer worth waiting for.
+    pub(crate) fn settled(&self) -> bool {
+        !matches!(self, State::Starting)
+    }
+}
+
+impl Upstream {
+    pub(crate) fn new(index: usize, slug: &str, settings: UpstreamSettings, surroundings: Arc<Surroundings>) -> Self {
+        let state = if settings.enabled { State::Starting } else { State::Disabled };
+        Upstream {
+            index,
+            slug: slug.into(),
+            surroundings,
+            state: watch::Sender::new(state),
+            shared: ArcSwapOption::empty(),
+            offer: ArcSwap::default(),
+            stale: Kinds::default(),
+            stale_signal: Notify::new(),
+            own_links: Arc::new(Semaphore::new(settings.max_links)),
+            subscribers: Subscribers::default(),
+            settings,
+        }
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.state.borrow().clone()
+    }
+
+    pub(crate) async fn settled(&self) {
+        // The sender lives as long as `self`, so this cannot fail.
+        let _ = self.state.subscribe().wait_for(State::settled).await;
+    }
+
+    pub(crate) fn offer(&self) -> Arc<Offer> {
+        self.offer.load_full()
+    }
+
+    /// The link that is everybody's.
+    pub(crate) fn shared_link(&self) -> Result<Arc<Link>, Error> {
+        self.shared.load_full().ok_or_else(|| self.down())
+    }
+
+    pub(crate) fn down(&self) -> Error {
+        let reason = match &*self.state.borrow() {
+            State::Disabled => "it is disabled".to_owned(),
+            State::Starting => "it is still starting".to_owned(),
+            State::Up { .. } => "the connection was just lost".to_owned(),
+            State::Down { failure, .. } => failure.detail.clone(),
+        };
+        Error::UpstreamDown { server: self.settings.id.clone(), reason }
+    }
+
+    /// Has these lists read again soon.
+    pub(crate) fn refresh(&self, kind: ListKind) {
+        self.stale.insert(kind);
+        self.stale_signal.notify_one();
+    }
+
+    /// A link of a session's own.
+    pub(crate) async fn open_own_link(
+        self: &Arc<Self>,
+        hello: &ClientHello,
+        ears: Arc<dyn Ears>,
+    ) -> Result<OwnLink, Error> {
+        let max = self.settings.max_links;
+        let permit = self.own_links.clone().try_acquire_owned();
+        let permit = permit.map_err(|_| Error::TooManyLinks { server: self.settings.id.clone(), max })?;
+        match self.connect(hello, ears).await {
+            Ok((link, hello)) => Ok(OwnLink { link: Arc::new(link), hello, _permit: permit }),
+            Err(failure) => {
+                Err(Error::UpstreamDown { server: self.settings.id.clone(), reason: failure.detail })
+            }
+        }
+    }
+
+    /// Opens and initialises one connection.
+    async fn connect(
+        self: &Arc<Self>,
+        hello: &ClientHello,
+        ears: Arc<dyn Ears>,
+    ) -> Result<(Link, ServerHello), Failure> {
+        let around = &self.surroundings;
+        let serial = around.links.fetch_add(1, Ordering::Relaxed);
+        let max = around.limits.max_message_bytes;
+        let startup = self.settings.startup_timeout;
+        let slug = self.slug.clone();
+        let channel = match &self.settings.kind {
+            UpstreamKind::Http(settings) => {
+                let client = around.http.clone();
+                let opened = HttpLink::open(client, settings, slug, serial, hello, ears, max, startup).await;
+                return opened.map(|(link, hello)| (Link::Http(link), hello));
+            }
+            UpstreamKind::Stdio(settings) => {
+                stdio::open(settings, slug.clone(), around.guard.as_ref(), max, around.limits.grace)?
+            }
+            UpstreamKind::Builtin(which) => builtin::open(*which),
+        };
+        let opened = Duplex::open(channel, slug, serial, hello, ears, startup).await;
+        opened.map(|(link, hello)| (Link::Duplex(link), hello))
+    }
+
+    /// What a link's trouble means to who called.
+    pub(crate) fn error(&self, error: LinkError) -> Error {
+        let server = self.settings.id.clone();
+        match error {
+            LinkError::Answered(error) => Error::Answered(error),
+            LinkError::Timeout(after) => Error::UpstreamTimeout { server, after },
+            LinkError::Closed(failure) => Error::UpstreamDown { server, reason: failure.detail.clone() },
+            LinkError::Invalid(reason) => Error::UpstreamInvalid { server, reason },
+            LinkError::TooLarge(max) => Error::UpstreamTooLarge { server, max },
+        }
+    }
+}
+
+/// One initialised connection, of either kind.
+pub(crate) enum Link {
+    Duplex(Arc<Duplex>),
+    Http(Arc<HttpLink>),
+}
+
+impl Link {
+    pub(crate) async fn request(&self, call: Outgoing<'_>) -> Result<Raw, LinkError> {
+        match self {
+            Link::Duplex(link) => link.request(call).await,
+            Link::Http(link) => link.request(call).await,
+        }
+    }
+
+    pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
+        match self {
+            Link::Duplex(link) => link.notify(method, params),
+            Link::Http(link) => link.notify(method, params),
+        }
+    }
+
+    pub(crate) async fn close(&self) {
+        match self {
+            Link::Duplex(link) => link.close().await,
+            Link::Http(link) => link.close().await,
+        }
+    }
+
+    pub(crate) async fn ended(&self) -> Arc<Failure> {
+        match self {
+            Link::Duplex(link) => link.ended().await,
+            Link::Http(link) => link.ended().await,
+        }
+    }
+}
+
+/// A link of one session, counted against `max_links` while it is held.
+pub(crate) struct OwnLink {
+    pub(crate) link: Arc<Link>,
+    pub(crate) hello: ServerHello,
+    _permit: OwnedSemaphorePermit,
+}

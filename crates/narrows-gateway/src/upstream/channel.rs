@@ -1,0 +1,30 @@
+//! A duplex channel of raw messages: what stdio, WebSocket, HTTP+SSE and the
+//! built-in servers have in common. A transport makes one of these; everything
+//! above it is the same for all.
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use tokio::sync::mpsc;
+
+use super::link::Failure;
+
+pub(crate) struct Channel {
+    /// Messages to the server, unframed. The transport's own task writes them, several at once where it can.
+    pub(crate) outgoing: mpsc::Sender<Bytes>,
+    /// What comes from the server. `Ended` is the last item; the stream stays pending or ends after it.
+    pub(crate) incoming: BoxStream<'static, Arrival>,
+    /// Ends the connection in good order and waits until nothing of it is
+    /// left. Dropping it instead ends it at once, without waiting.
+    pub(crate) closer: Closer,
+}
+
+pub(crate) enum Arrival {
+    /// One frame, not yet checked to be JSON.
+    Message(Bytes),
+    /// Something that was no message and could be skipped; the reason, for the log.
+    Skipped(String),
+    Ended(Failure),
+}
+
+pub(crate) type Closer = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send + Sync>;

@@ -1,0 +1,376 @@
+//! A link over a duplex channel: requests and answers are matched by id,
+//! everything else finds its owner.
+//!
+//! Over such a channel nothing ties a notice or a question of the server to a
+//! call, except a progress token. So who might be meant is decided here, and
+//! where it cannot be told, nobody is: see [`Duplex::meant`].
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use narrows_wire::{Id, Incoming, Message, Notification, Raw, Request, Response, decode};
+use narrows_wire::{encode_error, encode_notification, encode_request, encode_result};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout_at};
+
+use super::channel::{Arrival, Channel, Closer};
+use super::link::{Ears, Failure, FailureKind, LinkError, Origin, Outgoing, ServerHello};
+use crate::lock::Mutex;
+use crate::exchange::{AnswerTo, Ask, AskKey, AskReply, ClientHello, Event, EventSink, Notice, Refusal};
+
+pub(crate) struct Duplex {
+    /// Tells this link from all others.
+    serial: u64,
+    server: Arc<str>,
+    outgoing: mpsc::Sender<Bytes>,
+    next_id: AtomicU64,
+    pending: Mutex<HashMap<u64, Pending>>,
+    /// Where each open question of the server went.
+    asked: Mutex<HashMap<Id, EventSink>>,
+    ended: watch::Sender<Option<Arc<Failure>>>,
+    closer: Mutex<Option<Closer>>,
+}
+
+/// A request that waits for its answer.
+struct Pending {
+    done: oneshot::Sender<Result<Raw, LinkError>>,
+    origin: Option<Origin>,
+    /// The client's own progress token.
+    token: Option<Raw>,
+    /// When it was sent, or when progress last came.
+    alive: Instant,
+}
+
+/// Whom a message that names no call may be meant for.
+enum Meant {
+    /// The session with the only calls in flight; the sink is that of its newest call.
+    Call(Origin),
+    /// No call is in flight.
+    Nobody,
+    /// Calls of several sessions are.
+    Unclear,
+}
+
+impl Duplex {
+    /// Starts reading and says hello.
+    pub(crate) async fn open(
+        channel: Channel,
+        server: Arc<str>,
+        serial: u64,
+        hello: &ClientHello,
+        ears: Arc<dyn Ears>,
+        startup_timeout: Duration,
+    ) -> Result<(Arc<Duplex>, ServerHello), Failure> {
+        let link = Arc::new(Duplex {
+            serial,
+            server,
+            outgoing: channel.outgoing,
+            next_id: AtomicU64::new(1),
+            pending: Mutex::default(),
+            asked: Mutex::default(),
+            ended: watch::Sender::new(None),
+            closer: Mutex::new(Some(channel.closer)),
+        });
+        tokio::spawn(link.clone().listen(channel.incoming, ears));
+        match link.greet(hello, startup_timeout).await {
+            Ok(hello) => Ok((link, hello)),
+            Err(failure) => {
+                link.close().await;
+                Err(failure)
+            }
+        }
+    }
+
+    async fn greet(self: &Arc<Self>, hello: &ClientHello, timeout: Duration) -> Result<ServerHello, Failure> {
+        let params = ServerHello::request(hello);
+        let result = self.request(Outgoing::own("initialize", Some(params), timeout)).await;
+        let hello = ServerHello::read(&result.map_err(|error| error.into_failure("initialize"))?)?;
+        self.notify("notifications/initialized", None);
+        Ok(hello)
+    }
+
+    pub(crate) async fn request(self: &Arc<Self>, call: Outgoing<'_>) -> Result<Raw, LinkError> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let message = encode_request(&Id::number(id), call.method, call.params_with_token(id).as_ref());
+        let (done, mut answer) = oneshot::channel();
+        let alive = Instant::now();
+        let cancellable = call.method != "initialize";
+        let reason = call.origin.as_ref().map(|origin| origin.cancel.clone());
+        let pending = Pending { done, origin: call.origin, token: call.progress_token, alive };
+        self.pending.lock().insert(id, pending);
+        // From here on, leaving this future early must not leave the entry behind.
+        let mut entry = Entry { link: self, id, sent: false, cancellable, answered: false };
+        if let Some(failure) = self.ended.borrow().clone() {
+            return Err(LinkError::Closed(failure));
+        }
+        let mut deadline = alive + call.timeout;
+        match timeout_at(deadline, self.outgoing.send(message)).await {
+            Ok(Ok(())) => entry.sent = true,
+            // The reader knows why the channel ended; it is about to say so.
+            Ok(Err(_)) => return Err(LinkError::Closed(self.ended().await)),
+            Err(_) => return Err(LinkError::Timeout(call.timeout)),
+        }
+        loop {
+            match timeout_at(deadline, &mut answer).await {
+                Ok(answer) => {
+                    entry.answered = true;
+                    return match answer {
+                        Ok(answer) => answer,
+                        Err(_) => Err(LinkError::Closed(self.ended().await)),
+                    };
+                }
+                Err(_) => {
+                    // Progress starts the time anew.
+                    let alive = self.alive(id);
+                    if alive.is_none_or(|alive| alive + call.timeout <= Instant::now()) {
+                        if let Some(cancel) = &reason {
+                            cancel.give_reason("timeout");
+                        }
+                        return Err(LinkError::Timeout(call.timeout));
+                    }
+                    deadline = alive.unwrap_or(deadline) + call.timeout;
+                }
+            }
+        }
+    }
+
+    /// Sends a notification. Never waits: where the server does not read, it is lost.
+    pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
+        if self.outgoing.try_send(encode_notification(method, params.as_ref())).is_err() {
+            tracing::debug!(server = %self.server, method, "notification not sent: the server does not read");
+        }
+    }
+
+    /// Ends the connection in good order; returns when nothing of it is left.
+    pub(crate) async fn close(&self) {
+        self.end(Failure::new(FailureKind::Closed, "closed by the gateway"));
+        let closer = self.closer.lock().take();
+        if let Some(closer) = closer {
+            closer().await;
+        }
+    }
+
+    /// Ready once the link has ended, with the reason.
+    pub(crate) async fn ended(&self) -> Arc<Failure> {
+        let mut ended = self.ended.subscribe();
+        match ended.wait_for(Option::is_some).await {
+            Ok(failure) => failure.clone().expect("waited for it"),
+            Err(_) => unreachable!("we hold the sender"),
+        }
+    }
+
+    async fn listen(self: Arc<Self>, mut incoming: BoxStream<'static, Arrival>, ears: Arc<dyn Ears>) {
+        let mut ended = self.ended.subscribe();
+        loop {
+            let arrival = tokio::select! {
+                biased;
+                _ = ended.wait_for(Option::is_some) => break,
+                arrival = incoming.next() => arrival,
+            };
+            match arrival {
+                Some(Arrival::Message(frame)) => self.hear(frame, &*ears),
+                Some(Arrival::Skipped(reason)) => {
+                    tracing::warn!(server = %self.server, "skipped what the server sent: {reason}");
+                }
+                Some(Arrival::Ended(failure)) => break self.end(failure),
+                None => break self.end(Failure::new(FailureKind::Connect, "the connection ended")),
+            }
+        }
+        // A server that died by itself still has a tree to be cleared away.
+        let closer = self.closer.lock().take();
+        if let Some(closer) = closer {
+            closer().await;
+        }
+    }
+
+    fn end(&self, failure: Failure) {
+        let failure = Arc::new(failure);
+        let first = self.ended.send_if_modified(|ended| {
+            let first = ended.is_none();
+            ended.get_or_insert_with(|| failure.clone());
+            first
+        });
+        if first {
+            let pending = std::mem::take(&mut *self.pending.lock());
+            for entry in pending.into_values() {
+                let _ = entry.done.send(Err(LinkError::Closed(failure.clone())));
+            }
+            let asked = std::mem::take(&mut *self.asked.lock());
+            for (id, sink) in asked {
+                sink.send(Event::Withdraw(AskKey { link: self.serial, id }));
+            }
+        }
+    }
+
+    fn hear(self: &Arc<Self>, frame: Bytes, ears: &dyn Ears) {
+        match decode(frame) {
+            Ok(Incoming::Single(message)) => self.hear_message(message, ears),
+            Ok(Incoming::Batch(messages)) => {
+                for message in messages {
+                    match message {
+                        Ok(message) => self.hear_message(message, ears),
+                        Err(error) => tracing::warn!(server = %self.server, "the server sent {error}"),
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(server = %self.server, "the server sent {error}"),
+        }
+    }
+
+    fn hear_message(self: &Arc<Self>, message: Message, ears: &dyn Ears) {
+        match message {
+            Message::Response(response) => self.hear_answer(response),
+            Message::Notification(notification) => self.hear_notice(notification, ears),
+            Message::Request(request) => self.hear_question(request, ears),
+        }
+    }
+
+    fn hear_answer(&self, response: Response) {
+        let id = response.id.as_ref().and_then(Id::as_u64);
+        let entry = id.and_then(|id| self.pending.lock().remove(&id));
+        match entry {
+            Some(entry) => drop(entry.done.send(response.body.map_err(LinkError::Answered))),
+            // Late answers to cancelled calls are usual; anything else is the server's mistake.
+            None => tracing::debug!(server = %self.server, "the server answered what nobody asked"),
+        }
+    }
+
+    fn hear_notice(&self, notification: Notification, ears: &dyn Ears) {
+        let Notification { method, params } = notification;
+        match &*method {
+            "notifications/progress" => self.hear_progress(params),
+            "notifications/cancelled" => {
+                let id = params.and_then(|params| params.member("requestId")).and_then(Id::from_raw);
+                let asked = |id| self.asked.lock().remove_entry(&id);
+                if let Some((id, sink)) = id.and_then(asked) {
+                    sink.send(Event::Withdraw(AskKey { link: self.serial, id }));
+                }
+            }
+            "notifications/message" | "notifications/elicitation/complete" => {
+                let notice = Notice::from_server(&self.server, method, params);
+                match self.meant() {
+                    Meant::Call(origin) => drop(origin.sink.send(Event::Notice(notice))),
+                    Meant::Nobody => ears.notice(notice),
+                    Meant::Unclear => {
+                        tracing::debug!(server = %self.server, method = %notice.method, "dropped: calls of several sessions are in flight");
+                    }
+                }
+            }
+            _ => ears.notice(Notice::from_server(&self.server, method, params)),
+        }
+    }
+
+    fn hear_progress(&self, params: Option<Raw>) {
+        let Some(params) = params else { return };
+        let Some(token) = params.member("progressToken") else { return };
+        let mut pending = self.pending.lock();
+        let Some(entry) = token.as_u64().and_then(|id| pending.get_mut(&id)) else { return };
+        entry.alive = Instant::now();
+        if let (Some(origin), Some(own)) = (&entry.origin, &entry.token) {
+            let params = params.edit().replace(&token, own.clone()).finish();
+            let notice = Notice::from_server(&self.server, "notifications/progress", Some(params));
+            origin.sink.send(Event::Notice(notice));
+        }
+    }
+
+    fn hear_question(self: &Arc<Self>, request: Request, ears: &dyn Ears) {
+        if &*request.method == "ping" {
+            return self.answer(&request.id, Ok(Raw::empty_object()));
+        }
+        let meant = self.meant();
+        let ask = Ask {
+            server: self.server.clone(),
+            method: request.method,
+            params: request.params,
+            key: AskKey { link: self.serial, id: request.id.clone() },
+            reply: AskReply::new(self.clone(), request.id.clone()),
+        };
+        match meant {
+            Meant::Call(origin) if origin.asks.allows(&ask.method) => {
+                self.asked.lock().insert(request.id, origin.sink.clone());
+                origin.sink.send(Event::Ask(ask));
+            }
+            Meant::Call(_) => ask.reply.answer(Err(Refusal::NotSupported.error())),
+            Meant::Nobody => ears.ask(ask),
+            Meant::Unclear => ask.reply.answer(Err(Refusal::NoOwner.error())),
+        }
+    }
+
+    fn meant(&self) -> Meant {
+        let pending = self.pending.lock();
+        let mut newest: Option<(u64, &Origin)> = None;
+        for (id, entry) in pending.iter() {
+            let Some(origin) = &entry.origin else { continue };
+            match newest {
+                Some((_, other)) if other.session != origin.session => return Meant::Unclear,
+                Some((newer, _)) if newer > *id => {}
+                _ => newest = Some((*id, origin)),
+            }
+        }
+        newest.map_or(Meant::Nobody, |(_, origin)| Meant::Call(origin.clone()))
+    }
+
+    fn alive(&self, id: u64) -> Option<Instant> {
+        let pending = self.pending.lock();
+        pending.get(&id).map(|entry| entry.alive)
+    }
+}
+
+impl AnswerTo for Duplex {
+    fn answer(&self, id: &Id, body: Result<Raw, Raw>) {
+        self.asked.lock().remove(id);
+        let message = match body {
+            Ok(result) => encode_result(id, &result),
+            Err(error) => encode_error(Some(id), &error),
+        };
+        if let Err(mpsc::error::TrySendError::Full(message)) = self.outgoing.try_send(message) {
+            // An answer must not get lost as long as the server lives. There
+            // are never more of these than open questions.
+            let outgoing = self.outgoing.clone();
+            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                runtime.spawn(async move { outgoing.send(message).await });
+            }
+        }
+    }
+
+    fn notify(&self, method: &str, params: Option<Raw>) {
+        Duplex::notify(self, method, params);
+    }
+}
+
+/// Keeps the table of pending requests clean: whoever leaves before the answer
+/// takes the entry along and tells the server.
+struct Entry<'a> {
+    link: &'a Duplex,
+    id: u64,
+    sent: bool,
+    cancellable: bool,
+    answered: bool,
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        if self.answered {
+            return;
+        }
+        let entry = self.link.pending.lock().remove(&self.id);
+        if let Some(entry) = entry
+            && self.sent
+            && self.cancellable
+        {
+            let reason = entry.origin.as_ref().map_or("timeout", |origin| origin.cancel.reason());
+            let params = Raw::empty_object()
+                .with_member("requestId", &Raw::number(self.id))
+                .with_member("reason", &Raw::string(reason));
+            self.link.notify("notifications/cancelled", Some(params));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

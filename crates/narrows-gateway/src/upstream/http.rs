@@ -1,0 +1,148 @@
+//! A link over Streamable HTTP: a POST for each message, answered with JSON or
+//! with a stream of events; a stream of the server's own besides.
+//!
+//! Unlike a duplex connection, a POST ties everything that the server says on
+//! its stream to one call. Enter at [`HttpLink::open`]; follow a call from
+//! [`HttpLink::request`] through `call`, `answer` and `hear`.
+
+mod answer;
+mod call;
+mod client;
+mod connect;
+mod endpoint;
+mod greet;
+mod hear;
+mod listen;
+mod outbox;
+mod patience;
+mod trouble;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use narrows_wire::{Id, Raw, encode_error, encode_notification, encode_request, encode_result};
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+
+pub(crate) use self::client::HttpClient;
+use self::endpoint::Endpoint;
+use self::hear::Call;
+use self::outbox::Outbox;
+use self::patience::Patience;
+use super::link::{Ears, Failure, FailureKind, LinkError, Outgoing, ServerHello};
+use crate::exchange::{AnswerTo, ClientHello};
+use crate::lock::Mutex;
+use crate::settings::HttpSettings;
+
+/// How long the end of a link may take: once for what is still to be sent,
+/// once for the end of the session.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+pub(crate) struct HttpLink {
+    /// Tells this link from all others.
+    serial: u64,
+    server: Arc<str>,
+    hello: ClientHello,
+    ears: Arc<dyn Ears>,
+    startup_timeout: Duration,
+    endpoint: Arc<Endpoint>,
+    next_id: AtomicU64,
+    outbox: Outbox,
+    listener: Mutex<Option<AbortOnDropHandle<()>>>,
+    /// Held by who opens a new session in place of a lost one; why the last attempt failed.
+    reopening: tokio::sync::Mutex<Option<Arc<Failure>>>,
+    failed_reopens: AtomicU64,
+}
+
+impl HttpLink {
+    /// Says hello and starts to listen.
+    #[expect(clippy::too_many_arguments, reason = "called once, with all that a link consists of")]
+    pub(crate) async fn open(
+        client: HttpClient,
+        settings: &HttpSettings,
+        server: Arc<str>,
+        serial: u64,
+        hello: &ClientHello,
+        ears: Arc<dyn Ears>,
+        max_message_bytes: usize,
+        startup_timeout: Duration,
+    ) -> Result<(Arc<HttpLink>, ServerHello), Failure> {
+        let endpoint = Arc::new(Endpoint::new(&client, settings, max_message_bytes)?);
+        let link = Arc::new(HttpLink {
+            serial,
+            hello: hello.clone(),
+            ears,
+            startup_timeout,
+            next_id: AtomicU64::new(1),
+            outbox: Outbox::new(endpoint.clone(), server.clone()),
+            server,
+            endpoint,
+            listener: Mutex::default(),
+            reopening: tokio::sync::Mutex::default(),
+            failed_reopens: AtomicU64::new(0),
+        });
+        let hello = link.greet().await?;
+        Ok((link, hello))
+    }
+
+    /// Sends a request and waits for its answer. Dropping the future takes the
+    /// request back.
+    pub(crate) async fn request(self: &Arc<Self>, outgoing: Outgoing<'_>) -> Result<Raw, LinkError> {
+        if let Some(failure) = self.endpoint.has_ended() {
+            return Err(LinkError::Closed(failure.clone()));
+        }
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let params = outgoing.params_with_token(id);
+        let message = encode_request(&Id::number(id), outgoing.method, params.as_ref());
+        let patience = Patience::new(outgoing.timeout);
+        let call = Call { id, outgoing: &outgoing, patience: &patience };
+        let late = || {
+            // The call is dropped after this, and gives the reason to the server.
+            if let Some(origin) = &outgoing.origin {
+                origin.cancel.give_reason("timeout");
+            }
+        };
+        let answer = patience.limit(call::call(self, &call, message), late).await;
+        answer.unwrap_or(Err(LinkError::Timeout(outgoing.timeout)))
+    }
+
+    /// Sends a notification. Never waits: a server that accepts nothing loses it.
+    pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
+        if !self.outbox.put(encode_notification(method, params.as_ref())) {
+            tracing::debug!(server = %self.server, method, "notification lost: the server does not accept any");
+        }
+    }
+
+    /// Ends the session on both sides.
+    pub(crate) async fn close(&self) {
+        let closed = Failure::new(FailureKind::Closed, "closed by the gateway");
+        self.endpoint.end(Arc::new(closed));
+        *self.listener.lock() = None;
+        let _ = timeout(FAREWELL, self.outbox.empty()).await;
+        let _ = timeout(FAREWELL, self.endpoint.delete()).await;
+    }
+
+    /// Ready once the link has ended, with the reason: it was closed, or the
+    /// server could not be reached several times in a row. A single request
+    /// that fails does not end it.
+    pub(crate) async fn ended(&self) -> Arc<Failure> {
+        self.endpoint.ended().await
+    }
+}
+
+impl AnswerTo for HttpLink {
+    fn answer(&self, id: &Id, body: Result<Raw, Raw>) {
+        self.outbox.put_surely(match body {
+            Ok(result) => encode_result(id, &result),
+            Err(error) => encode_error(Some(id), &error),
+        });
+    }
+
+    fn notify(&self, method: &str, params: Option<Raw>) {
+        HttpLink::notify(self, method, params);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! Reading one HTTP answer: a JSON body, or a stream of events.
+
+use ::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use ::http::{HeaderName, HeaderValue, Response, StatusCode};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use narrows_wire::sse::{Decoder, Event};
+use narrows_wire::{Message, Raw};
+
+use super::client::{Lease, Pool};
+use super::endpoint::{Endpoint, SESSION_ID};
+use super::trouble::{Refused, Trouble, is_html, words};
+
+/// Of a body that is not a result, no more than this is read.
+const EXPLANATION: usize = 64 * 1024;
+
+pub(super) struct Answer {
+    response: Response<Incoming>,
+    lease: Lease,
+}
+
+/// What the body is, by its content type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    Json,
+    Events,
+    Other,
+}
+
+impl Answer {
+    pub(super) fn new(response: Response<Incoming>, lease: Lease) -> Self {
+        Answer { response, lease }
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
+    pub(super) fn header(&self, name: &HeaderName) -> Option<&str> {
+        self.response.headers().get(name)?.to_str().ok()
+    }
+
+    pub(super) fn session_id(&self) -> Option<HeaderValue> {
+        self.response.headers().get(SESSION_ID).cloned()
+    }
+
+    pub(super) fn content(&self) -> Content {
+        let Some(kind) = self.response.headers().get(CONTENT_TYPE) else {
+            return Content::Other;
+        };
+        let is = |name: &[u8]| {
+            let start = kind.as_bytes().get(..name.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+        };
+        if is(b"application/json") {
+            Content::Json
+        } else if is(b"text/event-stream") {
+            Content::Events
+        } else {
+            Content::Other
+        }
+    }
+
+    /// The whole body. The connection can be used again after it.
+    pub(super) async fn body(mut self, pool: &Pool, max: usize) -> Result<Bytes, Trouble> {
+        let body = collect(self.response.body_mut(), max).await?;
+        pool.give_back(self.lease);
+        Ok(body)
+    }
+
+    pub(super) fn events(self, max: usize) -> Events {
+        Events {
+            body: self.response.into_body(),
+            lease: self.lease,
+            decoder: Decoder::new(max),
+            max,
+        }
+    }
+
+    /// Sorts out every status that is no success.
+    pub(super) async fn expect_success(
+        self,
+        endpoint: &Endpoint,
+        in_session: bool,
+    ) -> Result<Answer, Trouble> {
+        if self.status().is_success() {
+            return Ok(self);
+        }
+        let status = self.status();
+        let kind = self.header(&CONTENT_TYPE).map(str::to_owned);
+        let challenge = self.header(&WWW_AUTHENTICATE);
+        let challenge = challenge
+            .and_then(|value| value.split([' ', ',']).next())
+            .filter(|scheme| !scheme.is_empty() && scheme.len() <= 20)
+            .map(str::to_owned);
+        // A refusal counts, with or without an explanation that can be read.
+        let body = self.body(&endpoint.pool, EXPLANATION).await.unwrap_or_default();
+        let html = is_html(kind.as_deref(), &body);
+        let refused = Refused { status, challenge, words: words(&body, &endpoint.secrets), html };
+        if in_session && is_session_gone(status, &body) {
+            return Err(Trouble::SessionGone(refused));
+        }
+        if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            return Err(Trouble::Refused(refused));
+        }
+        Err(match error_object(&body) {
+            Some((_, error)) => Trouble::Answered(error),
+            None => Trouble::Refused(refused),
+        })
+    }
+}
+
+/// The events of a stream, one at a time.
+pub(super) struct Events {
+    body: Incoming,
+    lease: Lease,
+    decoder: Decoder,
+    max: usize,
+}
+
+impl Events {
+    /// The next event; `None` when the server has ended the stream in good order.
+    pub(super) async fn next(&mut self) -> Result<Option<Event>, Trouble> {
+        loop {
+            match self.decoder.next() {
+                Ok(Some(event)) => return Ok(Some(event)),
+                Ok(None) => {}
+                Err(_) => return Err(Trouble::TooLarge(self.max)),
+            }
+            match self.body.frame().await {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.decoder.push(&data);
+                    }
+                }
+                Some(Err(_)) => {
+                    return Err(Trouble::Broken("the stream broke before the answer".to_owned()));
+                }
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Lets the stream end by itself, so that the connection can be used
+    /// again: the server closes it right after the answer, most often a
+    /// moment later than we have read that.
+    pub(super) fn finish(mut self, endpoint: &std::sync::Arc<Endpoint>) {
+        if self.body.is_end_stream() {
+            return endpoint.pool.give_back(self.lease);
+        }
+        let endpoint = endpoint.clone();
+        tokio::spawn(async move {
+            let rest = collect(&mut self.body, EXPLANATION);
+            if let Ok(Ok(_)) = tokio::time::timeout(LINGER, rest).await {
+                endpoint.pool.give_back(self.lease);
+            }
+        });
+    }
+}
+
+/// How long a stream may stay open after its answer.
+const LINGER: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// The body in one piece. The usual small one is a single frame and is not copied.
+async fn collect(body: &mut Incoming, max: usize) -> Result<Bytes, Trouble> {
+    let announced = body.size_hint().exact();
+    if announced.is_some_and(|length| length > max as u64) {
+        return Err(Trouble::TooLarge(max));
+    }
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let broken = |_| Trouble::Broken("the connection broke within the answer".to_owned());
+        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        if first.len().max(rest.len()) + data.len() > max {
+            return Err(Trouble::TooLarge(max));
+        }
+        if first.is_empty() && rest.is_empty() {
+            first = data;
+        } else {
+            if rest.is_empty() {
+                let length = announced.map_or(2 * (first.len() + data.len()), |length| length as usize);
+                rest.reserve(length);
+                rest.extend_from_slice(&std::mem::take(&mut first));
+            }
+            rest.extend_from_slice(&data);
+        }
+        if body.is_end_stream() {
+            break;
+        }
+    }
+    Ok(if rest.is_empty() { first } else { rest.freeze() })
+}
+
+/// The error of a JSON-RPC answer, and whether it names a request.
+fn error_object(body: &Bytes) -> Option<(bool, Raw)> {
+    match narrows_wire::decode(body.clone()).ok()? {
+        narrows_wire::Incoming::Single(Message::Response(response)) => {
+            Some((response.id.is_some(), response.body.err()?))
+        }
+        _ => None,
+    }
+}
+
+/// The specification says 404. The examples of the official TypeScript SDK,
+/// and the many servers made after them, say 400 with an error about the
+/// session that names no request.
+fn is_session_gone(status: StatusCode, body: &Bytes) -> bool {
+    match (status, error_object(body)) {
+        // Who names the request has looked at it.
+        (_, Some((true, _))) => false,
+        (StatusCode::NOT_FOUND, _) => true,
+        (StatusCode::BAD_REQUEST, Some((false, error))) => {
+            let message = error.member("message");
+            let message = message.as_ref().and_then(Raw::as_text).unwrap_or_default();
+            message.to_ascii_lowercase().contains("session")
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,211 @@
+//! Connections that are kept and used again, by all links to the same site.
+//!
+//! Measured, CPU per small call against a hyper echo server, 16 calls at once,
+//! one thread, lower quartile of 50 rounds: hyper-util's pooled client 16.8 us,
+//! this pool 14.5 us. Polling the connection inside the call instead of in a
+//! task of its own gained nothing that could be told from noise (14.4 us).
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use ::http::{HeaderMap, Request, Response};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use tokio::time::Instant;
+
+use super::connect::{Connector, Route, Site};
+use crate::lock::Mutex;
+use crate::settings::ProxySettings;
+
+/// Idle connections to one site; more are closed as they come back.
+const MAX_IDLE: usize = 256;
+
+/// Servers close idle connections too. Where a server does not say when
+/// (`keep-alive: timeout=`), most proxies and load balancers wait as long.
+const IDLE_TIME: Duration = Duration::from_secs(60);
+
+/// Makes and keeps the connections of a gateway to its HTTP upstreams. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct HttpClient {
+    connector: Arc<Connector>,
+    pools: Arc<Mutex<HashMap<Site, Weak<Pool>>>>,
+}
+
+/// The connections to one site.
+pub(super) struct Pool {
+    connector: Arc<Connector>,
+    site: Site,
+    route: Route,
+    /// The one used last is at the back and used first, so that those at the
+    /// front grow old and can go.
+    idle: Mutex<VecDeque<Lease>>,
+}
+
+/// A connection in somebody's hands. Dropping it closes the connection.
+pub(super) struct Lease {
+    sender: SendRequest<Full<Bytes>>,
+    /// How long the server lets it idle.
+    keeps: Duration,
+    idle_since: Instant,
+    fresh: bool,
+}
+
+/// Why a request has no response.
+pub(super) enum Unanswered {
+    /// There was no connection.
+    Unreachable(String),
+    /// There was one; how far the request came is not known.
+    Lost(hyper::Error),
+}
+
+impl HttpClient {
+    pub(crate) fn new(proxy: &ProxySettings, connect_timeout: Duration) -> Self {
+        HttpClient::with_connector(Connector::new(proxy, connect_timeout))
+    }
+
+    pub(super) fn with_connector(connector: Connector) -> Self {
+        HttpClient {
+            connector: Arc::new(connector),
+            pools: Arc::default(),
+        }
+    }
+
+    pub(super) fn pool(&self, site: &Site) -> Arc<Pool> {
+        let mut pools = self.pools.lock();
+        if let Some(pool) = pools.get(site).and_then(Weak::upgrade) {
+            return pool;
+        }
+        pools.retain(|_, pool| pool.strong_count() > 0);
+        let pool = Arc::new(Pool {
+            connector: self.connector.clone(),
+            site: site.clone(),
+            route: self.connector.route(site),
+            idle: Mutex::default(),
+        });
+        pools.insert(site.clone(), Arc::downgrade(&pool));
+        pool
+    }
+}
+
+impl Pool {
+    pub(super) fn site(&self) -> &Site {
+        &self.site
+    }
+
+    pub(super) fn route(&self) -> &Route {
+        &self.route
+    }
+
+    /// Sends a request and waits for the head of its response. `sent` becomes
+    /// true when the server may have seen some of it.
+    pub(super) async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+        sent: &mut bool,
+    ) -> Result<(Response<Incoming>, Lease), Unanswered> {
+        let mut idle = self.take_idle().await;
+        loop {
+            let mut lease = match idle.take() {
+                Some(lease) => lease,
+                None => self.connect().await.map_err(Unanswered::Unreachable)?,
+            };
+            let before = std::mem::replace(sent, true);
+            match lease.sender.try_send_request(request).await {
+                Ok(response) => {
+                    if std::mem::take(&mut lease.fresh) {
+                        lease.keeps = keeps(response.headers());
+                    }
+                    return Ok((response, lease));
+                }
+                Err(mut error) => match error.take_message() {
+                    // The server closed an idle connection just now. Nothing
+                    // was written to it, so asking again asks once.
+                    Some(unsent) if !lease.fresh => {
+                        *sent = before;
+                        request = unsent;
+                    }
+                    _ => return Err(Unanswered::Lost(error.into_error())),
+                },
+            }
+        }
+    }
+
+    /// Takes back a connection whose response was read to its end.
+    pub(super) fn give_back(&self, mut lease: Lease) {
+        if lease.sender.is_closed() {
+            return;
+        }
+        let now = Instant::now();
+        lease.idle_since = now;
+        let mut idle = self.idle.lock();
+        while idle.front().is_some_and(|oldest| oldest.is_stale(now)) {
+            idle.pop_front();
+        }
+        if idle.len() < MAX_IDLE {
+            idle.push_back(lease);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn idle(&self) -> usize {
+        self.idle.lock().len()
+    }
+
+    /// Whether any idle connection is still open.
+    #[cfg(test)]
+    pub(super) fn has_open(&self) -> bool {
+        self.idle.lock().iter().any(|lease| !lease.sender.is_closed())
+    }
+
+    async fn take_idle(&self) -> Option<Lease> {
+        let now = Instant::now();
+        loop {
+            let mut lease = self.idle.lock().pop_back()?;
+            // The connection's task may still be busy with the end of the last
+            // response; it is ready, or closed, as soon as that is done.
+            if !lease.is_stale(now) && lease.sender.ready().await.is_ok() {
+                return Some(lease);
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Lease, String> {
+        let stream = self.connector.connect(&self.site, &self.route).await?;
+        let (sender, connection) = handshake(stream).await.map_err(|error| error.to_string())?;
+        // It ends with the sender, or when the server closes; trouble is told
+        // to whose request it was.
+        tokio::spawn(connection);
+        Ok(Lease {
+            sender,
+            keeps: IDLE_TIME,
+            idle_since: Instant::now(),
+            fresh: true,
+        })
+    }
+}
+
+impl Lease {
+    fn is_stale(&self, now: Instant) -> bool {
+        now.duration_since(self.idle_since) >= self.keeps
+    }
+}
+
+/// A server that says when it closes is believed, less a second for the way:
+/// a request that crosses with the close is lost, and must not be repeated.
+fn keeps(headers: &HeaderMap) -> Duration {
+    let hint = headers
+        .get("keep-alive")
+        .and_then(|value| value.to_str().ok());
+    let seconds = hint.and_then(|hint| {
+        let timeout = hint
+            .split(',')
+            .find_map(|part| part.trim().strip_prefix("timeout="))?;
+        timeout.trim().parse::<u64>().ok()
+    });
+    seconds.map_or(IDLE_TIME, |seconds| {
+        Duration::from_secs(seconds.saturating_sub(1)).min(IDLE_TIME)
+    })
+}

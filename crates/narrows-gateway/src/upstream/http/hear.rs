@@ -1,0 +1,137 @@
+//! What becomes of a message that the server sends on a stream: each finds
+//! its one owner, the call whose stream it is or else the link's owner.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use narrows_wire::{Id, Incoming, Message, Notification, Raw, Request, decode};
+
+use super::super::link::{Origin, Outgoing};
+use super::HttpLink;
+use super::patience::Patience;
+use crate::exchange::{AnswerTo, Ask, AskKey, AskReply, Event, Notice, Refusal};
+
+/// A request on its way, as the reader of its stream sees it.
+pub(super) struct Call<'a> {
+    pub(super) id: u64,
+    pub(super) outgoing: &'a Outgoing<'a>,
+    pub(super) patience: &'a Patience,
+}
+
+impl Call<'_> {
+    fn origin(&self) -> Option<&Origin> {
+        self.outgoing.origin.as_ref()
+    }
+}
+
+/// Reads one frame and passes on what it holds. Gives back the answer to
+/// `call` if that is among it; the error says why the frame cannot be read.
+pub(super) fn hear(
+    link: &Arc<HttpLink>,
+    call: Option<&Call<'_>>,
+    frame: Bytes,
+) -> Result<Option<Result<Raw, Raw>>, narrows_wire::Error> {
+    match decode(frame)? {
+        Incoming::Single(message) => Ok(hear_message(link, call, message)),
+        Incoming::Batch(messages) => {
+            let mut answer = None;
+            for message in messages {
+                match message {
+                    Ok(message) => answer = hear_message(link, call, message).or(answer),
+                    Err(error) => tracing::warn!(server = %link.server, "the server sent {error}"),
+                }
+            }
+            Ok(answer)
+        }
+    }
+}
+
+fn hear_message(
+    link: &Arc<HttpLink>,
+    call: Option<&Call<'_>>,
+    message: Message,
+) -> Option<Result<Raw, Raw>> {
+    match message {
+        Message::Response(response) => {
+            let ours = call.is_some_and(|call| match &response.id {
+                Some(id) => id.as_u64() == Some(call.id),
+                // An error about a message that the server could not read
+                // comes as the answer to the one POST that carried it.
+                None => response.body.is_err(),
+            });
+            if ours {
+                return Some(response.body);
+            }
+            tracing::debug!(server = %link.server, "the server answered what nobody asked");
+        }
+        Message::Notification(notification) => hear_notice(link, call, notification),
+        Message::Request(request) => hear_question(link, call, request),
+    }
+    None
+}
+
+fn hear_notice(link: &HttpLink, call: Option<&Call<'_>>, notification: Notification) {
+    let Notification { method, params } = notification;
+    let origin = call.and_then(Call::origin);
+    match &*method {
+        "notifications/progress" => {
+            if let (Some(call), Some(params)) = (call, params) {
+                hear_progress(link, call, &params);
+            }
+        }
+        "notifications/cancelled" => {
+            let id = params.and_then(|params| params.member("requestId")).and_then(Id::from_raw);
+            if let (Some(origin), Some(id)) = (origin, id) {
+                origin.sink.send(Event::Withdraw(AskKey { link: link.serial, id }));
+            }
+        }
+        // About the server, not about the call on whose stream they happen to come.
+        "notifications/tools/list_changed"
+        | "notifications/prompts/list_changed"
+        | "notifications/resources/list_changed"
+        | "notifications/resources/updated" => {
+            link.ears.notice(Notice::from_server(&link.server, method, params));
+        }
+        _ => {
+            let notice = Notice::from_server(&link.server, method, params);
+            match origin {
+                Some(origin) => drop(origin.sink.send(Event::Notice(notice))),
+                None => link.ears.notice(notice),
+            }
+        }
+    }
+}
+
+fn hear_progress(link: &HttpLink, call: &Call<'_>, params: &Raw) {
+    let Some(own) = &call.outgoing.progress_token else { return };
+    let Some(token) = params.member("progressToken") else { return };
+    if token.as_u64() != Some(call.id) {
+        return;
+    }
+    call.patience.renew();
+    if let Some(origin) = call.origin() {
+        let params = params.edit().replace(&token, own.clone()).finish();
+        let notice = Notice::from_server(&link.server, "notifications/progress", Some(params));
+        origin.sink.send(Event::Notice(notice));
+    }
+}
+
+fn hear_question(link: &Arc<HttpLink>, call: Option<&Call<'_>>, request: Request) {
+    if &*request.method == "ping" {
+        return link.answer(&request.id, Ok(Raw::empty_object()));
+    }
+    let ask = Ask {
+        server: link.server.clone(),
+        method: request.method,
+        params: request.params,
+        key: AskKey { link: link.serial, id: request.id.clone() },
+        reply: AskReply::new(link.clone(), request.id),
+    };
+    match call.and_then(Call::origin) {
+        Some(origin) if origin.asks.allows(&ask.method) => {
+            origin.sink.send(Event::Ask(ask));
+        }
+        Some(_) => ask.reply.answer(Err(Refusal::NotSupported.error())),
+        None => link.ears.ask(ask),
+    }
+}

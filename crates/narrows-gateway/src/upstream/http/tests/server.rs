@@ -1,0 +1,215 @@
+//! A small MCP server over real sockets: it greets by itself, and everything
+//! else is up to the test.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ::http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::soon;
+use crate::settings::HttpSettings;
+
+/// One request as the server saw it.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub(super) method: Method,
+    pub(super) uri: Uri,
+    pub(super) headers: HeaderMap,
+    /// The message; null where there is none.
+    pub(super) body: Value,
+}
+
+impl Seen {
+    /// The method of the message, or of HTTP where there is no message.
+    pub(super) fn what(&self) -> &str {
+        self.body["method"].as_str().unwrap_or(match self.body {
+            Value::Null => self.method.as_str(),
+            _ => "answer",
+        })
+    }
+
+    pub(super) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// An answer to this request.
+    pub(super) fn result(&self, result: Value) -> String {
+        json!({"jsonrpc": "2.0", "id": self.body["id"], "result": result}).to_string()
+    }
+}
+
+pub(super) type Reply = Response<BoxBody<Bytes, Infallible>>;
+
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+    seen: mpsc::UnboundedReceiver<Seen>,
+    accepted: Arc<AtomicU64>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Server {
+    /// Greets and accepts notifications; `respond` answers all else.
+    pub(super) async fn start<F, R>(respond: F) -> Server
+    where
+        F: Fn(Seen) -> R + Send + Sync + 'static,
+        R: Future<Output = Reply> + Send + 'static,
+    {
+        let sessions = AtomicU64::new(0);
+        Server::bare(move |seen| {
+            let reply = usual(&seen, &sessions).ok_or_else(|| respond(seen));
+            async move {
+                match reply {
+                    Ok(reply) => reply,
+                    Err(reply) => reply.await,
+                }
+            }
+        })
+        .await
+    }
+
+    /// Does nothing by itself.
+    pub(super) async fn bare<F, R>(respond: F) -> Server
+    where
+        F: Fn(Seen) -> R + Send + Sync + 'static,
+        R: Future<Output = Reply> + Send + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (report, seen) = mpsc::unbounded_channel();
+        let respond = Arc::new(respond);
+        let accepted = Arc::new(AtomicU64::new(0));
+        let count = accepted.clone();
+        let task = tokio::spawn(async move {
+            let mut connections = tokio::task::JoinSet::new();
+            while let Ok((socket, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::Relaxed);
+                let (respond, report) = (respond.clone(), report.clone());
+                let service = service_fn(move |request| {
+                    let (respond, report) = (respond.clone(), report.clone());
+                    async move {
+                        let seen = see(request).await;
+                        let _ = report.send(seen.clone());
+                        Ok::<_, Infallible>(respond(seen).await)
+                    }
+                });
+                connections.spawn(
+                    hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service),
+                );
+            }
+        });
+        Server { address, seen, accepted, _task: AbortOnDropHandle::new(task) }
+    }
+
+    pub(super) fn settings(&self) -> HttpSettings {
+        let url = format!("http://{}/mcp", self.address).parse().unwrap();
+        HttpSettings { url, headers: Vec::new() }
+    }
+
+    /// How many connections were made.
+    pub(super) fn accepted(&self) -> u64 {
+        self.accepted.load(Ordering::Relaxed)
+    }
+
+    /// The next request of this kind; those before it are skipped.
+    pub(super) async fn saw(&mut self, what: &str) -> Seen {
+        loop {
+            let seen = soon(self.seen.recv()).await.expect("the server runs");
+            if seen.what() == what {
+                return seen;
+            }
+        }
+    }
+
+    /// What all requests so far were, that nobody has looked at yet.
+    pub(super) fn rest(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.seen.try_recv().ok()).map(|seen| seen.what().to_owned()).collect()
+    }
+}
+
+async fn see(request: Request<Incoming>) -> Seen {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let body = serde_json::from_slice(&body).unwrap_or_default();
+    Seen { method: head.method, uri: head.uri, headers: head.headers, body }
+}
+
+fn usual(seen: &Seen, sessions: &AtomicU64) -> Option<Reply> {
+    match seen.what() {
+        "initialize" => {
+            let session = sessions.fetch_add(1, Ordering::Relaxed) + 1;
+            let mut reply = json_reply(&seen.result(hello("2025-11-25")));
+            reply.headers_mut().insert("mcp-session-id", format!("s{session}").parse().unwrap());
+            Some(reply)
+        }
+        "GET" => Some(status(405)),
+        "DELETE" => Some(status(200)),
+        "answer" => Some(status(202)),
+        what if what.starts_with("notifications/") => Some(status(202)),
+        _ => None,
+    }
+}
+
+pub(super) fn hello(version: &str) -> Value {
+    json!({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}})
+}
+
+pub(super) fn status(code: u16) -> Reply {
+    reply(code, "", "")
+}
+
+pub(super) fn json_reply(body: &str) -> Reply {
+    reply(200, "application/json", body)
+}
+
+pub(super) fn reply(code: u16, kind: &str, body: &str) -> Reply {
+    let mut reply = Response::new(Full::new(Bytes::copy_from_slice(body.as_bytes())).boxed());
+    *reply.status_mut() = StatusCode::from_u16(code).unwrap();
+    if !kind.is_empty() {
+        reply.headers_mut().insert("content-type", kind.parse().unwrap());
+    }
+    reply
+}
+
+/// An answer whose body is whatever the test sends, until it drops the sender.
+pub(super) fn stream(kind: &str) -> (mpsc::UnboundedSender<String>, Reply) {
+    let (sender, receiver) = mpsc::unbounded_channel::<String>();
+    let frames = futures_util::stream::unfold(receiver, |mut receiver| async {
+        let text = receiver.recv().await?;
+        Some((Ok(Frame::data(Bytes::from(text))), receiver))
+    });
+    let mut reply = Response::new(BodyExt::boxed(StreamBody::new(frames.boxed_sync())));
+    reply.headers_mut().insert("content-type", kind.parse().unwrap());
+    (sender, reply)
+}
+
+pub(super) fn events() -> (mpsc::UnboundedSender<String>, Reply) {
+    stream("text/event-stream")
+}
+
+pub(super) fn event(data: &str) -> String {
+    format!("event: message\ndata: {data}\n\n")
+}
+
+trait BoxedSync: futures_util::Stream + Sized {
+    fn boxed_sync(self) -> std::pin::Pin<Box<dyn futures_util::Stream<Item = Self::Item> + Send + Sync>>
+    where
+        Self: Send + Sync + 'static,
+    {
+        Box::pin(self)
+    }
+}
+
+impl<S: futures_util::Stream> BoxedSync for S {}

@@ -1,0 +1,173 @@
+//! A link: one initialised connection to one upstream, whatever carries it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use narrows_wire::{Kind, Raw, Revision};
+
+use crate::exchange::{Ask, Asks, Cancel, ClientHello, EventSink, Notice};
+
+/// What a server said of itself in its `initialize` answer.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerHello {
+    pub(crate) revision: Revision,
+    pub(crate) capabilities: Raw,
+    pub(crate) server_info: Raw,
+    pub(crate) instructions: Option<String>,
+}
+
+impl ServerHello {
+    /// The params of our `initialize`.
+    pub(crate) fn request(hello: &ClientHello) -> Raw {
+        Raw::empty_object()
+            .with_member("protocolVersion", &Raw::string(Revision::LATEST_LEGACY.as_str()))
+            .with_member("capabilities", &hello.capabilities)
+            .with_member("clientInfo", &hello.client_info)
+    }
+
+    pub(crate) fn read(result: &Raw) -> Result<ServerHello, Failure> {
+        let broken = |what: &str| Failure::new(FailureKind::Protocol, format!("its answer to initialize {what}"));
+        let [version, capabilities, server_info, instructions] = result
+            .pick(["protocolVersion", "capabilities", "serverInfo", "instructions"])
+            .map_err(|_| broken("names a member twice"))?;
+        let version = version.ok_or_else(|| broken("has no protocolVersion"))?;
+        let version = version.as_text().ok_or_else(|| broken("has a protocolVersion that is no text"))?;
+        let revision = Revision::parse(&version).filter(|revision| revision.is_legacy()).ok_or_else(|| {
+            let version: String = version.chars().take(40).collect();
+            broken(&format!("chose the revision {version:?}; we speak 2024-11-05 to {}", Revision::LATEST_LEGACY))
+        })?;
+        let object = |raw: Option<Raw>| raw.filter(|raw| raw.kind() == Kind::Object).unwrap_or_else(Raw::empty_object);
+        Ok(ServerHello {
+            revision,
+            capabilities: object(capabilities),
+            server_info: object(server_info),
+            instructions: instructions.and_then(|raw| raw.as_text().map(|text| text.into_owned())),
+        })
+    }
+}
+
+/// One request to be sent upstream.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) params: Option<Raw>,
+    /// A value inside `params` and what to put in its place (the upstream's own name or URI).
+    pub(crate) rename: Option<(Raw, Raw)>,
+    /// The client's progress token, a slice of `params`. It is replaced by one
+    /// that is unique on the link, and put back into the notices that come.
+    pub(crate) progress_token: Option<Raw>,
+    /// Who is behind it; none for requests of the gateway's own.
+    pub(crate) origin: Option<Origin>,
+    pub(crate) timeout: Duration,
+}
+
+impl<'a> Outgoing<'a> {
+    /// A request of the gateway's own.
+    pub(crate) fn own(method: &'a str, params: Option<Raw>, timeout: Duration) -> Self {
+        Outgoing { method, params, rename: None, progress_token: None, origin: None, timeout }
+    }
+
+    /// The params as the upstream shall see them, with `token` as progress token.
+    pub(crate) fn params_with_token(&self, token: u64) -> Option<Raw> {
+        let params = self.params.as_ref()?;
+        if self.rename.is_none() && self.progress_token.is_none() {
+            return Some(params.clone());
+        }
+        let mut edit = params.edit();
+        if let Some((place, with)) = &self.rename {
+            edit = edit.replace(place, with.clone());
+        }
+        if let Some(place) = &self.progress_token {
+            edit = edit.replace(place, Raw::number(token));
+        }
+        Some(edit.finish())
+    }
+}
+
+/// Where the notices and questions that belong to one call go.
+#[derive(Debug, Clone)]
+pub(crate) struct Origin {
+    /// The session's serial number, to tell owners apart.
+    pub(crate) session: u64,
+    pub(crate) sink: EventSink,
+    pub(crate) asks: Asks,
+    /// Says why, when the call is dropped before its end.
+    pub(crate) cancel: Arc<Cancel>,
+}
+
+/// Hears what comes over a link and belongs to no call.
+pub(crate) trait Ears: Send + Sync {
+    fn notice(&self, notice: Notice);
+    fn ask(&self, ask: Ask);
+}
+
+/// Why a request over a link has no result.
+#[derive(Debug, Clone)]
+pub(crate) enum LinkError {
+    /// The upstream's own error object.
+    Answered(Raw),
+    Timeout(Duration),
+    /// The link is gone, or was never there.
+    Closed(Arc<Failure>),
+    Invalid(String),
+    TooLarge(usize),
+}
+
+impl LinkError {
+    /// For a request without which the link is of no use.
+    pub(crate) fn into_failure(self, method: &str) -> Failure {
+        match self {
+            LinkError::Closed(failure) => (*failure).clone(),
+            LinkError::Timeout(after) => {
+                Failure::new(FailureKind::TimedOut, format!("no answer to {method} within {} s", after.as_secs_f64()))
+            }
+            LinkError::Answered(error) => {
+                let message = error.member("message");
+                let message = message.as_ref().and_then(Raw::as_text).unwrap_or("no message".into());
+                let message: String = message.chars().take(300).collect();
+                Failure::new(FailureKind::Refused, format!("it answered {method} with an error: {message}"))
+            }
+            LinkError::Invalid(reason) => Failure::new(FailureKind::Protocol, format!("its answer to {method}: {reason}")),
+            LinkError::TooLarge(max) => {
+                Failure::new(FailureKind::Protocol, format!("its answer to {method} is larger than {max} bytes"))
+            }
+        }
+    }
+}
+
+/// Why a link could not be opened, or ended.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    pub kind: FailureKind,
+    /// One line for people; holds no secret.
+    pub detail: String,
+    /// The last lines that the server wrote to stderr.
+    pub stderr: Vec<String>,
+}
+
+/// What a hint can be given for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The command is not there.
+    NotFound,
+    /// The process could not be started, or ended.
+    Process,
+    /// No connection, or it broke.
+    Connect,
+    /// 401 or 403: the server wants credentials.
+    SignIn,
+    /// It answers, but not as this transport would.
+    WrongTransport,
+    TimedOut,
+    /// It speaks, but not as MCP says.
+    Protocol,
+    /// The server answered `initialize` or a list with an error.
+    Refused,
+    /// Ended by us.
+    Closed,
+}
+
+impl Failure {
+    pub fn new(kind: FailureKind, detail: impl Into<String>) -> Self {
+        Failure { kind, detail: detail.into(), stderr: Vec::new() }
+    }
+}

@@ -1,0 +1,189 @@
+//! Process trees: finds every process that a server has started, and signals
+//! all of them.
+//!
+//! A server's first process leads a process group of its own, and one signal
+//! reaches the whole group, whoever of it is still there. What has left the
+//! group (a browser, a daemon, anything behind `setsid`) is found in `/proc`:
+//! it descends from a process of the tree, or it did when we last looked, or it
+//! carries the tree's mark in its environment. The mark is what still tells
+//! once all parents between are dead, since orphans are adopted by init.
+//!
+//! Where there is no such `/proc` (other unixes), the group is all that is
+//! ended. Enter at [`Tree`].
+
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
+
+use table::Entry;
+pub(crate) use table::Process;
+
+/// The environment variable that holds the mark of the tree a process belongs to.
+pub(crate) const MARK: &str = "NARROWS_TREE";
+
+/// All processes below one or several group leaders.
+#[derive(Debug, Clone)]
+pub(crate) struct Tree {
+    /// A mark belongs to the tree if it is this, or this and `.` and more.
+    mark: Box<str>,
+    /// Nothing of the tree started before this, so older processes are not looked at.
+    since: u64,
+    groups: Vec<Leader>,
+    /// Those that were alive when last looked, by pid and start time: a number
+    /// that was given to another process meanwhile is not signalled.
+    members: Vec<Entry>,
+}
+
+/// The first process of a group; `started` is unknown if it was gone already.
+#[derive(Debug, Clone, Copy)]
+struct Leader {
+    pid: i32,
+    started: Option<u64>,
+}
+
+impl Tree {
+    /// A tree that has no group yet.
+    pub(crate) fn new(mark: impl Into<Box<str>>) -> Tree {
+        let own = rustix::process::getpid().as_raw_pid();
+        let since = Process::find(own).map_or(0, |process| process.started);
+        Tree {
+            mark: mark.into(),
+            since,
+            groups: Vec::new(),
+            members: Vec::new(),
+        }
+    }
+
+    /// The tree of one child of ours that leads its group and was not waited for yet.
+    pub(crate) fn of(leader: u32, mark: impl Into<Box<str>>) -> Tree {
+        let mut tree = Tree::new(mark);
+        tree.add_group(leader);
+        if let Some(started) = tree.groups.first().and_then(|leader| leader.started) {
+            tree.since = started;
+        }
+        tree
+    }
+
+    /// Zero and one are refused: to the kernel they mean our own group, and everybody.
+    pub(crate) fn add_group(&mut self, leader: u32) {
+        if let Ok(pid) = i32::try_from(leader)
+            && pid > 1
+            && self.groups.iter().all(|group| group.pid != pid)
+        {
+            self.groups.push(Leader {
+                pid,
+                started: Process::find(pid).map(|process| process.started),
+            });
+        }
+    }
+
+    pub(crate) fn remove_group(&mut self, leader: u32) {
+        self.groups
+            .retain(|group| u32::try_from(group.pid) != Ok(leader));
+        self.members
+            .retain(|member| u32::try_from(member.group) != Ok(leader));
+    }
+
+    /// Looks for all living processes of the tree, keeping those found before
+    /// even if nothing but our memory ties them to it any more. To be called
+    /// before anything is done that makes parents die.
+    pub(crate) fn collect(&mut self) {
+        self.look();
+    }
+
+    /// Signals the whole tree. What is gone, or not ours to signal, is passed over.
+    pub(crate) fn signal(&mut self, signal: Signal) {
+        let seen = self.look();
+        for group in &self.groups {
+            // A group that has no member left may be another's by now.
+            let ours = !seen || self.members.iter().any(|member| member.group == group.pid);
+            if ours && let Some(pid) = Pid::from_raw(group.pid) {
+                let _ = kill_process_group(pid, signal);
+            }
+        }
+        for member in &self.members {
+            let reached = self.groups.iter().any(|group| group.pid == member.group);
+            if !reached && let Some(pid) = Pid::from_raw(member.process.pid) {
+                let _ = kill_process(pid, signal);
+            }
+        }
+    }
+
+    /// Whether no process of the tree lives. Zombies count as gone.
+    pub(crate) fn is_gone(&mut self) -> bool {
+        // The whole table is read only when everybody known is dead.
+        if self.members.iter().any(|member| member.process.lives()) {
+            return false;
+        }
+        if self.look() {
+            self.members.is_empty()
+        } else {
+            self.groups
+                .iter()
+                .filter_map(|group| Pid::from_raw(group.pid))
+                .all(|pid| test_kill_process_group(pid).is_err())
+        }
+    }
+
+    /// Brings `members` up to date; false if there is no table of processes to look into.
+    fn look(&mut self) -> bool {
+        let Some(table) = table::read(self.since) else {
+            self.members.clear();
+            return false;
+        };
+        let known: HashSet<Process> = self.members.iter().map(|member| member.process).collect();
+        let groups: Vec<Leader> = self
+            .groups
+            .iter()
+            .filter(|group| !group.is_replaced(&table))
+            .copied()
+            .collect();
+        let own = rustix::process::getpid().as_raw_pid();
+
+        let (mut found, mut others): (Vec<Entry>, Vec<Entry>) = table
+            .into_iter()
+            .filter(|entry| entry.alive && entry.process.pid != own)
+            .partition(|entry| {
+                known.contains(&entry.process)
+                    || groups.iter().any(|group| group.holds(entry))
+                    || entry.process.carries_mark(&self.mark)
+            });
+        // Children of members are members, to any depth.
+        let mut next = 0;
+        while let Some(parent) = found.get(next).map(|entry| entry.process.pid) {
+            let (children, rest) = others.into_iter().partition(|entry| entry.parent == parent);
+            found.extend::<Vec<Entry>>(children);
+            others = rest;
+            next += 1;
+        }
+        self.members = found;
+        true
+    }
+}
+
+impl Leader {
+    fn holds(&self, entry: &Entry) -> bool {
+        entry.group == self.pid
+            && self
+                .started
+                .is_none_or(|started| entry.process.started >= started)
+    }
+
+    /// Whether another process has the leader's number now. The kernel gives a
+    /// number out again only when no process is left in the group of that
+    /// number, so such a group is a stranger's.
+    fn is_replaced(&self, table: &[Entry]) -> bool {
+        table.iter().any(|entry| {
+            entry.process.pid == self.pid && Some(entry.process.started) != self.started
+        })
+    }
+}
+
+/// A mark for a tree that no guard watches.
+pub(crate) fn fresh_mark() -> String {
+    format!("{:016x}", fastrand::u64(..))
+}

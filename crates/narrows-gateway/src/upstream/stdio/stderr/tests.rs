@@ -1,0 +1,83 @@
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+#[track_caller]
+fn check(chunks: &[&str], expected: Expect) {
+    let mut printed = String::new();
+    let mut each = |line: &[u8]| {
+        let _ = writeln!(printed, "{}", printable(line));
+    };
+    let mut lines = Lines::default();
+    for chunk in chunks {
+        lines.feed(chunk.as_bytes(), &mut each);
+    }
+    lines.finish(&mut each);
+    expected.assert_eq(&printed);
+}
+
+#[test]
+fn lines_are_put_together_from_what_comes() {
+    check(
+        &["one\ntw", "o", "\r\n\n", "three"],
+        expect![[r#"
+        one
+        two
+        three
+    "#]],
+    );
+}
+
+#[test]
+fn colours_and_bells_are_left_out() {
+    check(
+        &["\x1b[1;31mred\x1b[0m \x07bell\ttab\n\x1b[2Kdone\n\x1b"],
+        expect![[r#"
+        red bell	tab
+        done
+
+    "#]],
+    );
+}
+
+#[test]
+fn a_long_line_is_cut_however_it_comes() {
+    let long = "x".repeat(LINE_MAX);
+    for chunks in [
+        vec![long.clone() + "yz\nnext\n"],
+        vec![long.clone(), "yz".into(), "\nnext\n".into()],
+    ] {
+        let mut seen = Vec::new();
+        let mut lines = Lines::default();
+        for chunk in chunks {
+            lines.feed(chunk.as_bytes(), |line| seen.push(line.to_vec()));
+        }
+        assert_eq!(seen, [format!("{long}…").into_bytes(), b"next".to_vec()]);
+        assert!(lines.begun.capacity() <= 2 * LINE_MAX + 2);
+    }
+}
+
+#[test]
+fn the_last_lines_are_kept() {
+    let tail = Tail::default();
+    for n in 0..100 {
+        tail.push(format!("line {n}").as_bytes());
+    }
+    let lines = tail.lines();
+    assert_eq!(
+        (lines.len(), lines[0].as_str(), lines[KEPT - 1].as_str()),
+        (KEPT, "line 80", "line 99")
+    );
+}
+
+#[tokio::test]
+async fn the_end_is_told_when_reading_is_given_up() {
+    let (ours, theirs) = tokio::io::duplex(64);
+    let tail = Tail::default();
+    let task = tokio::spawn(read(theirs, "test".into(), tail.clone()));
+    task.abort();
+    tail.complete().await;
+    drop(ours);
+}

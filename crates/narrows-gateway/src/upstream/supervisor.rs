@@ -1,0 +1,215 @@
+//! Keeps one upstream's shared link open: connects, reads its lists, reads
+//! them again when they change, and connects anew when the link is lost.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use narrows_wire::Raw;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::link::{Ears, Failure, FailureKind};
+use super::{Link, ListKind, Offer, State, Upstream};
+use crate::exchange::{Ask, ClientHello, Notice, Refusal};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// A link that lived this long was no failed attempt.
+const STEADY: Duration = Duration::from_secs(30);
+
+/// Runs until `stop`; the link is closed when it returns.
+pub(crate) async fn supervise(upstream: Arc<Upstream>, stop: CancellationToken, ears: Arc<dyn SharedEars>) {
+    let mut attempts = 0;
+    loop {
+        let began = Instant::now();
+        let opening = open(&upstream, &ears);
+        let opened = tokio::select! {
+            opened = opening => opened,
+            () = stop.cancelled() => break,
+        };
+        let failure = match opened {
+            Ok((link, offer)) => {
+                let link = Arc::new(link);
+                upstream.come_up(link.clone(), offer, began.elapsed());
+                let up = Instant::now();
+                let failure = tokio::select! {
+                    failure = tend(&upstream, &link) => failure,
+                    () = stop.cancelled() => {
+                        upstream.shared.store(None);
+                        link.close().await;
+                        break;
+                    }
+                };
+                if up.elapsed() > STEADY {
+                    attempts = 0;
+                }
+                failure
+            }
+            Err(failure) => Arc::new(failure),
+        };
+        attempts += 1;
+        let pause = pause(attempts);
+        tracing::warn!(
+            server = %upstream.settings.id,
+            attempts,
+            retry_ms = pause.as_millis() as u64,
+            "server is down: {}",
+            failure.detail
+        );
+        upstream.go_down(failure, attempts);
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stop.cancelled() => break,
+        }
+    }
+}
+
+/// Hears what comes over the shared link of one upstream.
+pub(crate) trait SharedEars: Send + Sync {
+    fn notice(&self, upstream: &Arc<Upstream>, notice: Notice);
+}
+
+async fn open(upstream: &Arc<Upstream>, ears: &Arc<dyn SharedEars>) -> Result<(Link, Offer), Failure> {
+    let limit = upstream.settings.startup_timeout;
+    let deadline = Instant::now() + limit;
+    // The timeout around it all is for transports that are stuck before the first request.
+    let late = || Failure::new(FailureKind::TimedOut, format!("not connected within {} s", limit.as_secs_f64()));
+    let heard = Arc::new(Shared { upstream: Arc::downgrade(upstream), ears: ears.clone() });
+    let hello = ClientHello {
+        capabilities: Raw::empty_object(),
+        client_info: Raw::from_static(concat!(
+            r#"{"name":"narrows-through-proxy","version":""#,
+            env!("CARGO_PKG_VERSION"),
+            r#""}"#
+        )),
+    };
+    let connecting = upstream.connect(&hello, heard);
+    let (link, hello) =
+        tokio::time::timeout_at(deadline + Duration::from_millis(500), connecting).await.map_err(|_| late())??;
+    let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(100));
+    match Offer::read(&link, hello, &upstream.slug, &upstream.surroundings.limits, left).await {
+        Ok(offer) => Ok((link, offer)),
+        Err(failure) => {
+            link.close().await;
+            Err(failure)
+        }
+    }
+}
+
+/// Follows the changes of the server's lists until the link ends.
+async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
+    loop {
+        tokio::select! {
+            failure = link.ended() => return failure,
+            () = upstream.stale_signal.notified() => {}
+        }
+        let kinds = upstream.stale.take();
+        if kinds.is_empty() {
+            continue;
+        }
+        let offer = upstream.offer();
+        let limits = &upstream.surroundings.limits;
+        let reading = offer.reread(link, &kinds, &upstream.slug, limits, upstream.settings.startup_timeout);
+        let read = tokio::select! {
+            read = reading => read,
+            failure = link.ended() => return failure,
+        };
+        match read {
+            Ok(offer) => {
+                upstream.offer.store(Arc::new(offer));
+                upstream.surroundings.changes.raise();
+            }
+            // What was there is better than nothing; a dead link shows itself.
+            Err(failure) => {
+                tracing::warn!(server = %upstream.settings.id, "could not read a changed list: {}", failure.detail);
+            }
+        }
+    }
+}
+
+impl Upstream {
+    fn come_up(self: &Arc<Self>, link: Arc<Link>, offer: Offer, took: Duration) {
+        let hello = offer.hello.as_ref().expect("an offer just read has its hello");
+        let state = State::Up { revision: hello.revision, took, server_info: hello.server_info.clone() };
+        tracing::info!(
+            server = %self.settings.id,
+            revision = %hello.revision,
+            tools = offer.tools.len(),
+            took_ms = took.as_millis() as u64,
+            "server is up"
+        );
+        self.offer.store(Arc::new(offer));
+        self.shared.store(Some(link.clone()));
+        self.state.send_replace(state);
+        self.surroundings.changes.raise();
+        // A new connection knows nothing of what was subscribed to before.
+        for uri in self.subscribers.uris() {
+            let (upstream, link) = (self.clone(), link.clone());
+            tokio::spawn(async move { upstream.subscribe_again(&link, &uri).await });
+        }
+    }
+
+    fn go_down(&self, failure: Arc<Failure>, attempts: u32) {
+        self.shared.store(None);
+        self.offer.store(Arc::default());
+        self.state.send_replace(State::Down { failure, attempts });
+        self.surroundings.changes.raise();
+    }
+}
+
+/// Doubles each time, with a quarter of jitter either way, so that servers
+/// that died together do not come back together.
+fn pause(attempts: u32) -> Duration {
+    let plain = FIRST_PAUSE.saturating_mul(1 << (attempts - 1).min(10)).min(LONGEST_PAUSE);
+    plain.mul_f64(0.75 + fastrand::f64() / 2.0)
+}
+
+struct Shared {
+    upstream: Weak<Upstream>,
+    ears: Arc<dyn SharedEars>,
+}
+
+impl Ears for Shared {
+    fn notice(&self, notice: Notice) {
+        let Some(upstream) = self.upstream.upgrade() else { return };
+        match &*notice.method {
+            "notifications/tools/list_changed" => upstream.refresh(ListKind::Tools),
+            "notifications/prompts/list_changed" => upstream.refresh(ListKind::Prompts),
+            "notifications/resources/list_changed" => {
+                upstream.refresh(ListKind::Resources);
+                upstream.refresh(ListKind::Templates);
+            }
+            // The server forgot its session and has a new one now.
+            "narrows/reopened" => {
+                ListKind::ALL.into_iter().for_each(|kind| upstream.refresh(kind));
+                if let Ok(link) = upstream.shared_link() {
+                    for uri in upstream.subscribers.uris() {
+                        let (upstream, link) = (upstream.clone(), link.clone());
+                        tokio::spawn(async move { upstream.subscribe_again(&link, &uri).await });
+                    }
+                }
+            }
+            _ => self.ears.notice(&upstream, notice),
+        }
+    }
+
+    // The shared link declared no capabilities, so the server has no right to ask.
+    fn ask(&self, ask: Ask) {
+        ask.reply.answer(Err(Refusal::NotSupported.error()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_a_limit_with_jitter() {
+        for (attempts, plain) in [(1, 500), (2, 1_000), (3, 2_000), (8, 60_000), (u32::MAX, 60_000)] {
+            for _ in 0..100 {
+                let pause = pause(attempts).as_millis();
+                assert!(pause >= plain * 3 / 4 && pause <= plain * 5 / 4, "{attempts}: {pause}");
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Requests on their way through the core, as one sequence of steps.
+//!
+//! A [`Call`] carries one request or a batch of them. What happens comes out
+//! in the order in which the client must read it: the events of a request
+//! before its answer, the answers as they are ready, then nothing. A call is
+//! a plain value that can be polled anywhere and moved at any time, so an edge
+//! may poll it inside a response and hand it to a task when the client is
+//! gone. Dropping it cancels what is left of it.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use narrows_gateway::exchange::{EventSink, EventStream};
+use narrows_gateway::{Error, Session};
+use narrows_wire::{Id, Message, Raw, Request, encode_error, encode_result};
+
+use crate::error::{self, Refused};
+
+#[cfg(test)]
+mod tests;
+
+/// Events of one call that wait to be read; further notices are dropped.
+const EVENTS: usize = 256;
+
+/// Entries of a batch; each is a request that runs at the same time.
+pub(crate) const MAX_BATCH: usize = 100;
+
+pub(crate) struct Call {
+    session: Arc<Session>,
+    work: Work,
+    /// `None` once nobody will read events any more.
+    events: Option<EventStream>,
+    /// An answer that waits until the events before it are out.
+    held: Option<Answer>,
+}
+
+/// What a client is to be sent next.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Event(Bytes),
+    Answer(Answer),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Result(Id, Raw),
+    Error(Option<Id>, Raw),
+    /// The client took its request back and waits for nothing.
+    Nothing,
+}
+
+/// Boxed, because a call that its client has left moves to a task of its own.
+type Carried = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+enum Work {
+    One(Carried),
+    Many(FuturesUnordered<Carried>),
+    Done,
+}
+
+impl Call {
+    pub(crate) fn one(session: &Arc<Session>, request: Request) -> Call {
+        let (sink, events) = EventSink::channel(EVENTS);
+        let work = Work::One(carry(session.clone(), request, sink));
+        Call { session: session.clone(), work, events: Some(events), held: None }
+    }
+
+    /// A call that is over, for an answer that must go out as a stream.
+    pub(crate) fn answered(session: &Arc<Session>, answer: Answer) -> Call {
+        Call { session: session.clone(), work: Work::Done, events: None, held: Some(answer) }
+    }
+
+    /// Takes in a whole batch: answers and notifications are passed on at
+    /// once, requests run side by side, and what could not be read is answered
+    /// for itself. `None` if the batch asks for no answer.
+    pub(crate) fn batch(
+        session: &Arc<Session>,
+        entries: Vec<Result<Message, narrows_wire::Error>>,
+    ) -> Result<Option<Call>, Refused> {
+        if !session.revision().has_batches() {
+            return Err(Refused::NoBatches(session.revision()));
+        }
+        if entries.len() > MAX_BATCH {
+            return Err(Refused::BatchTooLong { max: MAX_BATCH });
+        }
+        let (sink, events) = EventSink::channel(EVENTS);
+        let running = FuturesUnordered::new();
+        for entry in entries {
+            match entry {
+                Ok(Message::Request(request)) if &*request.method == "initialize" => {
+                    running.push(refuse(Some(request.id), Refused::InitializeInBatch));
+                }
+                Ok(Message::Request(request)) => {
+                    running.push(carry(session.clone(), request, sink.clone()));
+                }
+                Ok(Message::Notification(notification)) => session.notify(notification),
+                Ok(Message::Response(response)) => session.answer(response),
+                Err(error) => {
+                    let id = match &error {
+                        narrows_wire::Error::Invalid { id, .. } => id.clone(),
+                        narrows_wire::Error::Parse(_) => None,
+                    };
+                    running.push(refuse(id, Refused::Message(error)));
+                }
+            }
+        }
+        if running.is_empty() {
+            return Ok(None);
+        }
+        let work = Work::Many(running);
+        Ok(Some(Call { session: session.clone(), work, events: Some(events), held: None }))
+    }
+
+    /// The next step; `None` when every request has had its answer.
+    pub(crate) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Option<Step>> {
+        loop {
+            // The work comes first: mostly nothing precedes the answer.
+            if self.held.is_none() {
+                self.held = match self.work.poll(cx) {
+                    Poll::Ready(Some(answer)) => Some(answer),
+                    Poll::Ready(None) => return Poll::Ready(None),
+                    Poll::Pending => None,
+                };
+            }
+            // All events of a request have been sent when its answer is there,
+            // so what is in the queue now is all that must precede it.
+            let event = match (&mut self.events, &self.held) {
+                (Some(events), Some(_)) => events.try_recv().ok(),
+                (Some(events), None) => match events.poll_recv(cx) {
+                    Poll::Ready(event) => event,
+                    Poll::Pending => None,
+                },
+                (None, _) => None,
+            };
+            let Some(event) = event else {
+                return match self.held.take() {
+                    Some(answer) => Poll::Ready(Some(Step::Answer(answer))),
+                    None => Poll::Pending,
+                };
+            };
+            if let Some(message) = self.session.encode(*event) {
+                return Poll::Ready(Some(Step::Event(message)));
+            }
+        }
+    }
+
+    pub(crate) async fn next(&mut self) -> Option<Step> {
+        poll_fn(|cx| self.poll_step(cx)).await
+    }
+
+    /// Says that nobody can be told of events: from now on notices vanish and
+    /// questions are refused at once, instead of waiting for an answer that
+    /// cannot come.
+    pub(crate) fn deafen(&mut self) {
+        self.events = None;
+    }
+
+    /// Carries the call to its end for its effect alone.
+    pub(crate) async fn run_unheard(mut self) {
+        self.deafen();
+        while self.next().await.is_some() {}
+    }
+}
+
+impl Answer {
+    pub(crate) fn encode(&self) -> Option<Bytes> {
+        match self {
+            Answer::Result(id, result) => Some(encode_result(id, result)),
+            Answer::Error(id, error) => Some(encode_error(id.as_ref(), error)),
+            Answer::Nothing => None,
+        }
+    }
+}
+
+/// The answers of a batch as one array; `None` if there is no answer at all.
+pub(crate) fn encode_batch(answers: &[Answer]) -> Option<Bytes> {
+    let mut whole = BytesMut::new();
+    for message in answers.iter().filter_map(Answer::encode) {
+        whole.extend_from_slice(if whole.is_empty() { b"[" } else { b"," });
+        whole.extend_from_slice(&message);
+    }
+    if whole.is_empty() {
+        return None;
+    }
+    whole.extend_from_slice(b"]");
+    Some(whole.freeze())
+}
+
+impl Work {
+    /// The next answer; `None` when there are no more.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Answer>> {
+        match self {
+            Work::One(carried) => carried.as_mut().poll(cx).map(|answer| {
+                *self = Work::Done;
+                Some(answer)
+            }),
+            Work::Many(running) => running.poll_next_unpin(cx),
+            Work::Done => Poll::Ready(None),
+        }
+    }
+}
+
+fn carry(session: Arc<Session>, request: Request, sink: EventSink) -> Carried {
+    Box::pin(async move {
+        let id = request.id.clone();
+        match session.request(request, sink).await {
+            Ok(result) => Answer::Result(id, result),
+            Err(Error::Cancelled) if !session.is_closed() => Answer::Nothing,
+            // Calls are cancelled when their session ends, too; then it was not
+            // the client who asked for it, and it should not be left waiting.
+            Err(Error::Cancelled) => {
+                Answer::Error(Some(id), error::core(&Error::SessionClosed, session.revision()))
+            }
+            Err(failure) => Answer::Error(Some(id), error::core(&failure, session.revision())),
+        }
+    })
+}
+
+fn refuse(id: Option<Id>, refused: Refused) -> Carried {
+    Box::pin(std::future::ready(Answer::Error(id, refused.object())))
+}

@@ -1,0 +1,336 @@
+//! A client on a duplex channel of messages: stdio, and whatever else carries
+//! whole messages both ways.
+//!
+//! [`Duplex::run`] takes messages in, one after the other, and never waits for
+//! anything else meanwhile: requests run as tasks that it owns, answers and
+//! events go to one bounded queue that the edge writes out. A client that does
+//! not read fills that queue; then its answers wait in their tasks, its
+//! notices are dropped, its further requests are refused, and the end of its
+//! input is still noticed at once.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use narrows_gateway::exchange::{EventStream, Principal};
+use narrows_gateway::{Door, Error, Gateway, Lifetime, Opened, Session};
+use narrows_wire::{
+    Id, Incoming, Message, Raw, Request, Revision, decode, encode_error, encode_result,
+};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::call::{Call, Step, encode_batch};
+use crate::error::{self, Refused};
+use crate::hello::Hello;
+
+#[cfg(test)]
+mod tests;
+
+/// Messages that are taken in, unread, while the session opens.
+const BACKLOG: usize = 64;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DuplexSettings {
+    /// Requests that may be in flight; further ones are refused.
+    pub(crate) max_calls: usize,
+    /// Messages that wait to be written.
+    pub(crate) queue: usize,
+    /// How long answers may take once the session has ended.
+    pub(crate) grace: Duration,
+}
+
+/// What comes in.
+#[derive(Debug)]
+pub(crate) enum Input {
+    Frame(Bytes),
+    /// A message that was skipped for its size.
+    TooLarge {
+        max: usize,
+    },
+    /// Bytes that are no frame; the source ends after them.
+    Broken(&'static str),
+}
+
+/// Where messages come from.
+pub(crate) trait Source {
+    /// The next message; `None` when the client is gone. Must be cancel-safe.
+    fn next(&mut self) -> impl Future<Output = Option<Input>> + Send;
+}
+
+pub(crate) struct Duplex<'a> {
+    gateway: Gateway,
+    door: Door<'a>,
+    settings: DuplexSettings,
+    state: State<'a>,
+    calls: JoinSet<()>,
+    outgoing: mpsc::Sender<Bytes>,
+}
+
+enum State<'a> {
+    /// Nobody has introduced itself yet.
+    New,
+    Opening(Opening<'a>),
+    Open {
+        session: Arc<Session>,
+        _outbox: AbortOnDropHandle<()>,
+    },
+}
+
+struct Opening<'a> {
+    id: Id,
+    revision: Revision,
+    opened: Pin<Box<dyn Future<Output = Option<Result<Opened, Error>>> + Send + 'a>>,
+    /// A client may send on without waiting for the answer to `initialize`.
+    backlog: VecDeque<Input>,
+}
+
+/// Why the loop ends.
+enum End {
+    /// The client is gone; nobody waits for anything.
+    Gone,
+    /// The session has ended by itself; what was asked before is still answered.
+    Closed,
+}
+
+enum Turn {
+    Input(Option<Input>),
+    Opened(Option<Result<Opened, Error>>),
+    Reaped,
+    End(End),
+}
+
+impl<'a> Duplex<'a> {
+    /// The receiver is what the edge has to write out. When it is dropped, the
+    /// client counts as gone.
+    pub(crate) fn new(
+        gateway: Gateway,
+        door: Door<'a>,
+        settings: DuplexSettings,
+    ) -> (Duplex<'a>, mpsc::Receiver<Bytes>) {
+        let (outgoing, written) = mpsc::channel(settings.queue.max(1));
+        let calls = JoinSet::new();
+        (Duplex { gateway, door, settings, state: State::New, calls, outgoing }, written)
+    }
+
+    /// Until the client is gone or its session has ended.
+    pub(crate) async fn run(mut self, mut source: impl Source) {
+        let end = loop {
+            match self.turn(&mut source).await {
+                Turn::Input(Some(input)) => self.take_in(input),
+                Turn::Input(None) => break End::Gone,
+                Turn::Opened(opened) => self.opened(opened),
+                Turn::Reaped => {}
+                Turn::End(end) => break end,
+            }
+        };
+        self.finish(end).await;
+    }
+
+    /// The next thing that happens.
+    async fn turn(&mut self, source: &mut impl Source) -> Turn {
+        let room = match &self.state {
+            State::Opening(opening) => opening.backlog.len() < BACKLOG,
+            State::New | State::Open { .. } => true,
+        };
+        let state = &mut self.state;
+        tokio::select! {
+            biased;
+            turn = state.changed() => turn,
+            () = self.outgoing.closed() => Turn::End(End::Gone),
+            input = source.next(), if room => Turn::Input(input),
+            Some(_) = self.calls.join_next() => Turn::Reaped,
+        }
+    }
+
+    fn take_in(&mut self, input: Input) {
+        if let State::Opening(opening) = &mut self.state {
+            return opening.backlog.push_back(input);
+        }
+        let frame = match input {
+            Input::Frame(frame) => frame,
+            Input::TooLarge { max } => return self.refuse(None, &Refused::TooLarge { max }),
+            Input::Broken(reason) => return self.refuse(None, &Refused::BrokenFrame(reason)),
+        };
+        match (decode(frame), &self.state) {
+            (Err(error), _) => self.refuse(None, &Refused::Message(error)),
+            (Ok(Incoming::Single(message)), State::Open { session, .. }) => {
+                let session = session.clone();
+                self.message(&session, message);
+            }
+            (Ok(Incoming::Batch(entries)), State::Open { session, .. }) => {
+                match Call::batch(session, entries) {
+                    Ok(Some(call)) => self.start(None, Answers::Array, || call),
+                    Ok(None) => {}
+                    Err(refused) => self.refuse(None, &refused),
+                }
+            }
+            (Ok(Incoming::Single(message)), _) => self.first_message(message),
+            (Ok(Incoming::Batch(_)), _) => self.refuse(None, &Refused::NotInitialized),
+        }
+    }
+
+    /// Before there is a session.
+    fn first_message(&mut self, message: Message) {
+        match message {
+            Message::Request(request) if &*request.method == "initialize" => {
+                match Hello::read(request.params.as_ref()) {
+                    Ok(hello) => self.open(request.id, hello),
+                    Err(refused) => self.refuse(Some(&request.id), &refused),
+                }
+            }
+            Message::Request(Request { id, method, .. }) if &*method == "ping" => {
+                self.say(encode_result(&id, &Raw::empty_object()));
+            }
+            Message::Request(request) => self.refuse(Some(&request.id), &Refused::NotInitialized),
+            // Nothing can be answered, and nothing is lost by not listening yet.
+            Message::Notification(_) | Message::Response(_) => {}
+        }
+    }
+
+    fn message(&mut self, session: &Arc<Session>, message: Message) {
+        match message {
+            Message::Request(request) if &*request.method == "initialize" => {
+                self.refuse(Some(&request.id), &Refused::AlreadyInitialized);
+            }
+            Message::Request(request) => {
+                let id = request.id.clone();
+                self.start(Some(&id), Answers::Single, || Call::one(session, request));
+            }
+            Message::Notification(notification) => session.notify(notification),
+            Message::Response(response) => session.answer(response),
+        }
+    }
+
+    fn open(&mut self, id: Id, hello: Hello) {
+        let Hello { revision, client } = hello;
+        let (gateway, door) = (self.gateway.clone(), self.door);
+        let opened = Box::pin(async move {
+            let lifetime = Lifetime::Connection;
+            gateway.open(door, Principal::Anonymous, lifetime, revision, client).await
+        });
+        let backlog = VecDeque::new();
+        self.state = State::Opening(Opening { id, revision, opened, backlog });
+    }
+
+    fn opened(&mut self, opened: Option<Result<Opened, Error>>) {
+        let State::Opening(Opening { id, revision, backlog, .. }) =
+            std::mem::replace(&mut self.state, State::New)
+        else {
+            return;
+        };
+        match opened {
+            Some(Ok(Opened { session, result, outbox })) => {
+                self.say(encode_result(&id, &result));
+                let pump = tokio::spawn(pump(session.clone(), outbox, self.outgoing.clone()));
+                self.state = State::Open { session, _outbox: AbortOnDropHandle::new(pump) };
+            }
+            Some(Err(failure)) => {
+                self.say(encode_error(Some(&id), &error::core(&failure, revision)));
+            }
+            None => self.refuse(Some(&id), &Refused::UnknownEndpoint),
+        }
+        for input in backlog {
+            self.take_in(input);
+        }
+    }
+
+    /// Runs a call as a task, if there is room for one more.
+    fn start(&mut self, id: Option<&Id>, answers: Answers, call: impl FnOnce() -> Call) {
+        while self.calls.try_join_next().is_some() {}
+        let max = self.settings.max_calls;
+        if self.calls.len() >= max {
+            let error = error::core(&Error::TooManyCalls(max), Revision::LATEST_LEGACY);
+            return self.say(encode_error(id, &error));
+        }
+        self.calls.spawn(forward(call(), answers, self.outgoing.clone()));
+    }
+
+    fn refuse(&self, id: Option<&Id>, refused: &Refused) {
+        tracing::debug!(?refused, "refused");
+        self.say(refused.encode(id));
+    }
+
+    /// Sends without waiting. A queue that is full means that the client has
+    /// not read for hundreds of messages; it will miss one more.
+    fn say(&self, message: Bytes) {
+        if self.outgoing.try_send(message).is_err() {
+            tracing::debug!("a message was dropped: the client does not read");
+        }
+    }
+
+    async fn finish(mut self, end: End) {
+        if let End::Closed = end {
+            // The answer to `shutdown` is among them.
+            let answered = async { while self.calls.join_next().await.is_some() {} };
+            let _ = timeout(self.settings.grace, answered).await;
+        }
+        self.calls.shutdown().await;
+        if let State::Open { session, .. } = &self.state {
+            session.close();
+        }
+    }
+}
+
+impl State<'_> {
+    /// Ready when the session has opened, or has ended.
+    async fn changed(&mut self) -> Turn {
+        match self {
+            State::New => std::future::pending().await,
+            State::Opening(opening) => Turn::Opened(opening.opened.as_mut().await),
+            State::Open { session, .. } => {
+                session.closed().await;
+                Turn::End(End::Closed)
+            }
+        }
+    }
+}
+
+/// How the answers of a call go out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    Single,
+    /// Together, when the last is there: a batch.
+    Array,
+}
+
+/// Carries a call to its end. Fails silently if nobody writes any more: the
+/// loop sees it too and ends everything.
+async fn forward(mut call: Call, answers: Answers, outgoing: mpsc::Sender<Bytes>) {
+    let mut together = Vec::new();
+    while let Some(step) = call.next().await {
+        let message = match step {
+            Step::Event(message) => Some(message),
+            Step::Answer(answer) if answers == Answers::Array => {
+                together.push(answer);
+                None
+            }
+            Step::Answer(answer) => answer.encode(),
+        };
+        if let Some(message) = message
+            && outgoing.send(message).await.is_err()
+        {
+            return;
+        }
+    }
+    if let Some(message) = encode_batch(&together) {
+        let _ = outgoing.send(message).await;
+    }
+}
+
+/// Carries what belongs to no call. While the client does not read, the
+/// outbox fills and drops further notices.
+async fn pump(session: Arc<Session>, mut outbox: EventStream, outgoing: mpsc::Sender<Bytes>) {
+    while let Some(event) = outbox.recv().await {
+        if let Some(message) = session.encode(*event)
+            && outgoing.send(message).await.is_err()
+        {
+            return;
+        }
+    }
+}

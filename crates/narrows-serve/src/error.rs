@@ -1,0 +1,222 @@
+//! Errors as clients see them: the one place where they become JSON-RPC codes
+//! and HTTP statuses.
+//!
+//! Three kinds of errors meet here: what the core says ([`Error`]), what the
+//! decoder says ([`narrows_wire::Error`]) and what an edge refuses by itself
+//! ([`Refused`]). Each becomes an error object `{code, message, data}`, where
+//! `data.code` is a word that programs can rely on.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http::StatusCode;
+use narrows_gateway::{Error, ItemKind};
+use narrows_wire::{Id, Raw, Revision, encode_error};
+use serde_json::{Map, Value};
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) const PARSE_ERROR: i64 = -32700;
+pub(crate) const INVALID_REQUEST: i64 = -32600;
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+pub(crate) const INVALID_PARAMS: i64 = -32602;
+pub(crate) const INTERNAL_ERROR: i64 = -32603;
+/// Legacy revisions have a code of their own for this (MCP 2025-11-25, resources, error handling).
+pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
+
+/// What an edge refuses before, or instead of, asking the core.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Host,
+    Origin,
+    UnknownEndpoint,
+    UnknownPath,
+    Method,
+    /// A header that decides something came twice; two readers might believe different ones.
+    RepeatedHeader,
+    ContentType,
+    NotAcceptable,
+    ProtocolVersion,
+    TooLarge {
+        max: usize,
+    },
+    /// The body did not come within its time.
+    TooSlow,
+    /// The body broke off.
+    Unreadable,
+    /// Bytes that are no frame; nothing after them can be read.
+    BrokenFrame(&'static str),
+    Message(narrows_wire::Error),
+    NoSession,
+    UnknownSession,
+    NotInitialized,
+    AlreadyInitialized,
+    BadInitialize(Cow<'static, str>),
+    InitializeInBatch,
+    NoBatches(Revision),
+    BatchTooLong {
+        max: usize,
+    },
+}
+
+impl Refused {
+    pub(crate) fn status(&self) -> StatusCode {
+        use Refused::*;
+        match self {
+            Host | Origin => StatusCode::FORBIDDEN,
+            UnknownEndpoint | UnknownPath | UnknownSession => StatusCode::NOT_FOUND,
+            Method => StatusCode::METHOD_NOT_ALLOWED,
+            ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            NotAcceptable => StatusCode::NOT_ACCEPTABLE,
+            TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            TooSlow => StatusCode::REQUEST_TIMEOUT,
+            RepeatedHeader | ProtocolVersion | Unreadable | BrokenFrame(_) | Message(_)
+            | NoSession | NotInitialized | AlreadyInitialized | BadInitialize(_)
+            | InitializeInBatch | NoBatches(_) | BatchTooLong { .. } => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    pub(crate) fn object(&self) -> Raw {
+        object(self.code(), &self.message(), self.word(), Map::new())
+    }
+
+    /// The whole JSON-RPC message. Where no other id is known, it is the one
+    /// that the broken message itself had.
+    pub(crate) fn encode(&self, id: Option<&Id>) -> Bytes {
+        let own = match self {
+            Refused::Message(narrows_wire::Error::Invalid { id, .. }) => id.as_ref(),
+            _ => None,
+        };
+        encode_error(id.or(own), &self.object())
+    }
+
+    fn code(&self) -> i64 {
+        match self {
+            Refused::Message(narrows_wire::Error::Parse(_)) | Refused::BrokenFrame(_) => {
+                PARSE_ERROR
+            }
+            Refused::BadInitialize(_) => INVALID_PARAMS,
+            _ => INVALID_REQUEST,
+        }
+    }
+
+    fn word(&self) -> &'static str {
+        use Refused::*;
+        match self {
+            Host => "host_not_allowed",
+            Origin => "origin_not_allowed",
+            UnknownEndpoint => "unknown_endpoint",
+            UnknownPath => "unknown_path",
+            Method => "method_not_allowed",
+            RepeatedHeader => "repeated_header",
+            ContentType => "unsupported_content_type",
+            NotAcceptable => "not_acceptable",
+            ProtocolVersion => "unsupported_protocol_version",
+            TooLarge { .. } => "request_too_large",
+            TooSlow => "request_timeout",
+            Unreadable => "request_incomplete",
+            BrokenFrame(_) | Message(narrows_wire::Error::Parse(_)) => "parse_error",
+            Message(narrows_wire::Error::Invalid { .. }) => "invalid_request",
+            NoSession => "session_required",
+            UnknownSession => "unknown_session",
+            NotInitialized => "not_initialized",
+            AlreadyInitialized => "already_initialized",
+            BadInitialize(_) => "invalid_params",
+            InitializeInBatch => "initialize_in_batch",
+            NoBatches(_) => "batch_not_supported",
+            BatchTooLong { .. } => "batch_too_long",
+        }
+    }
+
+    pub(crate) fn message(&self) -> Cow<'static, str> {
+        use Refused::*;
+        Cow::Borrowed(match self {
+            Host => "Host is not allowed (see allowed_hosts)",
+            Origin => "Origin is not allowed (see allowed_origins)",
+            UnknownEndpoint => "There is no such endpoint",
+            UnknownPath => "There is nothing at this path",
+            Method => "Method is not allowed at this path",
+            RepeatedHeader => "A header that must be unique came more than once",
+            ContentType => "Content-Type must be application/json",
+            NotAcceptable => {
+                "Accept must admit application/json or text/event-stream for POST, text/event-stream for GET"
+            }
+            ProtocolVersion => "MCP-Protocol-Version is not a revision known here",
+            TooLarge { max } => return format!("Message is larger than {max} bytes").into(),
+            TooSlow => "Request body did not arrive in time",
+            Unreadable => "Request body broke off",
+            BrokenFrame(reason) => return format!("Parse error: {reason}").into(),
+            Message(narrows_wire::Error::Parse(error)) => {
+                return format!("Parse error: {error}").into();
+            }
+            Message(narrows_wire::Error::Invalid { reason, .. }) => {
+                return format!("Invalid request: {reason}").into();
+            }
+            NoSession => "Mcp-Session-Id is required; open a session with initialize",
+            UnknownSession => "There is no such session; open a new one with initialize",
+            NotInitialized => "Not initialized; the first request must be initialize",
+            AlreadyInitialized => "Already initialized",
+            BadInitialize(reason) => return format!("Invalid initialize: {reason}").into(),
+            InitializeInBatch => "initialize must not be part of a batch",
+            NoBatches(revision) => {
+                return format!("Revision {revision} has no batches").into();
+            }
+            BatchTooLong { max } => {
+                return format!("Batch has more than {max} entries").into();
+            }
+        })
+    }
+}
+
+/// The error object for what the core answered.
+pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
+    let mut data = Map::new();
+    match error {
+        // An upstream's own error passes as it came.
+        Error::Answered(raw) => return raw.clone(),
+        Error::Unknown { kind, name, nearest } => {
+            if *kind == ItemKind::Resource {
+                data.insert("uri".into(), name.as_str().into());
+            }
+            data.insert("nearest".into(), nearest.iter().map(String::as_str).collect());
+        }
+        Error::UpstreamDown { server, .. }
+        | Error::UpstreamTimeout { server, .. }
+        | Error::UpstreamInvalid { server, .. }
+        | Error::UpstreamTooLarge { server, .. }
+        | Error::TooManyLinks { server, .. } => {
+            data.insert("server".into(), server.as_str().into());
+        }
+        _ => {}
+    }
+    object(core_code(error, revision), &error.to_string(), error.word(), data)
+}
+
+/// The status of an answer that opens no session. Anything else that the core
+/// answers is a JSON-RPC matter, and HTTP has nothing to add: 200.
+pub(crate) fn open_status(error: &Error) -> StatusCode {
+    match error {
+        Error::TooManySessions(_) | Error::SessionClosed => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::OK,
+    }
+}
+
+fn core_code(error: &Error, revision: Revision) -> i64 {
+    match error {
+        Error::Unknown { kind: ItemKind::Resource, .. } if revision.is_legacy() => {
+            RESOURCE_NOT_FOUND
+        }
+        Error::Unknown { .. } | Error::NotAllowed { .. } | Error::BadParams(_) => INVALID_PARAMS,
+        Error::UnknownMethod(_) => METHOD_NOT_FOUND,
+        Error::DuplicateId(_) => INVALID_REQUEST,
+        _ => INTERNAL_ERROR,
+    }
+}
+
+fn object(code: i64, message: &str, word: &str, more: Map<String, Value>) -> Raw {
+    let mut data = Map::new();
+    data.insert("code".into(), word.into());
+    data.extend(more);
+    Raw::from_serialize(&serde_json::json!({ "code": code, "message": message, "data": data }))
+}

@@ -1,0 +1,259 @@
+//! The HTTP edge: Streamable HTTP for clients of the initialise era, and a few
+//! pages.
+//!
+//! [`serve`] owns the connections. A request passes the guard (`guard`), then
+//! its path decides: MCP endpoints go straight to `mcp`, everything else
+//! through a router to `pages`. MCP requests do not take the router because
+//! they are the ones that must be cheap. Further ways in are files of their
+//! own beside these two.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Method, Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use narrows_gateway::Gateway;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::body::Body;
+use self::guard::Guard;
+use self::head::Head;
+use self::replay::Bounds;
+use self::sessions::Sessions;
+use self::target::Target;
+use crate::error::Refused;
+
+mod answer;
+mod body;
+mod events;
+mod guard;
+mod head;
+mod mcp;
+mod pages;
+mod replay;
+mod sessions;
+mod stream;
+mod target;
+
+/// Longer heads are answered 431.
+const MAX_HEADER_BYTES: usize = 16 * 1024;
+
+/// How often streams that nobody will read again are looked for.
+const SWEEP: Duration = Duration::from_secs(15);
+
+/// What the HTTP edge must be told.
+#[derive(Debug, Clone)]
+pub struct HttpSettings {
+    /// Names by which clients may call us, besides loopback. With a port only
+    /// that port, without one any.
+    pub allowed_hosts: Vec<String>,
+    /// Pages that may call us, besides those of allowed hosts: whole origins
+    /// such as `https://app.example`.
+    pub allowed_origins: Vec<String>,
+    /// The largest request body, in bytes.
+    pub max_message_bytes: usize,
+    /// Messages of one stream that are kept for a client that comes back.
+    pub resume_events: usize,
+    /// Their bytes together; the newest message is kept however large it is.
+    pub resume_bytes: usize,
+    /// An SSE stream carries a comment this often. A call that has been silent
+    /// for this long is answered by a stream, so that the client sees a sign
+    /// of life.
+    pub keep_alive: Duration,
+    /// Connections at the same time; further ones wait to be accepted.
+    pub max_connections: usize,
+    /// How long a connection may take for the head of its next request, idle
+    /// time between requests included.
+    pub header_timeout: Duration,
+    /// How long to wait for each further piece of a request body.
+    pub body_timeout: Duration,
+    /// How long answers in flight may take after the edge was told to stop.
+    pub grace: Duration,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        HttpSettings {
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            max_message_bytes: 16 * 1024 * 1024,
+            resume_events: 256,
+            resume_bytes: 1024 * 1024,
+            keep_alive: Duration::from_secs(15),
+            max_connections: 10_000,
+            header_timeout: Duration::from_secs(75),
+            body_timeout: Duration::from_secs(30),
+            grace: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Serves until `stop` is cancelled, then lets answers in flight finish for at
+/// most [`HttpSettings::grace`] and ends the sessions that were opened here.
+/// Dropping the future ends all of it at once.
+pub async fn serve(
+    listener: TcpListener,
+    gateway: Gateway,
+    settings: HttpSettings,
+    stop: CancellationToken,
+) {
+    let grace = settings.grace;
+    let max_connections = settings.max_connections.max(1);
+    let edge = Arc::new(Edge::new(gateway, settings));
+    let _end = EndSessions(edge.clone());
+    let pages = TowerToHyperService::new(pages::router(edge.clone()));
+    let server = Arc::new(Server { edge: edge.clone(), pages });
+    let mut connections = JoinSet::new();
+    let mut sweep = tokio::time::interval(SWEEP);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => break,
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept(), if connections.len() < max_connections => match accepted {
+                Ok((socket, _)) => {
+                    connections.spawn(connection(server.clone(), socket, stop.clone()));
+                }
+                Err(error) => accept_failed(&error).await,
+            },
+            _ = sweep.tick() => edge.sessions.sweep(),
+        }
+    }
+    drop(listener);
+    edge.sessions.hush();
+    let finished = async { while connections.join_next().await.is_some() {} };
+    if timeout(grace, finished).await.is_err() {
+        tracing::debug!(open = connections.len(), "closing connections that did not finish");
+        connections.shutdown().await;
+    }
+    edge.sessions.close();
+    edge.tasks.close();
+    // Calls that nobody reads any more end with their sessions.
+    let _ = timeout(grace, edge.tasks.wait()).await;
+}
+
+/// What every connection of this edge shares.
+struct Edge {
+    gateway: Gateway,
+    settings: HttpSettings,
+    guard: Guard,
+    sessions: Arc<Sessions>,
+    /// Calls that their clients have left, and one watch per session.
+    tasks: TaskTracker,
+}
+
+impl Edge {
+    fn new(gateway: Gateway, settings: HttpSettings) -> Edge {
+        Edge {
+            guard: Guard::new(&settings.allowed_hosts, &settings.allowed_origins),
+            gateway,
+            settings,
+            sessions: Arc::default(),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds { events: self.settings.resume_events, bytes: self.settings.resume_bytes }
+    }
+}
+
+/// Nobody can speak to these sessions once the edge is gone, however it went.
+struct EndSessions(Arc<Edge>);
+
+impl Drop for EndSessions {
+    fn drop(&mut self) {
+        self.0.sessions.close();
+    }
+}
+
+/// What a connection answers from.
+struct Server {
+    edge: Arc<Edge>,
+    pages: TowerToHyperService<axum::Router>,
+}
+
+async fn connection(server: Arc<Server>, socket: TcpStream, stop: CancellationToken) {
+    // Answers are written whole; waiting for more to send only delays them.
+    let _ = socket.set_nodelay(true);
+    let header_timeout = server.edge.settings.header_timeout;
+    let service = service_fn(move |request| {
+        let server = server.clone();
+        async move { Ok::<_, Infallible>(respond(&server, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(header_timeout)
+        .max_header_size(MAX_HEADER_BYTES)
+        .serve_connection(TokioIo::new(socket), service);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "connection ended");
+    }
+}
+
+async fn respond(server: &Server, request: Request<Incoming>) -> Response<Body> {
+    let edge = &server.edge;
+    let (mut parts, body) = request.into_parts();
+    let mut headers = std::mem::take(&mut parts.headers);
+    let target = Target::parse(parts.uri.path());
+    let head = Head::read(&headers);
+    let authority = parts.uri.authority().map(|authority| authority.as_str());
+    let checked = edge.guard.check(authority, &head);
+    let checked = checked.and(if head.repeated { Err(Refused::RepeatedHeader) } else { Ok(()) });
+    if let Err(refused) = checked {
+        return match target {
+            Some(_) => answer::refused(None, &refused),
+            None => pages::refused(&refused),
+        };
+    }
+    let origin = head.origin.cloned();
+    let mut answer = match target {
+        Some(target) => match mcp::enter(edge, &target, &parts.method, &head) {
+            mcp::Entered::Answer(answer) => answer,
+            mcp::Entered::Post(entry) => {
+                headers.clear();
+                mcp::post(edge, &target, entry, body, headers).await
+            }
+        },
+        None if parts.method == Method::OPTIONS => guard::preflight(&head, "GET, HEAD, OPTIONS"),
+        None => {
+            parts.headers = headers;
+            match server.pages.call(Request::from_parts(parts, body)).await {
+                Ok(page) => page.map(Body::Page),
+                Err(never) => match never {},
+            }
+        }
+    };
+    if let Some(origin) = origin {
+        guard::expose(origin, answer.headers_mut());
+    }
+    answer
+}
+
+/// A client that went away before we accepted it is no trouble. Running out of
+/// file descriptors is, and trying again at once would only burn the processor.
+async fn accept_failed(error: &io::Error) {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    if matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
+        return;
+    }
+    tracing::warn!(%error, "cannot accept connections");
+    tokio::time::sleep(Duration::from_millis(250)).await;
+}

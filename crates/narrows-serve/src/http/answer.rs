@@ -1,0 +1,55 @@
+//! Whole answers of the MCP endpoints.
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::{Response, StatusCode};
+use narrows_wire::Id;
+
+use super::body::Body;
+use super::events::Events;
+use crate::error::Refused;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, no-transform");
+// Some proxies hold a stream back until a buffer is full, unless told not to.
+const NO_BUFFERING: (HeaderName, HeaderValue) =
+    (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+
+pub(super) fn json(status: StatusCode, body: Body) -> Response<Body> {
+    json_in(HeaderMap::with_capacity(4), status, body)
+}
+
+/// Like [`json`], in a header map that is there already: the one of the
+/// request, emptied. The server takes it back for the next request, so a
+/// connection in use allocates none.
+pub(super) fn json_in(mut headers: HeaderMap, status: StatusCode, body: Body) -> Response<Body> {
+    headers.insert(CONTENT_TYPE, JSON);
+    let mut answer = Response::new(body);
+    *answer.status_mut() = status;
+    *answer.headers_mut() = headers;
+    answer
+}
+
+pub(super) fn events(events: Events) -> Response<Body> {
+    let mut answer = Response::new(Body::Events(Box::new(events)));
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, EVENT_STREAM);
+    headers.insert(CACHE_CONTROL, NO_CACHE);
+    headers.insert(NO_BUFFERING.0, NO_BUFFERING.1);
+    answer
+}
+
+pub(super) fn empty(status: StatusCode) -> Response<Body> {
+    let mut answer = Response::new(Body::empty());
+    *answer.status_mut() = status;
+    answer
+}
+
+pub(super) fn refused(id: Option<&Id>, refused: &Refused) -> Response<Body> {
+    json(refused.status(), Body::whole(refused.encode(id)))
+}
+
+pub(super) fn message(status: StatusCode, message: Bytes) -> Response<Body> {
+    json(status, Body::whole(message))
+}

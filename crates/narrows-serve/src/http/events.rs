@@ -1,0 +1,83 @@
+//! A stream as the bytes of server-sent events.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use narrows_gateway::Stay;
+use narrows_wire::{sse, token};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+
+use super::stream::Reader;
+
+/// Events that are ready together go out together, up to about this much.
+const GATHER: usize = 64 * 1024;
+
+/// How long a client should wait before it comes back to a stream that broke off.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What a connection with an SSE answer writes.
+pub(super) struct Events {
+    reader: Reader,
+    /// The first event, if one has to come before the messages.
+    opening: Option<Bytes>,
+    beat: Interval,
+    ended: bool,
+    _stay: Option<Stay>,
+}
+
+impl Events {
+    /// `stay` keeps the session alive as long as the connection reads.
+    pub(super) fn new(reader: Reader, keep_alive: Duration, stay: Option<Stay>) -> Events {
+        let mut beat = interval_at(Instant::now() + keep_alive, keep_alive);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Events { reader, opening: None, beat, ended: false, _stay: stay }
+    }
+
+    /// Begins with an event without data, so that the client has an id to
+    /// resume from before anything has happened (MCP 2025-11-25, transports,
+    /// sending messages to the server).
+    pub(super) fn primed(mut self) -> Events {
+        let (stream, last) = self.reader.place();
+        let mut bytes = BytesMut::new();
+        let opening = sse::Event {
+            id: Some(token::event_id(stream, last).into()),
+            retry: Some(RETRY.as_millis() as u64),
+            ..sse::Event::default()
+        };
+        sse::encode(&opening, &mut bytes);
+        self.opening = Some(bytes.freeze());
+        self
+    }
+
+    pub(super) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(opening) = self.opening.take() {
+            return Poll::Ready(Some(opening));
+        }
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let (stream, _) = self.reader.place();
+        let mut bytes = BytesMut::new();
+        while bytes.len() < GATHER {
+            match self.reader.poll_next(cx) {
+                Poll::Ready(Some((number, data))) => {
+                    let id = Some(token::event_id(stream, number).into());
+                    sse::encode(&sse::Event { data, id, ..sse::Event::default() }, &mut bytes);
+                }
+                Poll::Ready(None) => {
+                    self.ended = true;
+                    break;
+                }
+                Poll::Pending => break,
+            }
+        }
+        if !bytes.is_empty() {
+            return Poll::Ready(Some(bytes.freeze()));
+        }
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        self.beat.poll_tick(cx).map(|_| Some(Bytes::from_static(sse::COMMENT)))
+    }
+}

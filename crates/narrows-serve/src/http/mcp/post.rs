@@ -1,0 +1,264 @@
+//! One message, or a batch of them, by POST.
+//!
+//! The form of the answer is decided by the first thing that happens. If that
+//! is the outcome, the answer is plain JSON and nothing besides the call
+//! itself was ever needed for it. If it is an event (or silence for so long
+//! that the client should see a sign of life), the answer becomes a stream.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::{Response, StatusCode};
+use hyper::body::Incoming as RequestBody;
+use narrows_gateway::exchange::Principal;
+use narrows_gateway::{Lifetime, Opened};
+use narrows_wire::{Id, Incoming, Message, decode, encode_error};
+use tokio::time::Sleep;
+use tokio_util::task::TaskTracker;
+
+use super::{Edge, Entry, begin};
+use crate::call::{Answer, Call, Step, encode_batch};
+use crate::error::{self, Refused};
+use crate::hello::Hello;
+use crate::http::answer;
+use crate::http::body::{self, Body};
+use crate::http::events::Events;
+use crate::http::head::Accept;
+use crate::http::sessions::HttpSession;
+use crate::http::target::Target;
+
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// A refusal, under the id of the request that it answers.
+struct Refusal {
+    id: Option<Id>,
+    why: Refused,
+}
+
+impl From<Refused> for Refusal {
+    fn from(why: Refused) -> Refusal {
+        Refusal { id: None, why }
+    }
+}
+
+/// `headers` is an empty map for the answer.
+pub(in crate::http) async fn post(
+    edge: &Edge,
+    target: &Target<'_>,
+    entry: Entry,
+    body: RequestBody,
+    headers: HeaderMap,
+) -> Response<Body> {
+    let answer = take_in(edge, target, entry, body, headers).await;
+    answer.unwrap_or_else(|Refusal { id, why }| {
+        tracing::debug!(?why, "refused");
+        answer::refused(id.as_ref(), &why)
+    })
+}
+
+async fn take_in(
+    edge: &Edge,
+    target: &Target<'_>,
+    Entry { accept, found }: Entry,
+    body: RequestBody,
+    headers: HeaderMap,
+) -> Result<Response<Body>, Refusal> {
+    let settings = &edge.settings;
+    let frame = body::read(body, settings.max_message_bytes, settings.body_timeout).await?;
+    let message = match decode(frame).map_err(Refused::Message)? {
+        Incoming::Single(message) => message,
+        Incoming::Batch(entries) => {
+            let session = found.session()?;
+            let call = Call::batch(&session.session, entries)?;
+            return Ok(match call {
+                Some(call) => run_batch(edge, &session, call, accept).await,
+                None => answer::empty(StatusCode::ACCEPTED),
+            });
+        }
+    };
+    match message {
+        Message::Request(request) if &*request.method == "initialize" => {
+            let hello = Hello::read(request.params.as_ref());
+            let hello = hello.map_err(|why| Refusal { id: Some(request.id.clone()), why })?;
+            initialize(edge, target, request.id, hello, accept).await
+        }
+        Message::Request(request) => {
+            let session = found.session();
+            let session = session.map_err(|why| Refusal { id: Some(request.id.clone()), why })?;
+            let call = Call::one(&session.session, request);
+            Ok(run(edge, &session, call, accept, headers).await)
+        }
+        Message::Notification(notification) => {
+            found.session()?.session.notify(notification);
+            Ok(answer::empty(StatusCode::ACCEPTED))
+        }
+        Message::Response(response) => {
+            found.session()?.session.answer(response);
+            Ok(answer::empty(StatusCode::ACCEPTED))
+        }
+    }
+}
+
+async fn initialize(
+    edge: &Edge,
+    target: &Target<'_>,
+    id: Id,
+    hello: Hello,
+    accept: Accept,
+) -> Result<Response<Body>, Refusal> {
+    let Hello { revision, client } = hello;
+    let gateway = &edge.gateway;
+    let opening =
+        gateway.open(target.door(), Principal::Anonymous, Lifetime::Idle, revision, client);
+    let opened: Opened = match opening.await {
+        Some(Ok(opened)) => opened,
+        Some(Err(failure)) => {
+            let body = encode_error(Some(&id), &error::core(&failure, revision));
+            return Ok(answer::message(error::open_status(&failure), body));
+        }
+        None => return Err(Refusal { id: Some(id), why: Refused::UnknownEndpoint }),
+    };
+    let result = opened.result.clone();
+    let name = HeaderValue::from_str(opened.session.id())
+        .expect("session ids are made of printable characters");
+    let session = edge.sessions.insert(opened, target.clone().into_owned(), edge.bounds(), &edge.tasks);
+    let mut answer = if accept.json {
+        answer::json(StatusCode::OK, Body::result(&id, result))
+    } else {
+        let call = Call::answered(&session.session, Answer::Result(id, result));
+        stream(edge, &session, call, Vec::new())
+    };
+    answer.headers_mut().insert(SESSION_ID, name);
+    Ok(answer)
+}
+
+/// One request. `headers` is an empty map for the answer.
+async fn run(
+    edge: &Edge,
+    session: &HttpSession,
+    call: Call,
+    accept: Accept,
+    headers: HeaderMap,
+) -> Response<Body> {
+    let mut waiting = Waiting::new(edge, call, accept);
+    match waiting.step().await {
+        First::Answer(Answer::Result(id, result)) => {
+            answer::json_in(headers, StatusCode::OK, Body::result(&id, result))
+        }
+        First::Answer(answer) => whole(answer.encode()),
+        First::Event(message) => stream(edge, session, waiting.leave(), vec![message]),
+        First::Silence => stream(edge, session, waiting.leave(), Vec::new()),
+        First::End => whole(None),
+    }
+}
+
+/// A batch: one array, unless something precedes the last of its answers. On a
+/// stream each answer is a message of its own, the moment it is there.
+async fn run_batch(
+    edge: &Edge,
+    session: &HttpSession,
+    call: Call,
+    accept: Accept,
+) -> Response<Body> {
+    let mut waiting = Waiting::new(edge, call, accept);
+    let mut answers = Vec::new();
+    let event = loop {
+        match waiting.step().await {
+            First::Answer(answer) => answers.push(answer),
+            First::Event(message) => break Some(message),
+            First::Silence => break None,
+            First::End => return whole(encode_batch(&answers)),
+        }
+    };
+    let before = answers.iter().filter_map(Answer::encode).chain(event).collect();
+    stream(edge, session, waiting.leave(), before)
+}
+
+/// An answer in JSON; if there is none, because the client took its request
+/// back, nothing but the word that it was received.
+fn whole(message: Option<Bytes>) -> Response<Body> {
+    match message {
+        Some(message) => answer::message(StatusCode::OK, message),
+        None => answer::empty(StatusCode::ACCEPTED),
+    }
+}
+
+fn stream(edge: &Edge, session: &HttpSession, call: Call, before: Vec<Bytes>) -> Response<Body> {
+    let reader = session.stream(call, before);
+    let events = Events::new(reader, edge.settings.keep_alive, None);
+    answer::events(begin(session, events))
+}
+
+/// A call whose answer has no form yet. If the connection breaks meanwhile,
+/// the call runs on: a disconnect is no cancellation. Nobody can come back for
+/// its messages then, since no event id has been given out.
+struct Waiting<'e> {
+    call: Option<Call>,
+    tasks: &'e TaskTracker,
+    /// How long the call may stay silent; never, if the client reads no events.
+    patience: Option<Duration>,
+    silence: Option<Pin<Box<Sleep>>>,
+}
+
+enum First {
+    Event(Bytes),
+    Answer(Answer),
+    Silence,
+    End,
+}
+
+impl<'e> Waiting<'e> {
+    fn new(edge: &'e Edge, mut call: Call, accept: Accept) -> Waiting<'e> {
+        let patience = match accept {
+            Accept { events: false, .. } => {
+                call.deafen();
+                None
+            }
+            // A client that reads nothing else gets its stream right away.
+            Accept { json: false, .. } => Some(Duration::ZERO),
+            Accept { .. } => Some(edge.settings.keep_alive),
+        };
+        Waiting { call: Some(call), tasks: &edge.tasks, patience, silence: None }
+    }
+
+    async fn step(&mut self) -> First {
+        poll_fn(|cx| self.poll_step(cx)).await
+    }
+
+    fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<First> {
+        if self.patience == Some(Duration::ZERO) {
+            return Poll::Ready(First::Silence);
+        }
+        let Some(call) = &mut self.call else { return Poll::Ready(First::End) };
+        if let Poll::Ready(step) = call.poll_step(cx) {
+            return Poll::Ready(match step {
+                Some(Step::Event(message)) => First::Event(message),
+                Some(Step::Answer(answer)) => First::Answer(answer),
+                None => {
+                    self.call = None;
+                    First::End
+                }
+            });
+        }
+        let Some(patience) = self.patience else { return Poll::Pending };
+        let silence = self.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        silence.as_mut().poll(cx).map(|()| First::Silence)
+    }
+
+    /// The call, to be carried on as a stream.
+    fn leave(mut self) -> Call {
+        self.call.take().expect("only a call at its end is given up")
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(call) = self.call.take() {
+            self.tasks.spawn(call.run_unheard());
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What is not MCP: health, readiness, a first page for people.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+use serde_json::{Value, json};
+
+use super::Edge;
+use super::body::Body;
+use crate::error::Refused;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+pub(super) fn router(edge: Arc<Edge>) -> Router {
+    Router::new()
+        .route("/", get(index))
+        .route("/health", get(health))
+        .route("/ready", get(ready))
+        .fallback(async || refused(&Refused::UnknownPath).map(axum::body::Body::new))
+        .method_not_allowed_fallback(async || {
+            refused(&Refused::Method).map(axum::body::Body::new)
+        })
+        .with_state(edge)
+}
+
+/// A refusal outside MCP, where no JSON-RPC is spoken.
+pub(super) fn refused(refused: &Refused) -> Response<Body> {
+    page(refused.status(), &json!({ "error": refused.message() })).map(Body::Page)
+}
+
+async fn health(State(edge): State<Arc<Edge>>) -> Response<axum::body::Body> {
+    let health = edge.gateway.health();
+    page(
+        StatusCode::OK,
+        &json!({
+            "status": "ok",
+            "version": VERSION,
+            "gateway": {
+                "version": VERSION,
+                "uptime_s": health.uptime.as_secs(),
+                "upstreams": {
+                    "up": health.up,
+                    "starting": health.starting,
+                    "down": health.down,
+                },
+            },
+        }),
+    )
+}
+
+async fn ready(State(edge): State<Arc<Edge>>) -> Response<axum::body::Body> {
+    let ready = edge.gateway.health().ready;
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    page(status, &json!({ "ready": ready }))
+}
+
+async fn index(State(edge): State<Arc<Edge>>) -> impl IntoResponse {
+    let mut text = format!(
+        "Narrows {VERSION}, an MCP gateway.\n\n\
+         MCP (Streamable HTTP):\n  /mcp\n  /mcp/{{endpoint}}\n"
+    );
+    for upstream in edge.gateway.report() {
+        // A slug needs no escaping in a path, and names its server as well as the id does.
+        let _ = writeln!(text, "  /servers/{}/mcp", upstream.slug);
+    }
+    text.push_str("\nHealth:\n  /health\n  /ready\n");
+    text
+}
+
+fn page(status: StatusCode, value: &Value) -> Response<axum::body::Body> {
+    let mut answer = Response::new(axum::body::Body::from(value.to_string()));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}

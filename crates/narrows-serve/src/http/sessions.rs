@@ -1,0 +1,183 @@
+//! The sessions of this edge, by what travels as `mcp-session-id`.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use narrows_gateway::exchange::EventStream;
+use narrows_gateway::{Opened, Session};
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+use super::replay::Bounds;
+use super::stream::{GENERAL, Reader, Stream};
+use super::target::Target;
+use crate::call::Call;
+
+#[cfg(test)]
+mod tests;
+
+/// Streams that have ended and can still be read again, per session.
+const KEPT_STREAMS: usize = 32;
+
+/// How many full resumption buffers they may hold together.
+const KEPT_BUFFERS: usize = 4;
+
+/// A client that was handed the end of a stream has this long to find out
+/// that it did not get it.
+const KEPT_DELIVERED: Duration = Duration::from_secs(60);
+
+/// A session, with its streams.
+pub(super) struct HttpSession {
+    pub(super) session: Arc<Session>,
+    target: Target<'static>,
+    general: Arc<Stream>,
+    calls: Mutex<CallStreams>,
+    bounds: Bounds,
+    tasks: TaskTracker,
+}
+
+struct CallStreams {
+    last: u64,
+    /// In the order of their numbers.
+    streams: VecDeque<Arc<Stream>>,
+}
+
+impl HttpSession {
+    fn new(
+        session: Arc<Session>,
+        outbox: EventStream,
+        target: Target<'static>,
+        bounds: Bounds,
+        tasks: TaskTracker,
+    ) -> HttpSession {
+        let general = Stream::general(session.clone(), outbox, bounds, tasks.clone());
+        let calls = Mutex::new(CallStreams { last: GENERAL, streams: VecDeque::new() });
+        HttpSession { session, target, general, calls, bounds, tasks }
+    }
+
+    /// Gives a call a stream of its own, after the messages that came `before`.
+    pub(super) fn stream(&self, call: Call, before: Vec<Bytes>) -> Reader {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.last += 1;
+        let tasks = self.tasks.clone();
+        let stream = Stream::of_call(calls.last, call, before, self.bounds, tasks);
+        calls.streams.push_back(stream.clone());
+        calls.trim(self.bounds.bytes.saturating_mul(KEPT_BUFFERS));
+        stream.attach(Some(0))
+    }
+
+    /// The general stream from here on.
+    pub(super) fn listen(&self) -> Reader {
+        self.general.attach(None)
+    }
+
+    /// The stream `number` after its message `last`, if it is still there.
+    pub(super) fn resume(&self, number: u64, last: u64) -> Option<Reader> {
+        if number == GENERAL {
+            return Some(self.general.attach(Some(last)));
+        }
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = calls.streams.binary_search_by_key(&number, |stream| stream.number()).ok()?;
+        calls.streams.get(at).map(|stream| stream.attach(Some(last)))
+    }
+
+    /// Ends the general stream; calls end by themselves.
+    pub(super) fn hush(&self) {
+        self.general.end();
+    }
+
+    fn forget_delivered(&self, before: Instant) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.streams.retain(|stream| stream.delivered().is_none_or(|at| at > before));
+    }
+}
+
+impl CallStreams {
+    /// Drops the oldest of the streams that have ended, if they are too many
+    /// or too large. Those still running are bounded by the calls in flight.
+    fn trim(&mut self, max_bytes: usize) {
+        let ended = self.streams.iter().filter(|stream| stream.has_ended());
+        let (mut count, mut bytes) =
+            ended.fold((0, 0), |(count, bytes), stream| (count + 1, bytes + stream.bytes()));
+        self.streams.retain(|stream| {
+            if (count <= KEPT_STREAMS && bytes <= max_bytes) || !stream.has_ended() {
+                return true;
+            }
+            count -= 1;
+            bytes = bytes.saturating_sub(stream.bytes());
+            false
+        });
+    }
+}
+
+/// All sessions of this edge.
+#[derive(Default)]
+pub(super) struct Sessions {
+    // Read on every request, written when a session begins or ends; never
+    // held across an await.
+    by_id: RwLock<HashMap<Box<str>, Arc<HttpSession>>>,
+}
+
+impl Sessions {
+    /// Takes in a session and gives it back when it ends, by whomever.
+    pub(super) fn insert(
+        self: &Arc<Self>,
+        opened: Opened,
+        target: Target<'static>,
+        bounds: Bounds,
+        tasks: &TaskTracker,
+    ) -> Arc<HttpSession> {
+        let Opened { session, outbox, .. } = opened;
+        let id: Box<str> = session.id().into();
+        let entry = HttpSession::new(session.clone(), outbox, target, bounds, tasks.clone());
+        let entry = Arc::new(entry);
+        self.write().insert(id.clone(), entry.clone());
+        let sessions = self.clone();
+        tasks.spawn(async move {
+            session.closed().await;
+            sessions.remove(&id);
+        });
+        entry
+    }
+
+    /// The session with this id, if it was opened at the same door.
+    pub(super) fn find(&self, id: &str, target: &Target<'_>) -> Option<Arc<HttpSession>> {
+        let sessions = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        let found = sessions.get(id)?;
+        (found.target == *target && !found.session.is_closed()).then(|| found.clone())
+    }
+
+    pub(super) fn remove(&self, id: &str) {
+        let removed = self.write().remove(id);
+        if let Some(session) = removed {
+            session.hush();
+        }
+    }
+
+    /// Forgets streams that were read to their end a while ago.
+    pub(super) fn sweep(&self) {
+        if let Some(before) = Instant::now().checked_sub(KEPT_DELIVERED) {
+            self.all().iter().for_each(|session| session.forget_delivered(before));
+        }
+    }
+
+    /// Ends the streams that would otherwise stay open as long as their clients like.
+    pub(super) fn hush(&self) {
+        self.all().iter().for_each(|session| session.hush());
+    }
+
+    pub(super) fn close(&self) {
+        self.all().iter().for_each(|session| session.session.close());
+    }
+
+    fn all(&self) -> Vec<Arc<HttpSession>> {
+        let sessions = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        sessions.values().cloned().collect()
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<Box<str>, Arc<HttpSession>>> {
+        self.by_id.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}

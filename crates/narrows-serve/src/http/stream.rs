@@ -1,0 +1,231 @@
+//! One SSE stream of a session, apart from the connections that carry it.
+//!
+//! A [`Stream`] owns where its messages come from (a call, or the session's
+//! outbox) and the messages last sent. A [`Reader`] is one connection's view
+//! of it. There is one reader at a time: the next one takes over, which is how
+//! a client comes back after its connection broke.
+//!
+//! Whoever reads also drives: polling the reader polls the source. That spares
+//! a task per call. Only when a reader goes away before its call has ended
+//! does the call move into a task, because a disconnect is no cancellation.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use narrows_gateway::Session;
+use narrows_gateway::exchange::EventStream;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+use super::replay::{Bounds, Replay};
+use crate::call::{Call, Step};
+
+#[cfg(test)]
+mod tests;
+
+/// The number of a session's general stream; calls have 1 and up.
+pub(super) const GENERAL: u64 = 0;
+
+pub(super) struct Stream {
+    number: u64,
+    state: Mutex<State>,
+    tasks: TaskTracker,
+}
+
+struct State {
+    replay: Replay,
+    source: Source,
+    /// Which reader is the current one.
+    turn: u64,
+    waker: Option<Waker>,
+    /// When the last message was handed to a connection, after which there is no other.
+    delivered: Option<Instant>,
+}
+
+enum Source {
+    Call(Call),
+    /// A call whose reader left; it runs in a task and its messages come by themselves.
+    Elsewhere,
+    Outbox(Arc<Session>, EventStream),
+    Ended,
+}
+
+impl Stream {
+    /// The stream of one call. `before` has happened already.
+    pub(super) fn of_call(
+        number: u64,
+        call: Call,
+        before: Vec<Bytes>,
+        bounds: Bounds,
+        tasks: TaskTracker,
+    ) -> Arc<Stream> {
+        let mut replay = Replay::new(bounds);
+        before.into_iter().for_each(|message| replay.push(message));
+        Stream::new(number, Source::Call(call), replay, tasks)
+    }
+
+    /// The stream of what belongs to no call. Without a reader its messages
+    /// wait in the outbox, which is bounded by itself.
+    pub(super) fn general(
+        session: Arc<Session>,
+        outbox: EventStream,
+        bounds: Bounds,
+        tasks: TaskTracker,
+    ) -> Arc<Stream> {
+        Stream::new(GENERAL, Source::Outbox(session, outbox), Replay::new(bounds), tasks)
+    }
+
+    fn new(number: u64, source: Source, replay: Replay, tasks: TaskTracker) -> Arc<Stream> {
+        let state = State { replay, source, turn: 0, waker: None, delivered: None };
+        Arc::new(Stream { number, state: Mutex::new(state), tasks })
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Makes a new connection the reader, from the message after `last` on;
+    /// without it, from the next message on that has not been given out yet.
+    /// The reader before it comes to its end.
+    pub(super) fn attach(self: &Arc<Self>, last: Option<u64>) -> Reader {
+        let mut state = self.lock();
+        state.turn += 1;
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+        let newest = state.replay.last();
+        let next = match last {
+            Some(last) => last.min(newest) + 1,
+            None => newest + 1,
+        };
+        Reader { stream: self.clone(), turn: state.turn, next }
+    }
+
+    /// Ends the stream where it stands: nothing more will come.
+    pub(super) fn end(&self) {
+        let mut state = self.lock();
+        let source = std::mem::replace(&mut state.source, Source::Ended);
+        let waker = state.waker.take();
+        drop(state);
+        drop(source);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.lock().source, Source::Ended)
+    }
+
+    pub(super) fn delivered(&self) -> Option<Instant> {
+        self.lock().delivered
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.lock().replay.bytes()
+    }
+
+    /// Drives a call whose reader has left.
+    async fn run(self: Arc<Self>, mut call: Call) {
+        while let Some(step) = call.next().await {
+            let mut state = self.lock();
+            state.take_in(step);
+            if let Some(waker) = state.waker.take() {
+                waker.wake();
+            }
+        }
+        self.end();
+    }
+
+    // A panic while the lock was held can only have left a message out.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn take_in(&mut self, step: Step) {
+        let message = match step {
+            Step::Event(message) => Some(message),
+            Step::Answer(answer) => answer.encode(),
+        };
+        if let Some(message) = message {
+            self.replay.push(message);
+        }
+    }
+
+    /// True if something may have happened, false if there is nothing but to wait.
+    fn drive(&mut self, cx: &mut Context<'_>) -> bool {
+        match &mut self.source {
+            Source::Call(call) => match call.poll_step(cx) {
+                Poll::Ready(Some(step)) => self.take_in(step),
+                Poll::Ready(None) => self.source = Source::Ended,
+                Poll::Pending => return false,
+            },
+            Source::Outbox(session, outbox) => match outbox.poll_recv(cx) {
+                Poll::Ready(Some(event)) => {
+                    if let Some(message) = session.encode(*event) {
+                        self.replay.push(message);
+                    }
+                }
+                Poll::Ready(None) => self.source = Source::Ended,
+                Poll::Pending => return false,
+            },
+            Source::Elsewhere | Source::Ended => return false,
+        }
+        true
+    }
+}
+
+pub(super) struct Reader {
+    stream: Arc<Stream>,
+    turn: u64,
+    /// The number of the message to read next.
+    next: u64,
+}
+
+impl Reader {
+    /// The number of the stream, and of the message that was read last.
+    pub(super) fn place(&self) -> (u64, u64) {
+        (self.stream.number, self.next - 1)
+    }
+
+    /// The next message and its number; `None` at the end of the stream, or
+    /// when another reader has taken over.
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(u64, Bytes)>> {
+        // The source is polled under the lock. Only one reader is current, so
+        // the lock is contended for a moment at a takeover and never else.
+        let mut state = self.stream.lock();
+        if state.turn != self.turn {
+            return Poll::Ready(None);
+        }
+        loop {
+            if let Some((number, message)) = state.replay.read(self.next) {
+                self.next = number + 1;
+                return Poll::Ready(Some((number, message)));
+            }
+            if matches!(state.source, Source::Ended) {
+                state.delivered.get_or_insert_with(Instant::now);
+                return Poll::Ready(None);
+            }
+            if !state.drive(cx) {
+                state.waker = Some(cx.waker().clone());
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut state = self.stream.lock();
+        if state.turn != self.turn || !matches!(state.source, Source::Call(_)) {
+            return;
+        }
+        if let Source::Call(call) = std::mem::replace(&mut state.source, Source::Elsewhere) {
+            drop(state);
+            self.stream.tasks.spawn(self.stream.clone().run(call));
+        }
+    }
+}

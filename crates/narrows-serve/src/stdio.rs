@@ -1,0 +1,183 @@
+//! The stdio edge: one client on a pair of byte streams.
+//!
+//! Framing is told apart by the first byte that comes in and answered in kind.
+//! What the messages lead to is told in `duplex`.
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use narrows_gateway::{Door, Gateway};
+use narrows_wire::frame::{self, Decoder, FrameError, Framing};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::duplex::{Duplex, DuplexSettings, Input, Source};
+
+#[cfg(test)]
+mod tests;
+
+/// Room that is made for each read.
+const READ: usize = 16 * 1024;
+
+/// Messages that are written together, if they are there together.
+const GATHER: usize = 64;
+
+/// A write buffer that has grown beyond this is given back.
+const KEEP_BUFFER: usize = 1024 * 1024;
+
+/// What the stdio edge must be told.
+#[derive(Debug, Clone)]
+pub struct StdioSettings {
+    /// The largest message that is read, in bytes.
+    pub max_message_bytes: usize,
+    /// Requests that may be in flight; further ones are refused.
+    pub max_calls: usize,
+    /// Messages that wait to be written.
+    pub queue: usize,
+    /// How long the last answers may take to be written at the end.
+    pub grace: Duration,
+}
+
+impl Default for StdioSettings {
+    fn default() -> Self {
+        StdioSettings {
+            max_message_bytes: 16 * 1024 * 1024,
+            max_calls: 256,
+            queue: 256,
+            grace: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Serves one client until its input ends, it asks for `shutdown`, or it stops
+/// taking our output. Its calls are cancelled then and its session is closed.
+pub async fn stdio(
+    gateway: Gateway,
+    endpoint: &str,
+    input: impl AsyncRead + Unpin + Send,
+    output: impl AsyncWrite + Unpin + Send,
+    settings: StdioSettings,
+) -> io::Result<()> {
+    let framing = Arc::new(OnceLock::new());
+    let mut frames = Frames {
+        input,
+        decoder: Decoder::detect(settings.max_message_bytes),
+        framing: framing.clone(),
+        ended: None,
+    };
+    let duplex = DuplexSettings {
+        max_calls: settings.max_calls,
+        queue: settings.queue,
+        grace: settings.grace,
+    };
+    let (duplex, outgoing) = Duplex::new(gateway, Door::Endpoint(endpoint), duplex);
+    let mut running = Box::pin(duplex.run(&mut frames));
+    let mut writing = std::pin::pin!(write(output, outgoing, &framing));
+    let written = tokio::select! {
+        biased;
+        () = &mut running => match timeout(settings.grace, writing).await {
+            Ok(written) => written,
+            // A client that reads no more has no use for what is left.
+            Err(_) => Ok(()),
+        },
+        written = &mut writing => {
+            running.as_mut().await;
+            written
+        }
+    };
+    drop(running);
+    match (frames.ended, written) {
+        (Some(Err(error)), _) => Err(error),
+        // Nobody reads us any more, which is one of the ways a client leaves.
+        (_, Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        (_, written) => written,
+    }
+}
+
+struct Frames<R> {
+    input: R,
+    decoder: Decoder,
+    /// Told to the writer as soon as it is known.
+    framing: Arc<OnceLock<Framing>>,
+    ended: Option<io::Result<()>>,
+}
+
+impl<R: AsyncRead + Unpin + Send> Source for &mut Frames<R> {
+    // Cancel-safe: whatever has been read is in the decoder.
+    async fn next(&mut self) -> Option<Input> {
+        loop {
+            if let Some(input) = self.take() {
+                return Some(input);
+            }
+            if self.ended.is_some() {
+                return None;
+            }
+            let buffer = self.decoder.buffer();
+            if buffer.capacity() - buffer.len() < READ / 4 {
+                buffer.reserve(READ);
+            }
+            match self.input.read_buf(buffer).await {
+                Ok(0) => {
+                    self.ended = Some(Ok(()));
+                    return match self.decoder.finish() {
+                        Ok(last) => last.map(Input::Frame),
+                        Err(error) => Some(unreadable(error)),
+                    };
+                }
+                Ok(_) => {}
+                Err(error) => self.ended = Some(Err(error)),
+            }
+        }
+    }
+}
+
+impl<R> Frames<R> {
+    fn take(&mut self) -> Option<Input> {
+        let taken = self.decoder.next();
+        if let Some(framing) = self.decoder.framing() {
+            self.framing.get_or_init(|| framing);
+        }
+        match taken {
+            Ok(frame) => frame.map(Input::Frame),
+            Err(error) => {
+                if matches!(error, FrameError::Broken(_)) {
+                    self.ended = Some(Ok(()));
+                }
+                Some(unreadable(error))
+            }
+        }
+    }
+}
+
+fn unreadable(error: FrameError) -> Input {
+    match error {
+        FrameError::TooLarge { max } => Input::TooLarge { max },
+        FrameError::Broken(reason) => Input::Broken(reason),
+    }
+}
+
+/// Writes what comes, several messages at once if they are there.
+async fn write(
+    mut output: impl AsyncWrite + Unpin + Send,
+    mut outgoing: mpsc::Receiver<Bytes>,
+    framing: &OnceLock<Framing>,
+) -> io::Result<()> {
+    let mut messages = Vec::with_capacity(GATHER);
+    let mut buffer = BytesMut::new();
+    while outgoing.recv_many(&mut messages, GATHER).await > 0 {
+        let framing = framing.get().copied().unwrap_or(Framing::Newline);
+        for message in messages.drain(..) {
+            frame::encode(framing, &message, &mut buffer);
+        }
+        output.write_all(&buffer).await?;
+        output.flush().await?;
+        buffer.clear();
+        if buffer.capacity() > KEEP_BUFFER {
+            buffer = BytesMut::new();
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! The real gateway on loopback, between raw client bytes and a scripted
+//! upstream that does what the test says, when the test says it.
+
+mod batch;
+mod client;
+mod guard;
+mod pages;
+mod post;
+mod sessions;
+mod stdio;
+mod stop;
+mod streams;
+mod upstream;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use narrows_gateway::Gateway;
+use narrows_gateway::settings::{HttpSettings as UpstreamHttp, Limits, Settings};
+use narrows_gateway::settings::{UpstreamKind, UpstreamSettings};
+use narrows_serve::HttpSettings;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::Client;
+use crate::upstream::Upstream;
+
+/// A gateway with one scripted upstream, `up`, served on a port of its own.
+struct Gate {
+    address: SocketAddr,
+    upstream: Upstream,
+    gateway: Gateway,
+    stop: CancellationToken,
+    served: JoinHandle<()>,
+}
+
+impl Gate {
+    async fn start() -> Gate {
+        Gate::with(HttpSettings::default(), Limits::default()).await
+    }
+
+    async fn with(http: HttpSettings, limits: Limits) -> Gate {
+        let upstream = Upstream::start().await;
+        let gateway = gateway(&upstream, limits);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let serving = narrows_serve::serve(listener, gateway.clone(), http, stop.clone());
+        let served = tokio::spawn(serving);
+        Gate { address, upstream, gateway, stop, served }
+    }
+
+    /// A client that has said nothing yet.
+    fn stranger(&self) -> Client {
+        Client::new(self.address)
+    }
+
+    /// A client with a session, which can be asked nothing.
+    async fn client(&self) -> Client {
+        self.client_of("2025-06-18").await
+    }
+
+    async fn client_of(&self, revision: &str) -> Client {
+        let mut client = self.stranger();
+        client.initialize(revision, "{}").await;
+        client
+    }
+}
+
+fn gateway(upstream: &Upstream, limits: Limits) -> Gateway {
+    let url = format!("http://{}/mcp", upstream.address).parse().unwrap();
+    let kind = UpstreamKind::Http(UpstreamHttp { url, headers: Vec::new() });
+    Gateway::start(Settings {
+        upstreams: vec![UpstreamSettings::new("up", kind)],
+        limits,
+        ..Settings::default()
+    })
+}
+
+/// Far beyond what anything here takes, so that a busy machine fails no test.
+async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(Duration::from_secs(20), future).await {
+        Ok(value) => value,
+        Err(_) => panic!("still waiting for {what}"),
+    }
+}

@@ -1,0 +1,89 @@
+//! What is not MCP.
+
+use std::time::Duration;
+
+use narrows_gateway::Gateway;
+use narrows_gateway::settings::{
+    HttpSettings as UpstreamHttp, Settings, UpstreamKind, UpstreamSettings,
+};
+use narrows_serve::HttpSettings;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::Client;
+use crate::{Gate, within};
+
+#[tokio::test]
+async fn health_counts_the_upstreams() {
+    let gate = Gate::start().await;
+    within("the upstream", gate.gateway.settled()).await;
+    let reply = gate.stranger().at("/health").send("GET", &[], "").await.reply().await;
+    assert_eq!(reply.status, 200);
+    let mut health = reply.json();
+    assert!(health["gateway"]["uptime_s"].take().is_u64());
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(
+        health,
+        json!({
+            "status": "ok",
+            "version": version,
+            "gateway": {
+                "version": version,
+                "uptime_s": null,
+                "upstreams": { "up": 1, "starting": 0, "down": 0 },
+            },
+        })
+    );
+}
+
+#[tokio::test]
+async fn ready_says_when_the_upstreams_have_settled() {
+    // An upstream that accepts connections and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", silent.local_addr().unwrap()).parse().unwrap();
+    let kind = UpstreamKind::Http(UpstreamHttp { url, headers: Vec::new() });
+    let gateway = Gateway::start(Settings {
+        upstreams: vec![UpstreamSettings::new("silent", kind)],
+        list_wait: Duration::from_secs(3600),
+        ..Settings::default()
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = CancellationToken::new();
+    tokio::spawn(narrows_serve::serve(listener, gateway, HttpSettings::default(), stop.clone()));
+    let ready = Client::new(address).at("/ready").send("GET", &[], "").await.reply().await;
+    assert_eq!((ready.status, ready.json()), (503, json!({ "ready": false })));
+    let health = Client::new(address).at("/health").send("GET", &[], "").await.reply().await;
+    assert_eq!(health.json()["gateway"]["upstreams"]["starting"], 1);
+    stop.cancel();
+
+    let gate = Gate::start().await;
+    within("the upstream", gate.gateway.settled()).await;
+    let ready = gate.stranger().at("/ready").send("GET", &[], "").await.reply().await;
+    assert_eq!((ready.status, ready.json()), (200, json!({ "ready": true })));
+}
+
+#[tokio::test]
+async fn the_first_page_names_the_endpoints() {
+    let gate = Gate::start().await;
+    let reply = gate.stranger().at("/").send("GET", &[], "").await.reply().await;
+    assert_eq!(reply.status, 200);
+    for word in ["Narrows", env!("CARGO_PKG_VERSION"), "/mcp", "/servers/up/mcp", "/health"] {
+        assert!(reply.text().contains(word), "{word}: {}", reply.text());
+    }
+}
+
+#[tokio::test]
+async fn unknown_paths_and_methods_are_said_to_be_so() {
+    let gate = Gate::start().await;
+    for path in ["/nowhere", "/mcp/a/b", "/servers/up", "/healthy", "/%zz", "//mcp", "/mcp/%ff"] {
+        let reply = gate.stranger().at(path).send("GET", &[], "").await.reply().await;
+        assert_eq!(reply.status, 404, "{path}");
+        assert!(reply.json()["error"].is_string(), "{path}");
+    }
+    let reply = gate.stranger().at("/health").send("POST", &[], "").await.reply().await;
+    assert_eq!(reply.status, 405);
+    assert!(reply.json()["error"].is_string());
+    assert!(reply.header("allow").is_some_and(|allow| allow.contains("GET")));
+}

@@ -1,0 +1,61 @@
+//! How the edge ends.
+
+use std::time::Duration;
+
+use narrows_gateway::settings::Limits;
+use narrows_serve::HttpSettings;
+use tokio::net::TcpStream;
+
+use crate::{Gate, within};
+
+#[tokio::test]
+async fn answers_in_flight_finish_and_open_streams_end() {
+    let mut gate = Gate::start().await;
+    let client = gate.client().await;
+    let mut plain = client.call("7", "hold").await;
+    let held = gate.upstream.held().await;
+    let mut streamed = client.call("8", "hold").await;
+    let mut other = gate.upstream.held().await;
+    other.progress(1).await;
+    streamed.message().await;
+    let mut general = client.get(None).await;
+    general.head().await;
+
+    gate.stop.cancel();
+    assert_eq!(general.event().await, None);
+    held.answer("done").await;
+    other.answer("done").await;
+    assert_eq!(plain.reply().await.json()["id"], 7);
+    assert_eq!(streamed.message().await.1["id"], 8);
+    within("the edge to end", gate.served).await.unwrap();
+    assert!(TcpStream::connect(gate.address).await.is_err());
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_is_not_waited_for_long() {
+    let http = HttpSettings { grace: Duration::from_millis(50), ..HttpSettings::default() };
+    let mut gate = Gate::with(http, Limits::default()).await;
+    let client = gate.client().await;
+    let mut plain = client.call("7", "hold").await;
+    let held = gate.upstream.held().await;
+    gate.stop.cancel();
+    within("the edge to end", gate.served).await.unwrap();
+    assert!(plain.closed().await);
+    // Its session is gone, and with it the call.
+    let notice =
+        gate.upstream.heard("method", &serde_json::json!("notifications/cancelled")).await;
+    assert_eq!(notice["params"]["requestId"], held.id);
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_wait_for_their_turn() {
+    let http = HttpSettings { max_connections: 1, ..HttpSettings::default() };
+    let gate = Gate::with(http, Limits::default()).await;
+    let client = gate.stranger().at("/health");
+    let mut first = client.send("GET", &[], "").await;
+    assert_eq!(first.reply().await.status, 200);
+    // The first connection is kept alive, so the second is not served yet.
+    let mut second = client.send("GET", &[], "").await;
+    drop(first);
+    assert_eq!(second.reply().await.status, 200);
+}

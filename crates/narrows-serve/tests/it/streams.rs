@@ -1,0 +1,302 @@
+//! SSE streams: ids, resumption, and who reads them.
+
+use std::time::Duration;
+
+use narrows_gateway::settings::Limits;
+use narrows_serve::HttpSettings;
+use serde_json::json;
+
+use crate::Gate;
+use crate::client::Event;
+
+#[tokio::test]
+async fn events_have_ids_that_differ_between_streams() {
+    let mut gate = Gate::start().await;
+    let client = gate.client().await;
+    let mut ids = Vec::new();
+    for id in ["1", "2"] {
+        let mut answer = client.call(id, "hold").await;
+        let mut held = gate.upstream.held().await;
+        held.progress(1).await;
+        held.answer("done").await;
+        while let Some(event) = answer.event().await {
+            assert!(!event.id.is_empty());
+            ids.push(event.id);
+        }
+    }
+    assert_eq!(ids.len(), 4);
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 4);
+}
+
+#[tokio::test]
+async fn streams_are_primed_for_clients_that_know_it() {
+    let mut gate = Gate::start().await;
+    for (revision, primed) in [("2025-11-25", true), ("2025-06-18", false), ("2025-03-26", false)] {
+        let client = gate.client_of(revision).await;
+        let mut answer = client.call("1", "hold").await;
+        let mut held = gate.upstream.held().await;
+        held.progress(1).await;
+        let first = answer.event().await.unwrap();
+        let is_priming = |event: &Event| event.data.is_empty() && event.retry == Some(1000);
+        assert_eq!(is_priming(&first), primed, "{revision} {first:?}");
+        assert!(!first.id.is_empty());
+        if primed {
+            assert_eq!(answer.message().await.1["method"], "notifications/progress");
+            let mut general = client.get(None).await;
+            assert!(is_priming(&general.event().await.unwrap()));
+            // The id of the empty event stands before everything on its stream.
+            let mut resumed = client.get(Some(&first.id)).await;
+            assert_eq!(resumed.message().await.1["method"], "notifications/progress");
+        }
+        held.answer("done").await;
+    }
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_where_it_broke_off() {
+    let mut gate = Gate::start().await;
+    let client = gate.client().await;
+    let mut answer = client.call("7", "hold").await;
+    let mut held = gate.upstream.held().await;
+    held.progress(1).await;
+    let (last, _) = answer.message().await;
+    drop(answer);
+
+    held.progress(2).await;
+    let mut resumed = client.get(Some(&last)).await;
+    let (second, notice) = resumed.message().await;
+    assert_eq!(notice["params"]["progress"], 2);
+    held.progress(3).await;
+    assert_eq!(resumed.message().await.1["params"]["progress"], 3);
+    drop(resumed);
+
+    held.answer("done").await;
+    let mut again = client.get(Some(&second)).await;
+    assert_eq!(again.message().await.1["params"]["progress"], 3);
+    assert_eq!(again.message().await.1["result"]["content"][0]["text"], "done");
+    assert_eq!(again.event().await, None);
+
+    // It has ended, and can still be read, from any of its places.
+    let mut replayed = client.get(Some(&last)).await;
+    assert_eq!(replayed.message().await.1["params"]["progress"], 2);
+    assert_eq!(replayed.message().await.1["params"]["progress"], 3);
+    assert_eq!(replayed.message().await.1["id"], 7);
+    assert_eq!(replayed.event().await, None);
+    let heard = gate.upstream.heard_so_far();
+    assert!(heard.iter().all(|message| message["method"] != "notifications/cancelled"));
+}
+
+#[tokio::test]
+async fn resuming_takes_over_from_a_connection_that_is_still_there() {
+    let mut gate = Gate::start().await;
+    let client = gate.client().await;
+    let mut answer = client.call("7", "hold").await;
+    let mut held = gate.upstream.held().await;
+    held.progress(1).await;
+    let (last, _) = answer.message().await;
+    let mut resumed = client.get(Some(&last)).await;
+    assert_eq!(resumed.head().await.status, 200);
+    assert_eq!(answer.event().await, None);
+    held.progress(2).await;
+    assert_eq!(resumed.message().await.1["params"]["progress"], 2);
+    held.answer("done").await;
+    assert_eq!(resumed.message().await.1["id"], 7);
+    assert_eq!(resumed.event().await, None);
+}
+
+#[tokio::test]
+async fn a_disconnect_is_no_cancellation() {
+    let mut gate = Gate::start().await;
+    let client = gate.client().await;
+    // Before anything was answered.
+    let answer = client.call("7", "hold").await;
+    let held = gate.upstream.held().await;
+    drop(answer);
+    // The id is in use as long as the call runs.
+    let duplicate = client.call("7", "echo").await.reply().await;
+    assert_eq!(duplicate.refusal(), r#"200 -32600 "duplicate_id" 7"#);
+    held.answer("for nobody").await;
+    loop {
+        let reply = client.call("7", "echo").await.reply().await;
+        if reply.json()["error"].is_null() {
+            break;
+        }
+    }
+    let heard = gate.upstream.heard_so_far();
+    assert!(heard.iter().all(|message| message["method"] != "notifications/cancelled"));
+}
+
+#[tokio::test]
+async fn delete_cancels_what_a_disconnect_did_not() {
+    let mut gate = Gate::start().await;
+    let client = gate.client().await;
+    let answer = client.call("7", "hold").await;
+    let held = gate.upstream.held().await;
+    drop(answer);
+    let mut streamed = client.call("8", "hold").await;
+    let mut other = gate.upstream.held().await;
+    other.progress(1).await;
+    streamed.message().await;
+    drop(streamed);
+    client.delete().await;
+    let method = json!("notifications/cancelled");
+    let mut cancelled = Vec::new();
+    for _ in 0..2 {
+        let notice = gate.upstream.heard("method", &method).await;
+        cancelled.push(notice["params"]["requestId"].clone());
+    }
+    assert!(cancelled.contains(&held.id) && cancelled.contains(&other.id), "{cancelled:?}");
+}
+
+#[tokio::test]
+async fn a_question_comes_on_the_stream_of_its_call() {
+    let mut gate = Gate::start().await;
+    let mut client = gate.stranger();
+    client.initialize("2025-06-18", r#"{"elicitation":{}}"#).await;
+    let mut general = client.get(None).await;
+    general.head().await;
+    let mut answer = client.call("7", "hold").await;
+    let mut held = gate.upstream.held().await;
+    held.ask("their-id").await;
+    let (last, question) = answer.message().await;
+    assert_eq!(question["method"], "elicitation/create");
+    let id = question["id"].as_str().unwrap();
+    assert!(id.starts_with("up:"), "{id}");
+
+    // A client that lost it reads it again and answers then.
+    drop(answer);
+    let (stream, _) = last.split_once('-').unwrap();
+    let mut resumed = client.get(Some(&format!("{stream}-0"))).await;
+    assert_eq!(resumed.message().await.1, question);
+    let reply = json!({ "jsonrpc": "2.0", "id": id, "result": { "action": "accept" } });
+    assert_eq!(client.post(&reply.to_string()).await.status, 202);
+    let heard = gate.upstream.heard("id", &json!("their-id")).await;
+    assert_eq!(heard["result"]["action"], "accept");
+    held.answer("done").await;
+    assert_eq!(resumed.message().await.1["id"], 7);
+}
+
+#[tokio::test]
+async fn what_belongs_to_no_call_comes_on_the_general_stream() {
+    let mut gate = Gate::start().await;
+    let client = gate.client().await;
+    let mut answer = client.call("7", "hold").await;
+    let mut held = gate.upstream.held().await;
+
+    // Nobody listens yet; the notice waits.
+    gate.upstream.add_tool(&mut held).await;
+    let mut general = client.get(None).await;
+    let (first, notice) = general.message().await;
+    assert_eq!(notice["method"], "notifications/tools/list_changed");
+
+    // The second listener takes over, from what has not been sent yet.
+    let mut second = client.get(None).await;
+    second.head().await;
+    assert_eq!(general.event().await, None);
+    gate.upstream.add_tool(&mut held).await;
+    let (last, notice) = second.message().await;
+    assert_eq!(notice["method"], "notifications/tools/list_changed");
+    assert_ne!(first, last);
+    drop(second);
+
+    // And one that comes back goes on after what it has seen.
+    let mut resumed = client.get(Some(&first)).await;
+    assert_eq!(resumed.event().await.unwrap().id, last);
+    held.answer("done").await;
+    assert_eq!(answer.reply().await.json()["id"], 7);
+}
+
+#[tokio::test]
+async fn an_unknown_event_id_begins_anew() {
+    let mut gate = Gate::start().await;
+    let client = gate.client().await;
+    let _answer = client.call("7", "hold").await;
+    let mut held = gate.upstream.held().await;
+    for last in ["99-1", "nonsense", "", "-1--1", "0-99999", "18446744073709551615-1"] {
+        let mut general = client.get(Some(last)).await;
+        assert_eq!(general.head().await.status, 200, "{last}");
+        gate.upstream.add_tool(&mut held).await;
+        let (_, notice) = general.message().await;
+        assert_eq!(notice["method"], "notifications/tools/list_changed");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_carries_signs_of_life() {
+    let keep_alive = Duration::from_millis(20);
+    let http = HttpSettings { keep_alive, ..HttpSettings::default() };
+    let gate = Gate::with(http, Limits::default()).await;
+    let client = gate.client().await;
+    let mut general = client.get(None).await;
+    for _ in 0..3 {
+        assert!(general.any_event().await.unwrap().comment);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_for_clients_that_read_events() {
+    let gate = Gate::start().await;
+    let client = gate.client().await;
+    let get = async |accept| client.clone().accepting(accept).send("GET", &[], "").await;
+    let refusal = get("application/json").await.reply().await.refusal();
+    assert_eq!(refusal, r#"406 -32600 "not_acceptable" null"#);
+    assert_eq!(get("*/*").await.head().await.status, 200);
+}
+
+#[tokio::test]
+async fn only_the_newest_messages_wait_for_a_client_that_comes_back() {
+    let http = HttpSettings { resume_events: 3, ..HttpSettings::default() };
+    let mut gate = Gate::with(http, Limits::default()).await;
+    let client = gate.client().await;
+    let mut answer = client.call("7", "hold").await;
+    let mut held = gate.upstream.held().await;
+    held.progress(1).await;
+    let (last, _) = answer.message().await;
+    drop(answer);
+    for progress in 2..10 {
+        held.progress(progress).await;
+    }
+    held.answer("done").await;
+    // The call has ended when its id is free again.
+    while !client.call("7", "echo").await.reply().await.json()["error"].is_null() {}
+    let mut resumed = client.get(Some(&last)).await;
+    let mut seen = Vec::new();
+    while let Some(event) = resumed.event().await {
+        seen.push(event.id);
+    }
+    assert_eq!(seen, ["1-8", "1-9", "1-10"]);
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_holds_up_nobody() {
+    let mut gate = Gate::start().await;
+    let lazy = gate.client().await;
+    let other = gate.client().await;
+    let mut stuck = lazy.call("7", "hold").await;
+    let mut held = gate.upstream.held().await;
+    held.progress(0).await;
+    stuck.head().await;
+    // Far more than any buffer on the way holds.
+    for progress in 1..50_000 {
+        held.progress(progress).await;
+    }
+    assert_eq!(other.call("7", "echo").await.reply().await.json()["id"], 7);
+    assert_eq!(lazy.call("8", "echo").await.reply().await.json()["id"], 8);
+    held.answer("done").await;
+    // What it reads in the end is in order, and ends with the answer.
+    let mut last = 0;
+    let result = loop {
+        let (_, message) = stuck.message().await;
+        match message["params"]["progress"].as_u64() {
+            Some(progress) => {
+                assert!(progress >= last);
+                last = progress;
+            }
+            None => break message,
+        }
+    };
+    assert_eq!(result["id"], 7);
+    assert_eq!(stuck.event().await, None);
+}

@@ -1,0 +1,62 @@
+//! Whether processes are there.
+
+use std::fs;
+
+use crate::until;
+
+/// Whether a process of this number lives; zombies do not.
+pub fn is_alive(pid: u32) -> bool {
+    // `pid (name) state ...`, where the name may hold anything.
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = String::from_utf8_lossy(&stat);
+    let state = stat
+        .rsplit_once(')')
+        .and_then(|(_, rest)| rest.split_ascii_whitespace().next());
+    state.is_some_and(|state| !matches!(state, "Z" | "X"))
+}
+
+/// Whether this process is a child of ours that has ended and was not waited
+/// for. Zombies of others say nothing: an orphan's is left to init.
+pub fn is_unreaped(pid: u32) -> bool {
+    let exists = fs::exists(format!("/proc/{pid}")).unwrap_or_default();
+    exists && !is_alive(pid) && parent_of(pid) == Some(std::process::id())
+}
+
+/// The numbers of the living children of a process.
+pub fn children(parent: u32) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| is_alive(*pid) && parent_of(*pid) == Some(parent))
+        .collect()
+}
+
+/// Waits until none of these lives. Panics if one does after all.
+#[track_caller]
+pub fn gone(pids: impl IntoIterator<Item = u32>) -> impl Future<Output = ()> {
+    let pids: Vec<u32> = pids.into_iter().collect();
+    let what = format!("processes {pids:?} are gone");
+    until(what, move || !pids.iter().any(|pid| is_alive(*pid)))
+}
+
+/// The resident memory of a process, in bytes.
+pub fn resident_bytes(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    stat.rsplit_once(')')?
+        .1
+        .split_ascii_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
+}

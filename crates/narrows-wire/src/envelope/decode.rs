@@ -1,0 +1,203 @@
+//! From a frame to messages, in one pass over its bytes.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::{ID_MAX, Id, Incoming, Message, Notification, Request, Response};
+use crate::json::scan::Scanner;
+use crate::json::text;
+use crate::{Error, JsonError, Kind, Raw};
+
+const METHOD_MAX: usize = 1024;
+/// Every entry of a batch costs an answer, so their number is bounded.
+const BATCH_MAX: usize = 1000;
+
+/// Reads one frame: one message, or a batch of them. Validates the whole text once; bodies are slices of it.
+pub fn decode(frame: Bytes) -> Result<Incoming, Error> {
+    let mut scanner = Scanner::new(&frame);
+    scanner.space();
+    if scanner.take(b'{') {
+        let fields = Fields::read(&frame, &mut scanner)?;
+        scanner.end()?;
+        return fields.message(&frame).map(Incoming::Single);
+    }
+    if scanner.take(b'[') {
+        return batch(&frame, scanner);
+    }
+    scanner.value()?;
+    scanner.end()?;
+    Err(invalid("neither an object nor a batch"))
+}
+
+/// The entries of the batch whose opening bracket was just passed. A fault of
+/// syntax anywhere is one of the whole text, so nothing is given out before
+/// its end.
+fn batch(frame: &Bytes, mut scanner: Scanner<'_>) -> Result<Incoming, Error> {
+    let mut entries = Vec::new();
+    let mut count = 0;
+    while scanner.next_element(count == 0)? {
+        count += 1;
+        let entry = if scanner.take(b'{') {
+            Fields::read(frame, &mut scanner)?.message(frame)
+        } else {
+            scanner.value()?;
+            Err(invalid("an entry of a batch is no object"))
+        };
+        if count <= BATCH_MAX {
+            entries.push(entry);
+        }
+    }
+    scanner.end()?;
+    match count {
+        0 => Err(invalid("an empty batch")),
+        1..=BATCH_MAX => Ok(Incoming::Batch(entries)),
+        _ => Err(invalid("a batch of more than 1,000 entries")),
+    }
+}
+
+/// Where the members of one message stand that JSON-RPC knows.
+#[derive(Default)]
+struct Fields {
+    jsonrpc: Field,
+    id: Field,
+    method: Field,
+    params: Field,
+    result: Field,
+    error: Field,
+}
+
+#[derive(Default)]
+enum Field {
+    #[default]
+    Absent,
+    At(Range<usize>),
+    Twice,
+}
+
+impl Fields {
+    /// Reads the object whose opening brace was just passed.
+    fn read(frame: &Bytes, scanner: &mut Scanner<'_>) -> Result<Fields, JsonError> {
+        let mut fields = Fields::default();
+        let mut first = true;
+        while let Some(key) = scanner.next_key(first)? {
+            first = false;
+            let place = scanner.value()?;
+            let field = match &*text::decode(&frame[key]) {
+                "jsonrpc" => &mut fields.jsonrpc,
+                "id" => &mut fields.id,
+                "method" => &mut fields.method,
+                "params" => &mut fields.params,
+                "result" => &mut fields.result,
+                "error" => &mut fields.error,
+                _ => continue,
+            };
+            *field = match field {
+                Field::Absent => Field::At(place),
+                Field::At(_) | Field::Twice => Field::Twice,
+            };
+        }
+        Ok(fields)
+    }
+
+    /// What the members amount to. The id goes first: every later complaint
+    /// can then carry it.
+    fn message(self, frame: &Bytes) -> Result<Message, Error> {
+        let (mut id, has_id_member) = self.read_id(frame).map_err(invalid)?;
+        self.classify(frame, &mut id, has_id_member)
+            .map_err(|reason| Error::Invalid {
+                id: id.take(),
+                reason,
+            })
+    }
+
+    /// The id, if there is one, and whether there was an `id` member at all.
+    fn read_id(&self, frame: &Bytes) -> Result<(Option<Id>, bool), &'static str> {
+        let Some(found) = self.id.get(frame)? else {
+            return Ok((None, false));
+        };
+        match found.kind() {
+            Kind::Null => Ok((None, true)),
+            Kind::String | Kind::Number if found.len() > ID_MAX => Err("the id is too long"),
+            Kind::String | Kind::Number => Ok((Id::from_raw(found), true)),
+            _ => Err("the id is neither a string nor a number"),
+        }
+    }
+
+    /// Takes the id, if it is readable, into the message; leaves it to the
+    /// complaint if there is none. `has_id_member` alone means `"id": null`.
+    fn classify(
+        &self,
+        frame: &Bytes,
+        id: &mut Option<Id>,
+        has_id_member: bool,
+    ) -> Result<Message, &'static str> {
+        let version = self.jsonrpc.get(frame)?.ok_or("no jsonrpc member")?;
+        if version.as_text().as_deref() != Some("2.0") {
+            return Err("jsonrpc is not \"2.0\"");
+        }
+        let result = self.result.get(frame)?;
+        let error = self.error.get(frame)?;
+        let params = self
+            .params
+            .get(frame)?
+            .filter(|params| params.kind() != Kind::Null);
+        let Some(method) = self.method.get(frame)? else {
+            return response(id, result, error).map(Message::Response);
+        };
+        if result.is_some() || error.is_some() {
+            return Err("both a request and a response");
+        }
+        let method = method.as_text().ok_or("the method is no string")?;
+        if method.len() > METHOD_MAX {
+            return Err("the method is too long");
+        }
+        if params
+            .as_ref()
+            .is_some_and(|raw| !matches!(raw.kind(), Kind::Object | Kind::Array))
+        {
+            return Err("params are neither an object nor an array");
+        }
+        let method = method.into();
+        match id.take() {
+            Some(id) => Ok(Message::Request(Request { id, method, params })),
+            None if has_id_member => Err("the id of a request is null"),
+            None => Ok(Message::Notification(Notification { method, params })),
+        }
+    }
+}
+
+impl Field {
+    fn get(&self, frame: &Bytes) -> Result<Option<Raw>, &'static str> {
+        match self {
+            Field::Absent => Ok(None),
+            Field::At(place) => Ok(Some(Raw::checked(frame.slice(place.clone())))),
+            Field::Twice => Err("a member occurs twice"),
+        }
+    }
+}
+
+fn response(
+    id: &mut Option<Id>,
+    result: Option<Raw>,
+    error: Option<Raw>,
+) -> Result<Response, &'static str> {
+    let body = match (result, error) {
+        (Some(_), Some(_)) => return Err("both a result and an error"),
+        (None, None) => return Err("neither a method nor a result nor an error"),
+        (Some(_), None) if id.is_none() => return Err("a result without an id"),
+        (Some(result), None) => Ok(result),
+        (None, Some(error)) if error.kind() != Kind::Object => {
+            return Err("the error is no object");
+        }
+        (None, Some(error)) => Err(error),
+    };
+    Ok(Response {
+        id: id.take(),
+        body,
+    })
+}
+
+fn invalid(reason: &'static str) -> Error {
+    Error::Invalid { id: None, reason }
+}

@@ -1,0 +1,332 @@
+//! Messages on a byte stream: one JSON text a line (MCP's own), or LSP-style
+//! `Content-Length` blocks.
+
+mod header;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+use header::Header;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    Newline,
+    ContentLength,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// The frame was skipped; the stream can be read on.
+    #[error("a message of more than {max} bytes")]
+    TooLarge { max: usize },
+    /// The stream cannot be read on.
+    #[error("broken frame: {0}")]
+    Broken(&'static str),
+}
+
+/// Cuts a byte stream into frames. Bytes are put into `buffer()` (or by
+/// `push`), frames are taken by `next`.
+pub struct Decoder {
+    buffer: BytesMut,
+    max: usize,
+    state: State,
+    /// How much of the buffer holds no line feed: it is not searched again.
+    searched: usize,
+}
+
+/// What the next bytes are.
+enum State {
+    /// The very start of a stream, where a byte order mark may stand.
+    Start(Option<Framing>),
+    /// Not yet known which framing it is.
+    Detect,
+    Line,
+    /// The rest of a line that was reported as too large.
+    LineSkipped,
+    Header(Header),
+    Body(usize),
+    /// The rest of a body that was reported as too large.
+    BodySkipped(u64),
+    Broken(&'static str),
+}
+
+/// One step of reading: a frame or an error comes out, or the next state is to
+/// be tried, or more bytes are needed.
+enum Step {
+    Frame(Bytes),
+    Again,
+    Starved,
+}
+
+impl Decoder {
+    /// The framing is told apart by the first bytes that are not white space:
+    /// a header block begins with `Content-`, everything else is a line.
+    pub fn detect(max_bytes: usize) -> Decoder {
+        Decoder::starting(None, max_bytes)
+    }
+
+    pub fn new(framing: Framing, max_bytes: usize) -> Decoder {
+        Decoder::starting(Some(framing), max_bytes)
+    }
+
+    fn starting(framing: Option<Framing>, max: usize) -> Decoder {
+        Decoder {
+            buffer: BytesMut::new(),
+            max,
+            state: State::Start(framing),
+            searched: 0,
+        }
+    }
+
+    /// The framing, once it is known.
+    pub fn framing(&self) -> Option<Framing> {
+        match self.state {
+            State::Start(framing) => framing,
+            State::Detect => None,
+            State::Line | State::LineSkipped => Some(Framing::Newline),
+            State::Header(_) | State::Body(_) | State::BodySkipped(_) | State::Broken(_) => {
+                Some(Framing::ContentLength)
+            }
+        }
+    }
+
+    /// Where a reader puts what it reads (`AsyncReadExt::read_buf`).
+    pub fn buffer(&mut self) -> &mut BytesMut {
+        // A reader fills the room it finds. `BytesMut` would offer 64 bytes
+        // once it is full, which makes a thousand reads of a large message.
+        if self.buffer.capacity() - self.buffer.len() < ROOM_MIN {
+            self.buffer.reserve(ROOM);
+        }
+        &mut self.buffer
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer().extend_from_slice(bytes);
+    }
+
+    /// The next whole frame; `None` until more bytes come. Empty lines are skipped.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "the end of what is there now is not the end of the stream, as it is for iterators"
+    )]
+    pub fn next(&mut self) -> Result<Option<Bytes>, FrameError> {
+        loop {
+            let step = match &self.state {
+                State::Start(framing) => self.start(*framing),
+                State::Detect => self.detect_framing(),
+                State::Line => self.line()?,
+                State::LineSkipped => self.skip_line(),
+                State::Header(_) => self.header()?,
+                State::Body(length) => self.body(*length),
+                State::BodySkipped(left) => self.skip_body(*left),
+                State::Broken(reason) => return Err(FrameError::Broken(reason)),
+            };
+            match step {
+                Step::Frame(frame) => return Ok(Some(frame)),
+                Step::Again => {}
+                Step::Starved => return Ok(None),
+            }
+        }
+    }
+
+    /// What is left at the end of the stream counts as a last line (newline framing only).
+    pub fn finish(&mut self) -> Result<Option<Bytes>, FrameError> {
+        if let Some(frame) = self.next()? {
+            return Ok(Some(frame));
+        }
+        match &self.state {
+            State::Start(None | Some(Framing::Newline)) | State::Detect | State::Line => {
+                let rest = self.buffer.split();
+                self.searched = 0;
+                self.state = State::Line;
+                self.checked_line(rest)
+            }
+            State::LineSkipped | State::BodySkipped(_) => Ok(None),
+            State::Header(header) if header.is_empty() && self.buffer.is_empty() => Ok(None),
+            State::Start(Some(Framing::ContentLength)) if self.buffer.is_empty() => Ok(None),
+            _ => Err(self.broken("the stream ends inside a frame")),
+        }
+    }
+
+    /// Drops a byte order mark, once enough bytes are there to tell.
+    fn start(&mut self, framing: Option<Framing>) -> Step {
+        let seen = self.buffer.len().min(BOM.len());
+        if self.buffer[..seen] == BOM[..seen] {
+            if seen < BOM.len() {
+                return Step::Starved;
+            }
+            self.buffer.advance(BOM.len());
+        }
+        self.state = match framing {
+            None => State::Detect,
+            Some(Framing::Newline) => State::Line,
+            Some(Framing::ContentLength) => State::Header(Header::default()),
+        };
+        Step::Again
+    }
+
+    fn detect_framing(&mut self) -> Step {
+        let space = self
+            .buffer
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count();
+        self.buffer.advance(space);
+        let seen = self.buffer.len().min(HEADER_START.len());
+        self.state = if !self.buffer[..seen].eq_ignore_ascii_case(&HEADER_START[..seen]) {
+            State::Line
+        } else if seen < HEADER_START.len() {
+            return Step::Starved;
+        } else {
+            State::Header(Header::default())
+        };
+        Step::Again
+    }
+
+    fn line(&mut self) -> Result<Step, FrameError> {
+        if let Some(line) = self.take_line() {
+            return Ok(self.checked_line(line)?.map_or(Step::Again, Step::Frame));
+        }
+        // A carriage return at the end may belong to the line break.
+        let mut length = self.buffer.len();
+        if length > 0 && self.buffer[length - 1] == b'\r' {
+            length -= 1;
+        }
+        if length <= self.max {
+            return Ok(Step::Starved);
+        }
+        self.state = State::LineSkipped;
+        self.drop_buffer();
+        Err(FrameError::TooLarge { max: self.max })
+    }
+
+    /// A line without its line feed, as a frame; `None` if it is blank.
+    fn checked_line(&self, mut line: BytesMut) -> Result<Option<Bytes>, FrameError> {
+        if line.last() == Some(&b'\r') {
+            line.truncate(line.len() - 1);
+        }
+        if line.len() > self.max {
+            return Err(FrameError::TooLarge { max: self.max });
+        }
+        Ok((!is_blank(&line)).then(|| line.freeze()))
+    }
+
+    fn skip_line(&mut self) -> Step {
+        if self.take_line().is_some() {
+            self.state = State::Line;
+            return Step::Again;
+        }
+        self.drop_buffer();
+        Step::Starved
+    }
+
+    fn header(&mut self) -> Result<Step, FrameError> {
+        let line = self.take_line();
+        let State::Header(header) = &mut self.state else {
+            unreachable!("called in this state only");
+        };
+        let Some(line) = line else {
+            return match header.has_room_for(self.buffer.len()) {
+                true => Ok(Step::Starved),
+                false => Err(self.broken(header::TOO_LONG)),
+            };
+        };
+        match header.line(&line) {
+            Ok(None) => Ok(Step::Again),
+            Ok(Some(length)) if length > self.max as u64 => {
+                self.state = State::BodySkipped(length);
+                Err(FrameError::TooLarge { max: self.max })
+            }
+            Ok(Some(length)) => {
+                self.state = State::Body(length as usize);
+                Ok(Step::Again)
+            }
+            Err(reason) => Err(self.broken(reason)),
+        }
+    }
+
+    fn body(&mut self, length: usize) -> Step {
+        if self.buffer.len() < length {
+            return Step::Starved;
+        }
+        self.state = State::Header(Header::default());
+        let body = self.buffer.split_to(length);
+        if is_blank(&body) {
+            Step::Again
+        } else {
+            Step::Frame(body.freeze())
+        }
+    }
+
+    fn skip_body(&mut self, left: u64) -> Step {
+        let here = self.buffer.len() as u64;
+        if left > here {
+            self.state = State::BodySkipped(left - here);
+            self.drop_buffer();
+            return Step::Starved;
+        }
+        self.buffer.advance(left as usize);
+        self.state = State::Header(Header::default());
+        Step::Again
+    }
+
+    /// The next line without its line feed, if it is there in whole.
+    fn take_line(&mut self) -> Option<BytesMut> {
+        match memchr::memchr(b'\n', &self.buffer[self.searched..]) {
+            Some(found) => {
+                let mut line = self.buffer.split_to(self.searched + found + 1);
+                line.truncate(line.len() - 1);
+                self.searched = 0;
+                Some(line)
+            }
+            None => {
+                self.searched = self.buffer.len();
+                None
+            }
+        }
+    }
+
+    fn broken(&mut self, reason: &'static str) -> FrameError {
+        self.state = State::Broken(reason);
+        self.drop_buffer();
+        FrameError::Broken(reason)
+    }
+
+    fn drop_buffer(&mut self) {
+        self.buffer.clear();
+        self.searched = 0;
+    }
+}
+
+/// Writes one frame. A raw line break in JSON can stand only between tokens;
+/// on a newline-framed stream it becomes a space.
+pub fn encode(framing: Framing, message: &[u8], into: &mut BytesMut) {
+    match framing {
+        Framing::Newline => {
+            into.reserve(message.len() + 1);
+            let start = into.len();
+            into.put_slice(message);
+            // A lone carriage return is no end of a line here, but readers
+            // with universal newlines take it for one.
+            for found in memchr::memchr2_iter(b'\n', b'\r', message) {
+                into[start + found] = b' ';
+            }
+            into.put_u8(b'\n');
+        }
+        Framing::ContentLength => {
+            into.put_slice(format!("Content-Length: {}\r\n\r\n", message.len()).as_bytes());
+            into.put_slice(message);
+        }
+    }
+}
+
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+const HEADER_START: &[u8] = b"content-";
+const ROOM: usize = 16 * 1024;
+const ROOM_MIN: usize = 2 * 1024;
+
+fn is_blank(bytes: &[u8]) -> bool {
+    bytes.iter().all(u8::is_ascii_whitespace)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! JSON as the bytes it came in.
+//!
+//! A [`Raw`] is one whole JSON value, checked once and never parsed into a
+//! tree: members are found by scanning, and an edit splices new bytes into the
+//! old ones, so that number forms, key order, escapes and unknown members
+//! survive. Nothing here recurses; depth costs one bit per level.
+
+mod edit;
+pub(crate) mod scan;
+pub(crate) mod text;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::JsonError;
+use scan::Scanner;
+
+pub use edit::Edit;
+
+/// One JSON value as text: valid, UTF-8, without white space around it. Cheap to clone and to slice.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Raw(Bytes);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Object,
+    Array,
+    String,
+    Number,
+    Bool,
+    Null,
+}
+
+impl Raw {
+    /// Checks that `text` is exactly one JSON value (white space around it is dropped).
+    pub fn parse(text: Bytes) -> Result<Raw, JsonError> {
+        let mut scanner = Scanner::new(&text);
+        scanner.space();
+        let place = scanner.value()?;
+        scanner.end()?;
+        Ok(Raw(text.slice(place)))
+    }
+
+    /// For texts of our own, known to be valid; checked in debug builds.
+    pub fn from_static(text: &'static str) -> Raw {
+        let raw = Raw(Bytes::from_static(text.as_bytes()));
+        debug_assert_eq!(
+            Raw::parse(raw.0.clone()).as_ref(),
+            Ok(&raw),
+            "not JSON: {text}"
+        );
+        raw
+    }
+
+    /// Any serde value; serialising our own types to JSON cannot fail.
+    pub fn from_serialize<T: serde::Serialize + ?Sized>(value: &T) -> Raw {
+        let text = serde_json::to_vec(value).expect("our own types have JSON forms");
+        Raw(Bytes::from(text))
+    }
+
+    /// A JSON string holding `text`.
+    pub fn string(text: &str) -> Raw {
+        Raw::from_serialize(text)
+    }
+
+    pub fn number(n: u64) -> Raw {
+        Raw(Bytes::from(n.to_string()))
+    }
+
+    /// `{}`
+    pub fn empty_object() -> Raw {
+        Raw::from_static("{}")
+    }
+
+    pub fn kind(&self) -> Kind {
+        match self.0.first() {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::Array,
+            Some(b'"') => Kind::String,
+            Some(b't' | b'f') => Kind::Bool,
+            Some(b'n') => Kind::Null,
+            _ => Kind::Number,
+        }
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The value as text. The bytes are checked for UTF-8 once more, since
+    /// this crate is free of unsafe code: not for large values on a hot path.
+    pub fn as_str(&self) -> &str {
+        text::utf8(&self.0)
+    }
+
+    pub fn bytes(&self) -> &Bytes {
+        &self.0
+    }
+
+    pub fn into_bytes(self) -> Bytes {
+        self.0
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// No JSON value is an empty text.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The decoded text of a JSON string; `None` for any other kind. A lone surrogate escape becomes U+FFFD.
+    pub fn as_text(&self) -> Option<Cow<'_, str>> {
+        (self.kind() == Kind::String).then(|| text::decode(&self.0[1..self.0.len() - 1]))
+    }
+
+    /// A whole number, also one that a peer wrote as `5.0`.
+    pub fn as_u64(&self) -> Option<u64> {
+        self.integer()?.parse().ok()
+    }
+
+    /// A whole number, also one that a peer wrote as `-5.0`.
+    pub fn as_i64(&self) -> Option<i64> {
+        self.integer()?.parse().ok()
+    }
+
+    pub fn as_bool(&self) -> Option<bool> {
+        match &self.0[..] {
+            b"true" => Some(true),
+            b"false" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Decoding with serde, for the few small things that are interpreted whole.
+    pub fn decode<'de, T: serde::Deserialize<'de>>(&'de self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.0)
+    }
+
+    /// The members of an object in their order, keys decoded; nothing for other kinds.
+    pub fn members(&self) -> impl Iterator<Item = (Cow<'_, str>, Raw)> {
+        self.entries()
+            .map(|(key, value)| (text::decode(&self.0[key]), self.slice(value)))
+    }
+
+    /// The elements of an array; nothing for other kinds.
+    pub fn elements(&self) -> impl Iterator<Item = Raw> {
+        let mut scanner = Scanner::new(&self.0);
+        let mut first = true;
+        let mut open = scanner.take(b'[');
+        std::iter::from_fn(move || {
+            open = open
+                && scanner
+                    .next_element(std::mem::take(&mut first))
+                    .unwrap_or(false);
+            open.then(|| self.slice(scanner.skip()))
+        })
+    }
+
+    /// The value of the first member with this name.
+    pub fn member(&self, name: &str) -> Option<Raw> {
+        let (_, value) = self.entries().find(|(key, _)| self.is_key(key, name))?;
+        Some(self.slice(value))
+    }
+
+    /// Several members in one pass. A name that occurs twice is an error: the
+    /// gateway and the peer behind it might read different ones, which would
+    /// be a way around every check made on the first.
+    pub fn pick<const N: usize>(&self, names: [&str; N]) -> Result<[Option<Raw>; N], JsonError> {
+        let mut picked = [const { None }; N];
+        for (key, value) in self.entries() {
+            let Some(slot) = names.iter().position(|name| self.is_key(&key, name)) else {
+                continue;
+            };
+            if picked[slot].replace(self.slice(value)).is_some() {
+                return Err(JsonError {
+                    offset: key.start,
+                    reason: "a member occurs twice",
+                });
+            }
+        }
+        Ok(picked)
+    }
+
+    /// Starts an edit by place, see [`Edit`].
+    pub fn edit(&self) -> Edit<'_> {
+        Edit::new(self)
+    }
+
+    /// Bytes that this crate has checked or put together itself.
+    pub(crate) fn checked(bytes: Bytes) -> Raw {
+        Raw(bytes)
+    }
+
+    /// The places of an object's keys, between their quotes, and of its values.
+    fn entries(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+        let mut scanner = Scanner::new(&self.0);
+        let mut first = true;
+        let mut open = scanner.take(b'{');
+        std::iter::from_fn(move || {
+            let key = match open {
+                true => scanner.next_key(std::mem::take(&mut first)).ok().flatten(),
+                false => None,
+            };
+            open = key.is_some();
+            key.map(|key| (key, scanner.skip()))
+        })
+    }
+
+    fn is_key(&self, place: &Range<usize>, name: &str) -> bool {
+        text::equals(&self.0[place.clone()], name)
+    }
+
+    fn slice(&self, place: Range<usize>) -> Raw {
+        Raw(self.0.slice(place))
+    }
+
+    /// The digits of a whole number, with its sign.
+    fn integer(&self) -> Option<&str> {
+        if self.kind() != Kind::Number {
+            return None;
+        }
+        let text = self.as_str();
+        match text.split_once('.') {
+            Some((whole, fraction)) => fraction.bytes().all(|byte| byte == b'0').then_some(whole),
+            None => Some(text),
+        }
+    }
+}
+
+impl fmt::Debug for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests;

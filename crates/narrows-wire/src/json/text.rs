@@ -1,0 +1,87 @@
+//! What stands between the quotes of a JSON string, decoded.
+
+use std::borrow::Cow;
+
+use super::scan::Search;
+
+/// The text of a checked JSON string, given without its quotes. A lone
+/// surrogate escape, which no Rust string can hold, becomes U+FFFD.
+pub(crate) fn decode(inner: &[u8]) -> Cow<'_, str> {
+    // Inside a checked string, nothing but a backslash stops the search.
+    let mut search = Search::default();
+    let mut escape = search.next(inner, 0);
+    if escape == inner.len() {
+        return Cow::Borrowed(utf8(inner));
+    }
+    let mut text = Vec::with_capacity(inner.len());
+    let mut at = 0;
+    while escape < inner.len() {
+        text.extend_from_slice(&inner[at..escape]);
+        let (decoded, length) = unescape(&inner[escape..]);
+        text.extend_from_slice(decoded.encode_utf8(&mut [0; 4]).as_bytes());
+        at = escape + length;
+        escape = search.next(inner, at);
+    }
+    text.extend_from_slice(&inner[at..]);
+    Cow::Owned(String::from_utf8(text).expect("checked when parsed"))
+}
+
+/// Whether the string stands for `name`, however it is written.
+pub(crate) fn equals(inner: &[u8], name: &str) -> bool {
+    // An escape is never shorter than what it stands for, so most keys are
+    // told apart by their length alone.
+    if inner.len() < name.len() {
+        return false;
+    }
+    match memchr::memchr(b'\\', inner) {
+        None => inner == name.as_bytes(),
+        Some(_) => decode(inner) == name,
+    }
+}
+
+/// The character of the escape that `text` begins with, and its length.
+fn unescape(text: &[u8]) -> (char, usize) {
+    let short = match text[1] {
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => return unescape_unicode(text),
+        other => char::from(other),
+    };
+    (short, 2)
+}
+
+fn unescape_unicode(text: &[u8]) -> (char, usize) {
+    let unit = hex(&text[2..6]);
+    if let Some(plain) = char::from_u32(unit) {
+        return (plain, 6);
+    }
+    if let (0xD800..=0xDBFF, Some([b'\\', b'u', digits @ ..])) = (unit, text.get(6..12)) {
+        let low = hex(digits);
+        if let 0xDC00..=0xDFFF = low {
+            let paired = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+            return (
+                char::from_u32(paired).unwrap_or(char::REPLACEMENT_CHARACTER),
+                12,
+            );
+        }
+    }
+    (char::REPLACEMENT_CHARACTER, 6)
+}
+
+fn hex(digits: &[u8]) -> u32 {
+    digits.iter().fold(0, |value, &digit| {
+        value << 4 | char::from(digit).to_digit(16).unwrap_or(0)
+    })
+}
+
+/// A checked text as a string. This crate is free of unsafe code, so it is
+/// checked once more.
+pub(crate) fn utf8(bytes: &[u8]) -> &str {
+    simdutf8::basic::from_utf8(bytes).expect("checked when parsed")
+}
+
+#[cfg(test)]
+mod tests;

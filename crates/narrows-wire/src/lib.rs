@@ -1,0 +1,27 @@
+//! Bytes to MCP and back.
+//!
+//! This crate owns everything that can be said about MCP messages without a
+//! socket, a file or a clock: JSON kept as the bytes it came in ([`Raw`]), the
+//! JSON-RPC envelope around it ([`Message`]), framing on byte streams
+//! ([`frame`], [`sse`]), the protocol revisions ([`Revision`]) and the one
+//! codec for everything opaque that the gateway hands out ([`token`]).
+//!
+//! It refuses to know tokio, HTTP, files and time. Enter at [`decode`].
+
+mod envelope;
+mod error;
+pub mod frame;
+mod json;
+mod revision;
+pub mod sse;
+#[cfg(test)]
+mod testing;
+pub mod token;
+
+pub use envelope::{
+    Id, Incoming, Message, Notification, Request, Response, decode, encode_error,
+    encode_notification, encode_request, encode_result, result_parts,
+};
+pub use error::{Error, JsonError};
+pub use json::{Edit, Kind, Raw};
+pub use revision::Revision;

@@ -1,0 +1,296 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::{cuts, pieces};
+
+/// What comes out of a stream, an event a line: `type|data|id|retry`.
+fn run(max: usize, pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<String> {
+    let mut decoder = Decoder::new(max);
+    let mut out = Vec::new();
+    for piece in pieces {
+        decoder.push(piece.as_ref());
+        loop {
+            match decoder.next() {
+                Ok(Some(event)) => out.push(outline(&event)),
+                Ok(None) => break,
+                Err(error) => out.push(error.to_string()),
+            }
+        }
+    }
+    out
+}
+
+fn outline(event: &Event) -> String {
+    let name = event.event.as_deref().unwrap_or("-");
+    let data = String::from_utf8_lossy(&event.data);
+    let id = event.id.as_deref().unwrap_or("-");
+    let retry = event
+        .retry
+        .map_or("-".to_owned(), |retry| retry.to_string());
+    format!("{name}|{data}|{id}|{retry}")
+}
+
+/// In one piece and byte by byte, with any line break, the same must come out.
+#[track_caller]
+fn check(input: &str, expected: &[&str]) {
+    for line_break in ["\n", "\r\n", "\r"] {
+        let input = input.replace('\n', line_break);
+        assert_eq!(run(20, [&input]), expected, "in one piece");
+        assert_eq!(
+            run(20, input.as_bytes().chunks(1)),
+            expected,
+            "byte by byte"
+        );
+    }
+}
+
+#[test]
+fn an_event_ends_at_a_blank_line() {
+    check("data: 1\n\ndata: 2\n\n", &["-|1|-|-", "-|2|-|-"]);
+    check("data: 1\n", &[]);
+    check("\n\n\ndata: 1\n\n\n", &["-|1|-|-"]);
+}
+
+/// The examples of the HTML standard, "Interpreting an event stream".
+#[test]
+fn the_examples_of_the_standard() {
+    check(
+        "data: YHOO\ndata: +2\ndata: 10\n\n",
+        &["-|YHOO\n+2\n10|-|-"],
+    );
+    check(
+        ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n",
+        &[
+            "-|first event|1|-",
+            "-|second event|-|-",
+            "-| third event|-|-",
+        ],
+    );
+    check("data\n\ndata\ndata\n\ndata:", &["-||-|-", "-|\n|-|-"]);
+    check("data:test\n\ndata: test\n\n", &["-|test|-|-", "-|test|-|-"]);
+}
+
+#[test]
+fn one_space_after_the_colon_is_dropped() {
+    check("data:  a \n\n", &["-| a |-|-"]);
+    check("event:e\nid:i\nretry:7\ndata:d\n\n", &["e|d|i|7"]);
+}
+
+#[test]
+fn the_type_holds_for_one_event() {
+    check("event: a\ndata: 1\n\ndata: 2\n\n", &["a|1|-|-", "-|2|-|-"]);
+    check("event: a\nevent:\ndata: 1\n\n", &["-|1|-|-"]);
+    check("event: a\n\ndata: 1\n\n", &["-|1|-|-"]);
+}
+
+#[test]
+fn an_id_holds_until_the_next_one() {
+    check(
+        "id: 1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n",
+        &["-|a|1|-", "-|b|1|-", "-|c|-|-"],
+    );
+    check(
+        "id: 1\ndata: a\n\nid: x\0y\ndata: b\n\n",
+        &["-|a|1|-", "-|b|1|-"],
+    );
+}
+
+#[test]
+fn an_id_or_a_retry_without_data_is_told() {
+    check("id: 1\n\ndata: a\n\n", &["-||1|-", "-|a|1|-"]);
+    check("event: x\nretry: 50\n\n", &["-||-|50"]);
+    check("id: 1\ndata:\n\n", &["-||1|-"]);
+}
+
+#[test]
+fn a_retry_is_a_number_or_nothing() {
+    check("retry: 5x\nretry: -1\nretry:\ndata: a\n\n", &["-|a|-|-"]);
+    check("retry: 5\nretry: x\ndata: a\n\n", &["-|a|-|5"]);
+    check("retry:99999999999999999999\ndata: a\n\n", &["-|a|-|-"]);
+}
+
+#[test]
+fn comments_and_unknown_fields_are_dropped() {
+    check(
+        ":\n\n: hello\ndata: a\n:data: b\nfoo: bar\n data: c\nDATA: d\n\n",
+        &["-|a|-|-"],
+    );
+    check(":\n\n", &[]);
+    check(
+        ": a comment longer than any event may be here\ndata: a\n\n",
+        &["-|a|-|-"],
+    );
+}
+
+#[test]
+fn a_byte_order_mark_counts_only_at_the_start() {
+    check("\u{feff}data: a\n\n\u{feff}data: b\n\n", &["-|a|-|-"]);
+    check("\u{feff}\u{feff}data: a\n\n", &[]);
+}
+
+#[test]
+fn a_line_break_cut_in_two_is_one() {
+    assert_eq!(
+        run(20, ["data: a\r", "\ndata: b\r", "\n\r", "\ndata: c\n\n"]),
+        ["-|a\nb|-|-", "-|c|-|-"]
+    );
+    // The event is there as soon as its blank line is, not with the next byte.
+    assert_eq!(run(20, ["data: a\r\r"]), ["-|a|-|-"]);
+}
+
+#[test]
+fn an_event_of_more_than_the_limit_is_reported_once_and_skipped() {
+    let error = "an event of more than 20 bytes";
+    check(
+        "data: 01234567890123456789\n\n",
+        &["-|01234567890123456789|-|-"],
+    );
+    check(
+        "data:01234567890123456789\n\n",
+        &["-|01234567890123456789|-|-"],
+    );
+    check(
+        "data:012345678901234567890\n\ndata: a\n\n",
+        &[error, "-|a|-|-"],
+    );
+    check(
+        "data: 012345678901234567890\ndata: x\n\ndata: a\n\n",
+        &[error, "-|a|-|-"],
+    );
+    check(
+        "data: 0123456789\ndata: 0123456789\n\ndata: a\n\n",
+        &[error, "-|a|-|-"],
+    );
+    check(
+        "data: 0123456789\ndata: 012345678\n\n",
+        &["-|0123456789\n012345678|-|-"],
+    );
+    let long = "x".repeat(100);
+    check(
+        &format!("data: {long}\ndata: {long}\nevent: {long}\n\ndata: a\n\n"),
+        &[error, "-|a|-|-"],
+    );
+    check(
+        &format!("foo: {long}\ndata: b\n\ndata: a\n\n"),
+        &[error, "-|a|-|-"],
+    );
+}
+
+#[test]
+fn the_id_of_a_skipped_event_still_counts() {
+    check(
+        "id: 1\ndata: 012345678901234567890\nid: 2\n\ndata: a\n\n",
+        &["an event of more than 20 bytes", "-|a|2|-"],
+    );
+}
+
+#[test]
+fn a_long_line_is_not_kept_in_memory() {
+    for start in ["data: ", ": ", "other"] {
+        let mut decoder = Decoder::new(1000);
+        decoder.push(start.as_bytes());
+        for _ in 0..10_000 {
+            decoder.push(&[b'x'; 1000]);
+            let _ = decoder.next();
+            assert!(decoder.buffer.len() <= 1006);
+        }
+        assert!(decoder.buffer.capacity() < 100_000);
+    }
+}
+
+#[test]
+fn a_single_line_of_data_is_not_copied_again() {
+    let mut decoder = Decoder::new(1000);
+    decoder.push(b"data: {\"a\":1}\n\n");
+    let start = decoder.buffer[6..].as_ptr();
+    let event = decoder.next().unwrap().unwrap();
+    assert_eq!(event.data.as_ptr(), start);
+}
+
+#[test]
+fn bytes_of_data_are_kept_as_they_are() {
+    let mut decoder = Decoder::new(1000);
+    decoder.push(b"data: \xff\x00\n\n");
+    assert_eq!(&decoder.next().unwrap().unwrap().data[..], b"\xff\x00");
+}
+
+#[track_caller]
+fn check_encoded(event: Event, expected: &str) {
+    let mut out = BytesMut::new();
+    encode(&event, &mut out);
+    assert_eq!(out, expected);
+}
+
+#[test]
+fn events_are_written_field_by_field() {
+    let event = Event {
+        event: Some("message".into()),
+        data: "{}".into(),
+        id: Some("1-2".into()),
+        retry: Some(5),
+    };
+    check_encoded(event, "event: message\nid: 1-2\nretry: 5\ndata: {}\n\n");
+    check_encoded(
+        Event {
+            data: "a\nb\r\nc\r\rd\n".into(),
+            ..Event::default()
+        },
+        "data: a\ndata: b\ndata: c\ndata: \ndata: d\ndata: \n\n",
+    );
+    check_encoded(Event::default(), "data: \n\n");
+}
+
+#[test]
+fn a_name_cannot_smuggle_fields_in() {
+    let event = Event {
+        event: Some("a\ndata: x".into()),
+        data: "y".into(),
+        id: Some("b\rc".into()),
+        retry: None,
+    };
+    check_encoded(event, "data: y\n\n");
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let data =
+        prop_oneof!["[a-z{}\": \n]{0,30}", ".{0,30}"].prop_map(|data| data.replace('\r', ""));
+    (
+        proptest::option::of("[a-z ]{1,8}"),
+        data,
+        proptest::option::of("[0-9é-]{1,8}"),
+        any::<Option<u64>>(),
+    )
+        .prop_map(|(event, data, id, retry)| Event {
+            event: event.map(Box::from),
+            data: data.into(),
+            id: id.map(Box::from),
+            retry,
+        })
+}
+
+proptest! {
+    #[test]
+    fn events_come_back_however_the_stream_is_cut(
+        events in proptest::collection::vec(any_event(), 0..6),
+        cuts in cuts(),
+    ) {
+        let mut stream = BytesMut::new();
+        let mut id = None;
+        let mut expected = Vec::new();
+        for event in events {
+            encode(&event, &mut stream);
+            stream.put_slice(COMMENT);
+            id = event.id.clone().or(id);
+            expected.push(outline(&Event { id: id.clone(), ..event }));
+        }
+        prop_assert_eq!(run(1 << 20, pieces(&stream, &cuts)), expected);
+    }
+
+    #[test]
+    fn cutting_changes_nothing(
+        input in "(\u{feff})?((data|id|event|retry|:|foo)?(:| |:[ab]{0,30}|: [0-9]{0,25})(\r\n|\n|\r)[\r\n]{0,2}){0,12}",
+        cuts in cuts(),
+    ) {
+        prop_assert_eq!(run(20, pieces(input.as_bytes(), &cuts)), run(20, [&input]));
+    }
+}

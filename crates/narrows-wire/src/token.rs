@@ -1,0 +1,104 @@
+//! Everything opaque that we hand out, in one place: page cursors, wrapped
+//! resource URIs, ids of reverse requests, ids of events on a stream.
+//! Decoding never trusts: each of these comes back from a peer.
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD, URL_SAFE};
+use bytes::Bytes;
+
+use crate::Raw;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a token of ours")]
+pub struct BadToken;
+
+/// Base64 of `{"offset": n}`; standard and URL-safe alphabets, padded or not, are accepted.
+pub fn cursor(offset: usize) -> String {
+    STANDARD.encode(format!("{{\"offset\": {offset}}}"))
+}
+
+pub fn parse_cursor(text: &str) -> Result<usize, BadToken> {
+    let json = json(text, CURSOR_MAX).ok_or(BadToken)?;
+    let [offset] = json.pick(["offset"]).map_err(|_| BadToken)?;
+    offset
+        .and_then(|offset| digits(offset.as_str()))
+        .and_then(|offset| usize::try_from(offset).ok())
+        .ok_or(BadToken)
+}
+
+/// `proxy://resource/<base64url({"server","uri"})>`
+pub fn wrap_uri(server: &str, uri: &str) -> String {
+    let json = serde_json::json!({ "server": server, "uri": uri });
+    format!("{WRAPPED}{}", URL_SAFE.encode(json.to_string()))
+}
+
+/// The server and its own URI, if `uri` is wrapped.
+pub fn unwrap_uri(uri: &str) -> Option<(String, String)> {
+    let json = json(uri.strip_prefix(WRAPPED)?, URI_MAX)?;
+    let [server, uri] = json.pick(["server", "uri"]).ok()?;
+    Some((
+        server?.as_text()?.into_owned(),
+        uri?.as_text()?.into_owned(),
+    ))
+}
+
+/// The id under which an upstream's request reaches the client: `<server>:<seq>`.
+pub fn ask_id(server: &str, seq: u64) -> String {
+    format!("{server}:{seq}")
+}
+
+/// Server and sequence number (the last colon separates).
+pub fn parse_ask_id(text: &str) -> Option<(&str, u64)> {
+    let (server, seq) = text.rsplit_once(':')?;
+    Some((server, digits(seq)?))
+}
+
+/// The id of event `seq` on stream `stream` of a session: `<stream>-<seq>`.
+pub fn event_id(stream: u64, seq: u64) -> String {
+    format!("{stream}-{seq}")
+}
+
+pub fn parse_event_id(text: &str) -> Option<(u64, u64)> {
+    let (stream, seq) = text.split_once('-')?;
+    Some((digits(stream)?, digits(seq)?))
+}
+
+const WRAPPED: &str = "proxy://resource/";
+/// Ours has 44 characters at most; others may have spaces and escapes in it.
+const CURSOR_MAX: usize = 256;
+const URI_MAX: usize = 64 * 1024;
+
+/// The standard alphabet, with or without padding.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// The JSON value in a base64 text of either alphabet.
+fn json(base64: &str, max: usize) -> Option<Raw> {
+    if base64.len() > max {
+        return None;
+    }
+    let standard: Vec<u8> = base64
+        .bytes()
+        .map(|byte| match byte {
+            b'-' => b'+',
+            b'_' => b'/',
+            other => other,
+        })
+        .collect();
+    Raw::parse(Bytes::from(LENIENT.decode(standard).ok()?)).ok()
+}
+
+/// A number exactly as we write it, so that every token has one form only:
+/// the standard parser also takes a sign and leading zeros.
+fn digits(text: &str) -> Option<u64> {
+    let canonical =
+        text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    canonical.then(|| text.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests;

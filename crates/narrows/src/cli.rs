@@ -1,0 +1,256 @@
+//! The command line. Flags are fixed: users and programs rely on them.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "narrows",
+    version,
+    about = "One door between AI agents and their tools: joins many MCP servers into one.",
+    after_help = TOP_EXAMPLES,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) log: LogOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogOptions {
+    /// How much is logged to stderr [default: info for serve and stdio, else error]
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub(crate) log_level: Option<LogLevel>,
+    /// How it is logged [default: human on a terminal, else json]
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl LogLevel {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            LogLevel::Off => "off",
+            LogLevel::Error => "error",
+            LogLevel::Warn => "warn",
+            LogLevel::Info => "info",
+            LogLevel::Debug => "debug",
+            LogLevel::Trace => "trace",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    Human,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve all configured servers as one, over HTTP
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(Serve),
+    /// Serve all configured servers as one, on stdin and stdout
+    #[command(after_help = STDIO_EXAMPLES)]
+    Stdio(Stdio),
+    /// Connect to every configured server and say what is there and what is wrong
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(Check),
+    /// Show the tools that the gateway would offer, and what they cost
+    #[command(after_help = TOOLS_EXAMPLES)]
+    Tools(Tools),
+    /// Call one tool through the gateway
+    #[command(after_help = CALL_EXAMPLES)]
+    Call(Call),
+    /// Ends the gateway's child processes should it be killed; started by the gateway itself
+    #[command(name = "__guard", hide = true)]
+    Guard,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigOption {
+    /// The configuration file [default: ./narrows.json, then the one in the
+    /// user's configuration folder, then a built-in demo server]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) config: ConfigOption,
+    /// Where to listen; port 0 takes any free one [default: `listen` of the
+    /// configuration, or 127.0.0.1:7420]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    /// Do not follow changes of the configuration file
+    #[arg(long)]
+    pub(crate) no_watch: bool,
+    /// Listen beyond this machine although anybody who can reach the port may
+    /// use every tool
+    #[arg(long)]
+    pub(crate) insecure: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stdio {
+    #[command(flatten)]
+    pub(crate) config: ConfigOption,
+    /// The endpoint to serve
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) endpoint: String,
+    /// The preset in force
+    #[arg(long, value_name = "ID")]
+    pub(crate) preset: Option<String>,
+    /// How tools are offered
+    #[arg(long, value_name = "HOW")]
+    pub(crate) expose: Option<Expose>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Expose {
+    All,
+    Lazy,
+    Search,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    pub(crate) config: ConfigOption,
+    /// Answer in JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tools {
+    /// Only this server
+    #[arg(value_name = "SERVER")]
+    pub(crate) server: Option<String>,
+    /// Only this tool of it, with its whole schema
+    #[arg(value_name = "TOOL")]
+    pub(crate) tool: Option<String>,
+    #[command(flatten)]
+    pub(crate) config: ConfigOption,
+    /// The endpoint whose names are shown
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) endpoint: String,
+    /// Say why there is, or is not, a tool of this name
+    #[arg(long, value_name = "NAME", conflicts_with = "tool")]
+    pub(crate) why: Option<String>,
+    /// Answer in JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Call {
+    /// The server's id
+    #[arg(value_name = "SERVER")]
+    pub(crate) server: String,
+    /// The tool, by the server's own name or by the published one
+    #[arg(value_name = "TOOL")]
+    pub(crate) tool: String,
+    /// The arguments as a JSON object; `-` reads stdin, `@FILE` reads a file
+    #[arg(value_name = "JSON")]
+    pub(crate) arguments: Option<String>,
+    #[command(flatten)]
+    pub(crate) config: ConfigOption,
+    /// Say on stderr which way the call took and what it cost
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Print the whole result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  narrows serve                        serve ./narrows.json at http://127.0.0.1:7420/mcp
+  narrows check                        is everything there, and if not, why
+  narrows tools                        what the gateway offers, with tokens per tool
+  narrows call files list_directory '{\"path\": \".\"}'
+
+Exit codes: 0 done, 1 it did not work, 2 wrong usage or configuration.";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  narrows serve
+  narrows serve --config ~/.cursor/mcp.json --listen 127.0.0.1:8080
+  narrows serve --listen 127.0.0.1:0   any free port; the address is told on stderr
+
+Clients connect to http://ADDRESS/mcp, or to /servers/ID/mcp for one server alone.
+Ctrl-C or SIGTERM ends it and everything it has started.";
+
+const STDIO_EXAMPLES: &str = "\
+Examples:
+  claude mcp add narrows -- narrows stdio --config /path/to/narrows.json
+  npx @modelcontextprotocol/inspector --cli narrows stdio --method tools/list
+
+The end of stdin, Ctrl-C or SIGTERM ends it and everything it has started.";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  narrows check
+  narrows check --config ~/.cursor/mcp.json
+  narrows check --json | jq '.servers[] | select(.state != \"up\")'
+
+Exit codes: 0 all servers are up, 1 one is not, 2 the configuration is wrong.
+
+--json prints one object:
+  ok        whether everything is fine
+  config    the configuration file, or null for the built-in default
+  problems  [{severity, file, line, column, path, server, message, help}]
+  servers   [{id, transport, state, revision, took_ms, tools, prompts, resources,
+            templates, tokens, server_info, failure}], where state is up, down,
+            disabled or left_out, and failure is {kind, message, hint, stderr}
+  tools     the number of tools of all servers
+  tokens    the estimated tokens of their lists";
+
+const TOOLS_EXAMPLES: &str = "\
+Examples:
+  narrows tools                        all tools of all servers
+  narrows tools files                  the tools of one server
+  narrows tools files read_file        one tool with its schema
+  narrows tools --why files__rename    why is it not there?
+
+Tokens are estimates: a tokenizer of a given model counts a little more or less.
+
+--json prints {endpoint, servers: [{id, state, reason, tokens, tools: [{name, published,
+description, tokens}]}], tools, tokens}; with SERVER and TOOL {server, name, published,
+tokens, tool}; with --why {name, there, server, tool, published, reason, nearest}.";
+
+const CALL_EXAMPLES: &str = "\
+Examples:
+  narrows call demo echo '{\"message\": \"hello\"}'
+  echo '{\"path\": \".\"}' | narrows call files list_directory -
+  narrows call files read_file @arguments.json --json
+
+Only the server that is called is started. Text goes to stdout; progress, log messages and
+error results go to stderr. Questions of the server to its user are declined.";
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

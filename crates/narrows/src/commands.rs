@@ -1,0 +1,232 @@
+//! What the commands have in common: reading the configuration, starting the
+//! gateway for a moment, ending it in good order.
+
+pub(crate) mod call;
+pub(crate) mod check;
+mod hint;
+pub(crate) mod serve;
+pub(crate) mod stdio;
+pub(crate) mod tools;
+mod why;
+
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use narrows_gateway::settings::Settings;
+use narrows_gateway::{Gateway, UpstreamReport, UpstreamState};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::cli::ConfigOption;
+use crate::config::{self, Config, Environment, Problem, Severity};
+use crate::nearest::nearest_few;
+use crate::terminal::{Status, counted, plain, say};
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Done,
+    /// It did not work.
+    Failed,
+    /// Wrong usage or configuration.
+    Usage,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+        })
+    }
+}
+
+/// Reads the configuration; if it is wrong, says all that is to be said.
+fn load(option: &ConfigOption, environment: &Environment) -> Result<Config, Exit> {
+    config::load(option.config.as_deref(), environment).map_err(|problems| {
+        tell(&problems);
+        Exit::Usage
+    })
+}
+
+/// Problems for people, with a line that counts the errors.
+fn tell(problems: &[Problem]) {
+    for problem in problems {
+        say(problem);
+    }
+    let is_error = |problem: &&Problem| problem.severity <= Severity::Unset;
+    let errors = problems.iter().filter(is_error).count();
+    if errors > 0 {
+        say(format_args!(
+            "The configuration has {}.",
+            counted(errors, "error")
+        ));
+    }
+}
+
+/// What can be lived with, for the log of a gateway that runs on.
+fn log_problems(config: &Config) {
+    for problem in &config.problems {
+        let message = problem.line();
+        match problem.severity {
+            Severity::Note => tracing::info!("{message}"),
+            _ => tracing::warn!("{message}"),
+        }
+    }
+    for out in &config.checked.left_out {
+        let reason = &out.reason;
+        tracing::warn!(server = out.id, "running without this server: {reason}");
+    }
+}
+
+/// Starts the gateway, with this very program as the guard of its children.
+fn start(mut settings: Settings) -> Gateway {
+    settings.guard = std::env::current_exe()
+        .ok()
+        .map(|program| vec![program.into_os_string(), OsString::from("__guard")]);
+    Gateway::start(settings)
+}
+
+/// The signals that ask us to end.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// The next one that comes, by name.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => "SIGTERM",
+        }
+    }
+
+    /// From now on the next signal ends the process at once: whoever asks
+    /// twice does not want to wait. The guard ends what we leave behind.
+    fn exit_on_next(mut self) {
+        tokio::spawn(async move {
+            self.next().await;
+            std::process::exit(130);
+        });
+    }
+}
+
+/// Runs the gateway for as long as `work` takes, and ends it in any case.
+async fn with_gateway<T>(
+    settings: Settings,
+    work: impl AsyncFnOnce(&Gateway) -> anyhow::Result<T>,
+) -> anyhow::Result<Option<T>> {
+    let mut signals = Signals::new()?;
+    let gateway = start(settings);
+    let work = async {
+        settle(&gateway).await;
+        work(&gateway).await
+    };
+    let result = tokio::select! {
+        result = Box::pin(work) => result.map(Some),
+        _ = signals.next() => Ok(None),
+    };
+    signals.exit_on_next();
+    gateway.shutdown().await;
+    result
+}
+
+/// Waits until every server is up or has failed, and shows which are awaited.
+async fn settle(gateway: &Gateway) {
+    let mut status = Status::new();
+    let mut settled = std::pin::pin!(gateway.settled());
+    let mut tick = tokio::time::interval(Duration::from_millis(100));
+    loop {
+        tokio::select! {
+            () = &mut settled => return,
+            _ = tick.tick() => status.show(&awaited(&gateway.report())),
+        }
+    }
+}
+
+fn awaited(report: &[UpstreamReport]) -> String {
+    let is_starting = |server: &&UpstreamReport| matches!(server.state, UpstreamState::Starting);
+    let ids: Vec<&str> = report
+        .iter()
+        .filter(is_starting)
+        .map(|server| server.id.as_str())
+        .collect();
+    let text = format!(
+        "waiting for {}: {}",
+        counted(ids.len(), "server"),
+        ids.join(", ")
+    );
+    // A line that wraps could not be cleared.
+    text.chars().take(78).collect()
+}
+
+/// Keeps only one server from being disabled. The others stay in the settings,
+/// since names depend on which servers there are.
+fn only(settings: &mut Settings, id: &str) {
+    for upstream in &mut settings.upstreams {
+        upstream.enabled &= upstream.id == id;
+    }
+}
+
+/// Says why `id` cannot be used, if it cannot.
+fn refuse_server(config: &Config, id: &str) -> Option<Exit> {
+    let id_shown = plain(id);
+    if let Some(out) = config.checked.left_out.iter().find(|out| out.id == id) {
+        say(format_args!(
+            "error: server '{id_shown}' cannot be started: {}",
+            out.reason
+        ));
+        return Some(Exit::Failed);
+    }
+    let upstreams = &config.checked.gateway.upstreams;
+    match upstreams.iter().find(|upstream| upstream.id == id) {
+        Some(upstream) if upstream.enabled => None,
+        Some(_) => {
+            say(format_args!(
+                "error: server '{id_shown}' is disabled in the configuration"
+            ));
+            Some(Exit::Failed)
+        }
+        None => {
+            let ids = upstreams.iter().map(|upstream| upstream.id.as_str());
+            say(format_args!(
+                "error: there is no server '{id_shown}'{}",
+                suggest(id, ids)
+            ));
+            Some(Exit::Failed)
+        }
+    }
+}
+
+/// `; did you mean a, b?`, or all there are if they are few, or nothing.
+fn suggest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> String {
+    let near = nearest_few(wanted, candidates.clone());
+    if !near.is_empty() {
+        return format!("; did you mean {}?", plain(&near.join(" or ")));
+    }
+    let all: Vec<&str> = candidates.take(9).collect();
+    match all.len() {
+        0 | 9 => String::new(),
+        _ => format!("; there is {}", plain(&all.join(", "))),
+    }
+}
+
+/// Why a server is not up, in one line; `None` if it is.
+fn trouble(state: &UpstreamState) -> Option<String> {
+    match state {
+        UpstreamState::Up { .. } => None,
+        UpstreamState::Disabled => Some("disabled in the configuration".to_owned()),
+        UpstreamState::Starting => Some("still starting".to_owned()),
+        UpstreamState::Down { failure, .. } => Some(plain(&failure.detail).into_owned()),
+    }
+}

@@ -1,0 +1,334 @@
+//! `narrows call`: one tool, through the same pipeline that clients take.
+
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use narrows_gateway::exchange::{Ask, ClientHello, Event, EventSink, Notice, Principal};
+use narrows_gateway::{Door, Error, Gateway, Lifetime, Opened, UpstreamReport};
+use narrows_shape::estimate_tokens;
+use narrows_wire::{Id, Kind, Raw, Request, Revision};
+use serde_json::{Value, json};
+
+use super::{Exit, load, only, refuse_server, suggest, trouble, with_gateway};
+use crate::cli::Call;
+use crate::config::Environment;
+use crate::terminal::{answer, grouped, plain, say};
+
+/// Notices that may wait to be shown.
+const QUEUE: usize = 256;
+
+pub(crate) async fn run(options: Call, environment: &Environment) -> anyhow::Result<Exit> {
+    let arguments = match read_arguments(options.arguments.as_deref()) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            say(format_args!("error: {error:#}"));
+            return Ok(Exit::Usage);
+        }
+    };
+    let config = match load(&options.config, environment) {
+        Ok(config) => config,
+        Err(exit) => return Ok(exit),
+    };
+    if let Some(exit) = refuse_server(&config, &options.server) {
+        return Ok(exit);
+    }
+    let mut settings = config.checked.gateway.clone();
+    only(&mut settings, &options.server);
+    let done = with_gateway(settings, async |gateway| {
+        call(gateway, &options, arguments).await
+    })
+    .await?;
+    Ok(done.unwrap_or(Exit::Failed))
+}
+
+/// The arguments: an object, from the command line, from stdin or from a file.
+fn read_arguments(given: Option<&str>) -> anyhow::Result<Raw> {
+    let text = match given {
+        None => return Ok(Raw::empty_object()),
+        Some("-") => {
+            let mut text = Vec::new();
+            std::io::stdin()
+                .read_to_end(&mut text)
+                .context("stdin cannot be read")?;
+            text
+        }
+        Some(text) => match text.strip_prefix('@') {
+            Some(path) => std::fs::read(path).with_context(|| format!("{path} cannot be read"))?,
+            None => text.as_bytes().to_vec(),
+        },
+    };
+    let arguments = Raw::parse(text.into()).context("the arguments are not JSON")?;
+    if arguments.kind() != Kind::Object {
+        bail!("the arguments are JSON, but not an object");
+    }
+    Ok(arguments)
+}
+
+async fn call(gateway: &Gateway, options: &Call, arguments: Raw) -> anyhow::Result<Exit> {
+    let report = gateway.report();
+    let server = report.iter().find(|server| server.id == options.server);
+    let server = server.context("the gateway does not know the server")?;
+    let Some(published) = find_tool(server, &options.tool) else {
+        return Ok(Exit::Failed);
+    };
+
+    let client = ClientHello {
+        // It can be asked nothing: there is nobody to answer, and a client that
+        // can be asked has a link of its own, which would start the server twice.
+        capabilities: Raw::empty_object(),
+        client_info: Raw::from_serialize(
+            &json!({ "name": "narrows-call", "version": env!("CARGO_PKG_VERSION") }),
+        ),
+    };
+    let opened = gateway
+        .open(
+            Door::Endpoint("default"),
+            Principal::Anonymous,
+            Lifetime::Connection,
+            Revision::LATEST_LEGACY,
+            client,
+        )
+        .await
+        .context("there is no default endpoint")?;
+    let opened = match opened {
+        Ok(opened) => opened,
+        Err(error) => return Ok(failed(&error)),
+    };
+    let params = json!({ "name": published, "_meta": { "progressToken": 1 } });
+    let params = Raw::from_serialize(&params).with_member("arguments", &arguments);
+    let started = Instant::now();
+    let result = request(opened, params).await;
+    let took = started.elapsed();
+    if options.explain {
+        explain(server, &options.tool, &published, &arguments, &result, took);
+    }
+    match result {
+        Ok(result) => show(&result, options.json),
+        Err(error) => Ok(failed(&error)),
+    }
+}
+
+/// The tool's published name, or what is to be said instead.
+fn find_tool(server: &UpstreamReport, name: &str) -> Option<String> {
+    let id = plain(&server.id);
+    if let Some(reason) = trouble(&server.state) {
+        say(format_args!("error: server '{id}' is down: {reason}"));
+        say("  help: narrows check says more");
+        return None;
+    }
+    let by_name = server.tools.iter().find(|tool| tool.name == name);
+    let found = by_name.or_else(|| server.tools.iter().find(|tool| tool.published == name));
+    if found.is_none() {
+        let names = server.tools.iter().map(|tool| tool.name.as_str());
+        let near = suggest(name, names);
+        say(format_args!(
+            "error: server '{id}' has no tool '{}'{near}",
+            plain(name)
+        ));
+    }
+    found.map(|tool| tool.published.clone())
+}
+
+/// Sends the call and shows what happens on the way.
+async fn request(opened: Opened, params: Raw) -> Result<Raw, Error> {
+    let Opened {
+        session,
+        mut outbox,
+        ..
+    } = opened;
+    let request = Request {
+        id: Id::number(1),
+        method: "tools/call".into(),
+        params: Some(params),
+    };
+    let (sink, mut events) = EventSink::channel(QUEUE);
+    let mut running = Box::pin(session.request(request, sink));
+    let result = loop {
+        tokio::select! {
+            biased;
+            Some(event) = events.recv() => show_event(*event),
+            Some(event) = outbox.recv() => show_event(*event),
+            result = &mut running => break result,
+        }
+    };
+    while let Ok(event) = events.try_recv() {
+        show_event(*event);
+    }
+    session.close();
+    result
+}
+
+fn show_event(event: Event) {
+    match event {
+        Event::Notice(notice) => show_notice(&notice),
+        Event::Ask(ask) => decline(ask),
+        Event::Withdraw(_) => {}
+    }
+}
+
+fn show_notice(notice: &Notice) {
+    let params: Value = notice
+        .params
+        .as_ref()
+        .and_then(|p| p.decode().ok())
+        .unwrap_or_default();
+    let text = |name: &str| match &params[name] {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let line = match &*notice.method {
+        "notifications/progress" => {
+            let total = text("total");
+            let of = if total.is_empty() {
+                String::new()
+            } else {
+                format!(" of {total}")
+            };
+            format!("progress: {}{of} {}", text("progress"), text("message"))
+        }
+        "notifications/message" => format!("{}: {}", text("level"), text("data")),
+        _ => return,
+    };
+    say(plain(line.trim_end()));
+}
+
+/// Nobody is there to answer a question; a refusal lets the tool go on.
+fn decline(ask: Ask) {
+    say(format_args!(
+        "declined: the server asked by {}",
+        plain(&ask.method)
+    ));
+    if &*ask.method == "elicitation/create" {
+        ask.reply
+            .answer(Ok(Raw::from_static(r#"{"action":"decline"}"#)));
+    }
+}
+
+fn failed(error: &Error) -> Exit {
+    let text = match error {
+        Error::Answered(object) => {
+            let message = object.member("message");
+            let message = message.as_ref().and_then(|message| message.as_text());
+            message.map_or_else(|| error.to_string(), |message| message.into_owned())
+        }
+        Error::Unknown { nearest, .. } if !nearest.is_empty() => {
+            format!("{error}; did you mean {}?", nearest.join(" or "))
+        }
+        _ => error.to_string(),
+    };
+    say(format_args!("error: {}", plain(&text)));
+    Exit::Failed
+}
+
+/// The way of the call and its cost.
+fn explain(
+    server: &UpstreamReport,
+    tool: &str,
+    published: &str,
+    arguments: &Raw,
+    result: &Result<Raw, Error>,
+    took: Duration,
+) {
+    let name = server
+        .tools
+        .iter()
+        .find(|known| known.published == published);
+    let own = name.map_or(tool, |known| known.name.as_str());
+    say("endpoint:   default");
+    say(format_args!("published:  {}", plain(published)));
+    say(format_args!(
+        "server:     {} ({})",
+        plain(&server.id),
+        server.transport
+    ));
+    say(format_args!("its name:   {}", plain(own)));
+    say(format_args!(
+        "arguments:  {} bytes",
+        grouped(arguments.len())
+    ));
+    say(format_args!(
+        "time:       {:.1} ms",
+        took.as_secs_f64() * 1000.0
+    ));
+    match result {
+        Ok(result) => {
+            let tokens = estimate_tokens(result.as_str());
+            let (bytes, tokens) = (grouped(result.len()), grouped(tokens));
+            say(format_args!("result:     {bytes} bytes, ~{tokens} tokens"));
+        }
+        Err(error) => say(format_args!(
+            "result:     {} ({:?})",
+            error.word(),
+            error.fault()
+        )),
+    }
+}
+
+/// Prints a result. What a tool reports as an error is no answer: it goes to stderr.
+fn show(result: &Raw, json: bool) -> anyhow::Result<Exit> {
+    let is_error = result
+        .member("isError")
+        .and_then(|flag| flag.as_bool())
+        .unwrap_or(false);
+    let exit = if is_error { Exit::Failed } else { Exit::Done };
+    if json {
+        answer(&format!("{}\n", result.as_str()))?;
+        return Ok(exit);
+    }
+    let text = text_of(result);
+    if is_error {
+        say(format_args!("error: the tool reports: {}", text.trim_end()));
+    } else {
+        answer(&text)?;
+    }
+    Ok(exit)
+}
+
+/// The text of a result, a short note for everything that is none, and the
+/// structured content where there is nothing else. Text is printed as it is.
+fn text_of(result: &Raw) -> String {
+    let mut text = String::new();
+    let content = result.member("content");
+    for item in content.iter().flat_map(|content| content.elements()) {
+        text.push_str(&item_text(&item));
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    if text.is_empty()
+        && let Some(structured) = result.member("structuredContent")
+    {
+        text = format!("{}\n", structured.as_str());
+    }
+    text
+}
+
+fn item_text(item: &Raw) -> String {
+    let member = |name: &str| {
+        let value = item.member(name)?;
+        value.as_text().map(|text| text.into_owned())
+    };
+    let kind = member("type").unwrap_or_default();
+    if let ("text", Some(text)) = (kind.as_str(), member("text")) {
+        return text;
+    }
+    let resource = item.member("resource");
+    let in_resource = |name: &str| {
+        let value = resource.as_ref()?.member(name)?;
+        value.as_text().map(|text| text.into_owned())
+    };
+    if let Some(text) = in_resource("text") {
+        return text;
+    }
+    let mut note = vec![if kind.is_empty() {
+        "content".to_owned()
+    } else {
+        kind
+    }];
+    note.extend(member("mimeType").or_else(|| in_resource("mimeType")));
+    note.extend(member("uri").or_else(|| in_resource("uri")));
+    note.push(format!("{} bytes", grouped(item.len())));
+    format!("[{}]", plain(&note.join(", ")))
+}

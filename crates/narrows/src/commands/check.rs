@@ -1,0 +1,269 @@
+//! `narrows check`: what a user runs when something does not work.
+
+use std::fmt::Write;
+use std::io;
+
+use narrows_gateway::settings::{Settings, UpstreamSettings};
+use narrows_gateway::{Failure, UpstreamReport, UpstreamState};
+use narrows_shape::estimate_tokens;
+use serde_json::{Value, json};
+
+use super::hint::{hint, word};
+use super::{Exit, tell, trouble, with_gateway};
+use crate::cli::Check;
+use crate::config::{self, Config, Environment, Problem, Severity};
+use crate::terminal::{Palette, Tone, answer, counted, grouped, plain};
+
+pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Result<Exit> {
+    let config = match config::load(options.config.config.as_deref(), environment) {
+        Ok(config) => config,
+        Err(problems) => {
+            tell(&problems);
+            if options.json {
+                let file = problems.first().and_then(|problem| problem.place.as_ref());
+                let file = file.map(|place| place.file.clone());
+                answer(&render(&as_json(file, &problems, &[])))?;
+            }
+            return Ok(Exit::Usage);
+        }
+    };
+    tell(&config.problems);
+    let settings = config.checked.gateway.clone();
+    let servers = with_gateway(settings.clone(), async |gateway| Ok(gateway.report())).await?;
+    let Some(report) = servers else {
+        return Ok(Exit::Failed);
+    };
+    let servers = findings(&config, report, &settings);
+    let text = if options.json {
+        let file = config.file.as_ref().map(|file| file.display().to_string());
+        render(&as_json(file, &config.problems, &servers))
+    } else {
+        for_people(
+            &config,
+            &servers,
+            Palette::of(&io::stdout(), environment.no_color()),
+        )
+    };
+    answer(&text)?;
+    let wrong = config
+        .problems
+        .iter()
+        .any(|problem| problem.severity == Severity::Unset);
+    let failed = servers.iter().any(|server| server.state == "down");
+    Ok(match (wrong, failed) {
+        (true, _) => Exit::Usage,
+        (false, true) => Exit::Failed,
+        (false, false) => Exit::Done,
+    })
+}
+
+/// What was found out about one server.
+struct Finding {
+    id: String,
+    transport: &'static str,
+    state: &'static str,
+    /// Why it is not up, in one line.
+    reason: Option<String>,
+    tokens: usize,
+    report: Option<UpstreamReport>,
+    failure: Option<(Failure, Option<String>)>,
+}
+
+/// The servers that were tried, then those that could not even be tried.
+fn findings(config: &Config, report: Vec<UpstreamReport>, settings: &Settings) -> Vec<Finding> {
+    let tried = report.into_iter().zip(&settings.upstreams).map(finding);
+    let left_out = config.checked.left_out.iter().map(|out| Finding {
+        id: out.id.clone(),
+        transport: "",
+        state: "left_out",
+        reason: Some(out.reason.clone()),
+        tokens: 0,
+        report: None,
+        failure: None,
+    });
+    tried.chain(left_out).collect()
+}
+
+fn finding((report, settings): (UpstreamReport, &UpstreamSettings)) -> Finding {
+    let failure = match &report.state {
+        UpstreamState::Down { failure, .. } => {
+            Some((Failure::clone(failure), hint(failure, settings)))
+        }
+        _ => None,
+    };
+    Finding {
+        id: report.id.clone(),
+        transport: report.transport,
+        state: match report.state {
+            UpstreamState::Up { .. } => "up",
+            UpstreamState::Disabled => "disabled",
+            UpstreamState::Starting | UpstreamState::Down { .. } => "down",
+        },
+        reason: trouble(&report.state),
+        tokens: report
+            .tools
+            .iter()
+            .map(|tool| estimate_tokens(tool.raw.as_str()))
+            .sum(),
+        report: Some(report),
+        failure,
+    }
+}
+
+fn for_people(config: &Config, servers: &[Finding], palette: Palette) -> String {
+    let source = match &config.file {
+        Some(file) => file.display().to_string(),
+        None => "built-in default (there is no narrows.json)".to_owned(),
+    };
+    let mut text = format!("configuration  {}\n", plain(&source));
+    let width = servers
+        .iter()
+        .map(|server| plain(&server.id).chars().count())
+        .max()
+        .unwrap_or(0);
+    for server in servers {
+        let (word, tone) = match server.state {
+            "up" => ("up", Tone::Good),
+            "disabled" => ("disabled", Tone::Faint),
+            "left_out" => ("left out", Tone::Bad),
+            _ => ("down", Tone::Bad),
+        };
+        let state = palette.paint(tone, &format!("{word:<8}"));
+        let _ = write!(
+            text,
+            "{state}  {:<width$}  {:<7}",
+            plain(&server.id),
+            server.transport
+        );
+        let _ = writeln!(text, "  {}", summary(server));
+        if let Some((failure, hint)) = &server.failure {
+            for line in &failure.stderr {
+                let _ = writeln!(
+                    text,
+                    "          {}",
+                    palette.paint(Tone::Faint, &plain(line))
+                );
+            }
+            if let Some(hint) = hint {
+                let _ = writeln!(text, "          hint: {}", plain(hint));
+            }
+        }
+    }
+    let up = servers.iter().filter(|server| server.state == "up").count();
+    let all = servers
+        .iter()
+        .filter(|server| server.state != "disabled")
+        .count();
+    let (tools, tokens) = totals(servers);
+    let _ = writeln!(
+        text,
+        "{up} of {} up, {}, ~{} tokens",
+        counted(all, "server"),
+        counted(tools, "tool"),
+        grouped(tokens)
+    );
+    text
+}
+
+fn summary(server: &Finding) -> String {
+    if let Some(reason) = &server.reason {
+        return reason.clone();
+    }
+    let Some(report) = &server.report else {
+        return String::new();
+    };
+    let UpstreamState::Up { revision, took, .. } = &report.state else {
+        return String::new();
+    };
+    let mut parts = vec![
+        revision.to_string(),
+        format!("{:.2} s", took.as_secs_f64()),
+        counted(report.tools.len(), "tool"),
+        format!("~{} tokens", grouped(server.tokens)),
+    ];
+    let others = [
+        (report.prompts, "prompt"),
+        (report.resources, "resource"),
+        (report.templates, "template"),
+    ];
+    let others = others.into_iter().filter(|(number, _)| *number > 0);
+    parts.extend(others.map(|(number, word)| counted(number, word)));
+    parts.join(", ")
+}
+
+fn totals(servers: &[Finding]) -> (usize, usize) {
+    let tools = servers.iter().filter_map(|server| server.report.as_ref());
+    let tools = tools.map(|report| report.tools.len()).sum();
+    (tools, servers.iter().map(|server| server.tokens).sum())
+}
+
+fn as_json(file: Option<String>, problems: &[Problem], servers: &[Finding]) -> Value {
+    let is_error = |problem: &Problem| problem.severity <= Severity::Unset;
+    let fine = |server: &Finding| matches!(server.state, "up" | "disabled");
+    let (tools, tokens) = totals(servers);
+    json!({
+        "ok": !problems.iter().any(is_error) && servers.iter().all(fine),
+        "config": file,
+        "problems": problems.iter().map(problem_as_json).collect::<Vec<_>>(),
+        "servers": servers.iter().map(server_as_json).collect::<Vec<_>>(),
+        "tools": tools,
+        "tokens": tokens,
+    })
+}
+
+fn problem_as_json(problem: &Problem) -> Value {
+    let place = problem.place.as_ref();
+    let position = place.and_then(|place| place.position);
+    json!({
+        "severity": problem.severity.word(),
+        "file": place.map(|place| &place.file),
+        "line": position.map(|(line, _)| line),
+        "column": position.map(|(_, column)| column),
+        "path": place.map(|place| &place.path).filter(|path| !path.is_empty()),
+        "server": problem.server,
+        "message": problem.what,
+        "help": problem.help,
+    })
+}
+
+fn server_as_json(server: &Finding) -> Value {
+    let report = server.report.as_ref();
+    let up = report.and_then(|report| match &report.state {
+        UpstreamState::Up {
+            revision,
+            took,
+            server_info,
+        } => Some((revision, took, server_info)),
+        _ => None,
+    });
+    let failure = match (&server.failure, &server.reason) {
+        (Some((failure, hint)), _) => json!({
+            "kind": word(failure.kind),
+            "message": failure.detail,
+            "hint": hint,
+            "stderr": failure.stderr,
+        }),
+        (None, Some(reason)) if server.state == "left_out" => {
+            json!({ "kind": "unset_variable", "message": reason, "hint": null, "stderr": [] })
+        }
+        _ => Value::Null,
+    };
+    json!({
+        "id": server.id,
+        "transport": (!server.transport.is_empty()).then_some(server.transport),
+        "state": server.state,
+        "revision": up.map(|(revision, _, _)| revision.as_str()),
+        "took_ms": up.map(|(_, took, _)| took.as_millis() as u64),
+        "tools": report.map_or(0, |report| report.tools.len()),
+        "prompts": report.map_or(0, |report| report.prompts),
+        "resources": report.map_or(0, |report| report.resources),
+        "templates": report.map_or(0, |report| report.templates),
+        "tokens": server.tokens,
+        "server_info": up.and_then(|(_, _, info)| info.decode::<Value>().ok()),
+        "failure": failure,
+    })
+}
+
+fn render(value: &Value) -> String {
+    format!("{value:#}\n")
+}

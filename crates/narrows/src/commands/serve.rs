@@ -1,0 +1,147 @@
+//! `narrows serve`: the gateway over HTTP.
+
+use std::fmt::Write;
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use anyhow::Context;
+use narrows_serve::HttpSettings;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::{Exit, Signals, load, log_problems, start};
+use crate::cli::Serve;
+use crate::config::{Config, Environment, parse_listen};
+use crate::telemetry::Telemetry;
+use crate::terminal::{counted, plain, say};
+
+pub(crate) async fn run(
+    options: Serve,
+    environment: &Environment,
+    telemetry: &Telemetry,
+) -> anyhow::Result<Exit> {
+    let config = match load(&options.config, environment) {
+        Ok(config) => config,
+        Err(exit) => return Ok(exit),
+    };
+    let listen = match &options.listen {
+        None => config.checked.listen,
+        Some(text) => match parse_listen(text) {
+            Some(listen) => listen,
+            None => {
+                let text = plain(text);
+                say(format_args!(
+                    "error: --listen '{text}' is no address and port"
+                ));
+                say("  help: write it as 127.0.0.1:7420");
+                return Ok(Exit::Usage);
+            }
+        },
+    };
+    if !listen.ip().is_loopback() && !options.insecure {
+        say(format_args!(
+            "error: {listen} can be reached from other machines"
+        ));
+        say("  help: anybody there could use every tool; listen on 127.0.0.1, or say --insecure");
+        return Ok(Exit::Usage);
+    }
+    // Before anything is started: a second gateway must not disturb the first.
+    let listener = match TcpListener::bind(listen).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            say(format_args!("error: cannot listen on {listen}: {error}"));
+            if error.kind() == ErrorKind::AddrInUse {
+                say("  help: another narrows may be running; choose a port with --listen");
+            }
+            return Ok(Exit::Failed);
+        }
+    };
+    let address = listener
+        .local_addr()
+        .context("the listener has no address")?;
+    let mut signals = Signals::new()?;
+    log_problems(&config);
+    announce(&config, address, telemetry);
+
+    let settings = HttpSettings {
+        allowed_hosts: config.checked.allowed_hosts,
+        allowed_origins: config.checked.allowed_origins,
+        max_message_bytes: config.checked.gateway.limits.max_message_bytes,
+        grace: config.checked.gateway.limits.grace,
+        ..HttpSettings::default()
+    };
+    let gateway = start(config.checked.gateway);
+    let stop = CancellationToken::new();
+    let serving = narrows_serve::serve(listener, gateway.clone(), settings, stop.clone());
+    let mut serving = Box::pin(serving);
+    let signal = tokio::select! {
+        () = &mut serving => None,
+        signal = signals.next() => Some(signal),
+    };
+    if let Some(signal) = signal {
+        tracing::info!(signal, "ending; once more ends at once");
+        signals.exit_on_next();
+        stop.cancel();
+        serving.await;
+    }
+    gateway.shutdown().await;
+    Ok(Exit::Done)
+}
+
+/// Where we are, and what to paste into clients.
+fn announce(config: &Config, address: SocketAddr, telemetry: &Telemetry) {
+    let base = format!("http://{}", reachable(address));
+    let url = format!("{base}/mcp");
+    let servers = config
+        .checked
+        .gateway
+        .upstreams
+        .iter()
+        .filter(|server| server.enabled)
+        .count();
+    let source = match &config.file {
+        Some(file) => file.display().to_string(),
+        None => "the built-in default, as there is no narrows.json".to_owned(),
+    };
+    let claude = format!("claude mcp add --transport http narrows {url}");
+    let cursor = json!({ "mcpServers": { "narrows": { "url": url } } }).to_string();
+    let inspector = format!(
+        "npx @modelcontextprotocol/inspector --cli {url} --transport http --method tools/list"
+    );
+    let version = env!("CARGO_PKG_VERSION");
+    let servers_text = counted(servers, "server");
+    let mut lines =
+        format!("narrows {version} listens on {base} ({servers_text}, from {source})\n");
+    let _ = write!(
+        lines,
+        "  Claude Code    {claude}\n  Cursor         {cursor}\n  MCP Inspector  {inspector}\n"
+    );
+    let payload = json!({
+        "url": base,
+        "mcp": url,
+        "version": version,
+        "config": config.file,
+        "servers": servers,
+        "connect": { "claude": claude, "cursor": cursor, "inspector": inspector },
+    });
+    telemetry.announce(&lines, "listening", &payload);
+    if !address.ip().is_loopback() {
+        tracing::warn!("anybody who can reach {address} may use every tool");
+        if config.checked.allowed_hosts.is_empty() {
+            tracing::warn!(
+                "clients that call us by another name than localhost are refused until `allowed_hosts` has it"
+            );
+        }
+    }
+}
+
+/// An address that a client on this machine can connect to.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}

@@ -1,0 +1,235 @@
+//! `narrows tools`: what the gateway would offer, and what it costs.
+
+use std::fmt::Write;
+use std::io;
+
+use narrows_gateway::settings::{EndpointSettings, Settings};
+use narrows_gateway::{ToolReport, UpstreamReport};
+use narrows_shape::estimate_tokens;
+use serde_json::{Value, json};
+
+use super::stdio::refuse_endpoint;
+use super::why::why;
+use super::{Exit, load, only, refuse_server, suggest, trouble, with_gateway};
+use crate::cli::Tools;
+use crate::config::{Environment, LeftOut};
+use crate::terminal::{Palette, Tone, answer, counted, grouped, plain, say};
+
+pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Result<Exit> {
+    let config = match load(&options.config, environment) {
+        Ok(config) => config,
+        Err(exit) => return Ok(exit),
+    };
+    let refused = options
+        .server
+        .as_deref()
+        .and_then(|id| refuse_server(&config, id));
+    if let Some(exit) = refuse_endpoint(&config, &options.endpoint).or(refused) {
+        return Ok(exit);
+    }
+    let mut settings = config.checked.gateway.clone();
+    as_default(&mut settings, &options.endpoint);
+    if let Some(id) = &options.server {
+        only(&mut settings, id);
+    }
+    let report = with_gateway(settings, async |gateway| Ok(gateway.report())).await?;
+    let Some(mut report) = report else {
+        return Ok(Exit::Failed);
+    };
+    if let Some(id) = &options.server {
+        report.retain(|server| server.id == *id);
+    }
+    let left_out = match &options.server {
+        Some(_) => &[][..],
+        None => &config.checked.left_out,
+    };
+    if let Some(name) = &options.why {
+        return why(name, &report, left_out, options.json);
+    }
+    let palette = Palette::of(&io::stdout(), environment.no_color());
+    match (&options.server, &options.tool) {
+        (Some(_), Some(tool)) => show_one(tool, &report, options.json),
+        (server, _) => show_all(&report, left_out, server.is_some(), &options, palette),
+    }
+}
+
+/// Makes an endpoint the default one, whose names are in reports.
+fn as_default(settings: &mut Settings, name: &str) {
+    let chosen = settings
+        .endpoints
+        .iter()
+        .find(|endpoint| endpoint.name == name)
+        .cloned();
+    let chosen = chosen.unwrap_or_else(|| EndpointSettings::named(name));
+    settings.endpoints = vec![EndpointSettings {
+        name: "default".to_owned(),
+        ..chosen
+    }];
+}
+
+fn show_one(name: &str, report: &[UpstreamReport], json: bool) -> anyhow::Result<Exit> {
+    let Some(server) = report.first() else {
+        return Ok(Exit::Failed);
+    };
+    if let Some(reason) = trouble(&server.state) {
+        say(format_args!(
+            "error: server '{}' is down: {reason}",
+            plain(&server.id)
+        ));
+        return Ok(Exit::Failed);
+    }
+    let found = server
+        .tools
+        .iter()
+        .find(|tool| tool.name == name || tool.published == name);
+    let Some(tool) = found else {
+        let names = server.tools.iter().map(|tool| tool.name.as_str());
+        let (id, near) = (plain(&server.id), suggest(name, names));
+        say(format_args!(
+            "error: server '{id}' has no tool '{}'{near}",
+            plain(name)
+        ));
+        return Ok(Exit::Failed);
+    };
+    let tokens = estimate_tokens(tool.raw.as_str());
+    let raw: Value = tool.raw.decode().unwrap_or_default();
+    let text = if json {
+        let whole = json!({
+            "server": server.id,
+            "name": tool.name,
+            "published": tool.published,
+            "tokens": tokens,
+            "tool": raw,
+        });
+        format!("{whole:#}\n")
+    } else {
+        let mut text = format!("{}  ~{} tokens\n", plain(&tool.published), grouped(tokens));
+        if let Some(description) = raw.get("description").and_then(Value::as_str) {
+            let lines = description.lines().map(|line| format!("{}\n", plain(line)));
+            text.push_str(&lines.collect::<String>());
+        }
+        // The rest of it as it is listed, annotations and output schema included.
+        let mut rest = raw;
+        if let Some(rest) = rest.as_object_mut() {
+            rest.shift_remove("name");
+            rest.shift_remove("description");
+        }
+        let _ = writeln!(text, "{rest:#}");
+        text
+    };
+    answer(&text)?;
+    Ok(Exit::Done)
+}
+
+fn show_all(
+    report: &[UpstreamReport],
+    left_out: &[LeftOut],
+    one: bool,
+    options: &Tools,
+    palette: Palette,
+) -> anyhow::Result<Exit> {
+    let text = if options.json {
+        format!("{:#}\n", as_json(report, left_out, &options.endpoint))
+    } else {
+        for_people(report, left_out, palette)
+    };
+    answer(&text)?;
+    let asked_for_is_down = one && report.iter().any(|server| trouble(&server.state).is_some());
+    Ok(if asked_for_is_down {
+        Exit::Failed
+    } else {
+        Exit::Done
+    })
+}
+
+fn for_people(report: &[UpstreamReport], left_out: &[LeftOut], palette: Palette) -> String {
+    let mut text = String::new();
+    let tools = || report.iter().flat_map(|server| &server.tools);
+    let width = tools()
+        .map(|tool| plain(&tool.published).chars().count())
+        .max()
+        .unwrap_or(0);
+    for server in report {
+        let id = palette.paint(Tone::Strong, &plain(&server.id));
+        match trouble(&server.state) {
+            Some(reason) => {
+                let _ = writeln!(text, "{id}  {}", palette.paint(Tone::Bad, &reason));
+            }
+            None => {
+                let (number, tokens) = (server.tools.len(), cost(&server.tools));
+                let number = counted(number, "tool");
+                let _ = writeln!(text, "{id}  {number}, ~{} tokens", grouped(tokens));
+            }
+        }
+        for tool in &server.tools {
+            let tokens = format!("~{}", grouped(estimate_tokens(tool.raw.as_str())));
+            let name = plain(&tool.published);
+            let line = format!("  {name:<width$}  {tokens:>7}  {}", first_line(tool));
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+    }
+    for out in left_out {
+        let id = palette.paint(Tone::Strong, &plain(&out.id));
+        let _ = writeln!(text, "{id}  {}", palette.paint(Tone::Bad, &out.reason));
+    }
+    let tokens: usize = report.iter().map(|server| cost(&server.tools)).sum();
+    let number = counted(tools().count(), "tool");
+    let _ = writeln!(text, "in all {number}, ~{} tokens", grouped(tokens));
+    text
+}
+
+fn as_json(report: &[UpstreamReport], left_out: &[LeftOut], endpoint: &str) -> Value {
+    let tool = |tool: &ToolReport| {
+        json!({
+            "name": tool.name,
+            "published": tool.published,
+            "description": description(tool),
+            "tokens": estimate_tokens(tool.raw.as_str()),
+        })
+    };
+    let server = |server: &UpstreamReport| {
+        let reason = trouble(&server.state);
+        json!({
+            "id": server.id,
+            "state": if reason.is_none() { "up" } else { "down" },
+            "reason": reason,
+            "tokens": cost(&server.tools),
+            "tools": server.tools.iter().map(tool).collect::<Vec<_>>(),
+        })
+    };
+    let left_out = left_out.iter().map(|out| {
+        json!({ "id": out.id, "state": "left_out", "reason": out.reason, "tokens": 0, "tools": [] })
+    });
+    json!({
+        "endpoint": endpoint,
+        "servers": report.iter().map(server).chain(left_out).collect::<Vec<_>>(),
+        "tools": report.iter().map(|server| server.tools.len()).sum::<usize>(),
+        "tokens": report.iter().map(|server| cost(&server.tools)).sum::<usize>(),
+    })
+}
+
+fn cost(tools: &[ToolReport]) -> usize {
+    tools
+        .iter()
+        .map(|tool| estimate_tokens(tool.raw.as_str()))
+        .sum()
+}
+
+fn description(tool: &ToolReport) -> Option<String> {
+    let description = tool.raw.member("description")?;
+    description.as_text().map(|text| text.into_owned())
+}
+
+/// The first line of the description, as long as a line may be.
+fn first_line(tool: &ToolReport) -> String {
+    let description = description(tool).unwrap_or_default();
+    let line = description
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty());
+    let line = plain(line.unwrap_or_default());
+    match line.char_indices().nth(80) {
+        Some(_) => format!("{}...", line.chars().take(77).collect::<String>()),
+        None => line.into_owned(),
+    }
+}

@@ -1,0 +1,188 @@
+//! Configuration files into checked settings. The only place of the program
+//! that reads files or the environment to learn what it shall do.
+//!
+//! Enter at [`load`]: find the file, parse it (`jsonc-parser`, so comments and
+//! trailing commas are fine), read it into the tables of `raw.rs`, and check
+//! those in `check.rs`.
+
+mod check;
+mod environment;
+mod expand;
+mod problem;
+mod raw;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use narrows_gateway::settings::{Builtin, Settings, UpstreamKind, UpstreamSettings};
+
+pub(crate) use check::{Checked, DEFAULT_LISTEN, LeftOut, parse_listen};
+pub(crate) use environment::Environment;
+pub(crate) use problem::{Problem, Severity};
+
+use expand::Scope;
+use problem::{At, Problems, Source};
+use raw::RawFile;
+use read::{Node, Read};
+
+/// What the program shall do, and what is to be said about it.
+pub(crate) struct Config {
+    /// The file it is from; none for the built-in default.
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) checked: Checked,
+    /// In the order of the file; none of them is an error.
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// The name of the file where none is given.
+const FILE_NAME: &str = "narrows.json";
+
+/// Reads the file that `flag` names, else `./narrows.json`, else the user's,
+/// else takes the built-in default: the demo server alone.
+///
+/// If anything is wrong, everything that is to be said comes back instead.
+pub(crate) fn load(flag: Option<&Path>, environment: &Environment) -> Result<Config, Vec<Problem>> {
+    let Some(path) = locate(flag, environment, Path::exists) else {
+        return Ok(built_in(environment));
+    };
+    let text = read_file(&path).map_err(|problem| vec![problem])?;
+    // Relative folders in the file are relative to it, wherever we are.
+    let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+    let folder = absolute.parent().unwrap_or(Path::new("/"));
+    let (checked, problems) = parse(
+        &path,
+        &text,
+        Scope {
+            environment,
+            folder,
+        },
+    );
+    match checked {
+        Some(checked)
+            if problems
+                .iter()
+                .all(|problem| problem.severity != Severity::Error) =>
+        {
+            let file = Some(path);
+            Ok(Config {
+                file,
+                checked,
+                problems,
+            })
+        }
+        _ => Err(problems),
+    }
+}
+
+/// Which file to read; `None` for the built-in default.
+fn locate(
+    flag: Option<&Path>,
+    environment: &Environment,
+    exists: impl Fn(&Path) -> bool,
+) -> Option<PathBuf> {
+    if let Some(flag) = flag {
+        return Some(flag.to_owned());
+    }
+    let here = Some(PathBuf::from(FILE_NAME));
+    let users = environment
+        .config_folder()
+        .map(|folder| folder.join("narrows").join(FILE_NAME));
+    here.into_iter().chain(users).find(|path| exists(path))
+}
+
+fn built_in(environment: &Environment) -> Config {
+    let demo = UpstreamSettings::new("demo", UpstreamKind::Builtin(Builtin::Demo));
+    let gateway = Settings {
+        upstreams: vec![demo],
+        proxy: environment.proxies(),
+        ..Settings::default()
+    };
+    let checked = Checked {
+        gateway,
+        listen: DEFAULT_LISTEN,
+        allowed_hosts: Vec::new(),
+        allowed_origins: Vec::new(),
+        left_out: Vec::new(),
+    };
+    Config {
+        file: None,
+        checked,
+        problems: Vec::new(),
+    }
+}
+
+fn read_file(path: &Path) -> Result<String, Problem> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            let help = format!("look at the path, or leave --config out for ./{FILE_NAME}");
+            Problem::with_file(&name, "there is no such file", Some(help))
+        }
+        _ => Problem::with_file(&name, format!("the file cannot be read: {error}"), None),
+    })?;
+    String::from_utf8(bytes).map_err(|_| {
+        let help = Some("save it as UTF-8".to_owned());
+        Problem::with_file(&name, "the file is not UTF-8 text", help)
+    })
+}
+
+/// A file's text to settings. Without settings one of the problems is an error.
+fn parse(path: &Path, text: &str, scope: Scope<'_>) -> (Option<Checked>, Vec<Problem>) {
+    // Some editors put a byte order mark in front.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let source = Source::new(path, text);
+    let mut problems = Problems::new(&source);
+    let checked = parse_into(text, scope, &mut problems);
+    (checked, problems.finish())
+}
+
+fn parse_into(text: &str, scope: Scope<'_>, problems: &mut Problems<'_>) -> Option<Checked> {
+    // Beyond comments and trailing commas it is JSON: what only we could read
+    // would be a trap for the next client that shares the file.
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let parsed = match parse_to_ast(text, &CollectOptions::default(), &options) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let at = At {
+                offset: error.range().start,
+                path: String::new(),
+            };
+            let what = format!(
+                "this is not valid JSON: {}",
+                lower_first(&error.kind().to_string())
+            );
+            problems.error(&at, what, "");
+            return None;
+        }
+    };
+    let Some(value) = &parsed.value else {
+        problems.error(
+            &At::default(),
+            "the file is empty",
+            "write {\"mcpServers\": {}}",
+        );
+        return None;
+    };
+    let raw = RawFile::read(&Node::top(value), problems)?;
+    Some(check::check(&raw, scope, problems))
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|first| first.to_ascii_lowercase());
+    first.into_iter().chain(chars).collect()
+}

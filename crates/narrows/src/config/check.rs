@@ -1,0 +1,292 @@
+//! From what the file says to what the gateway is told.
+//!
+//! Enter at [`check`]. Everything that is wrong goes to the [`Problems`]; the
+//! settings that come back are whole only if none of them is an error.
+
+mod later;
+mod server;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use narrows_gateway::settings::{EndpointSettings, Limits, Settings, Uris};
+
+use super::expand::Scope;
+use super::problem::{At, Problems};
+use super::raw::{RawEndpoint, RawFile, RawLimits, Servers, UrisWord};
+use super::read::{Field, Given};
+
+/// Where we listen if nobody says anything.
+pub(crate) const DEFAULT_LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7420);
+
+/// What a configuration comes to.
+pub(crate) struct Checked {
+    pub(crate) gateway: Settings,
+    pub(crate) listen: SocketAddr,
+    pub(crate) allowed_hosts: Vec<String>,
+    pub(crate) allowed_origins: Vec<String>,
+    /// Servers that cannot be started because a variable is not set.
+    pub(crate) left_out: Vec<LeftOut>,
+}
+
+pub(crate) struct LeftOut {
+    pub(crate) id: String,
+    /// One line for people.
+    pub(crate) reason: String,
+}
+
+pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>) -> Checked {
+    let defaults = Settings::default();
+    let request_timeout = seconds(&raw.request_timeout_s, Least::MoreThanZero, problems);
+    let (upstreams, left_out) = server::check_all(raw, request_timeout, scope, problems);
+    let gateway = Settings {
+        upstreams,
+        endpoints: endpoints(raw, problems),
+        list_wait: seconds(&raw.list_wait_s, Least::Zero, problems).unwrap_or(defaults.list_wait),
+        instructions_max_chars: raw
+            .instructions_max_chars
+            .value()
+            .copied()
+            .unwrap_or(defaults.instructions_max_chars),
+        limits: limits(raw.limits.value(), problems),
+        guard: None,
+        proxy: scope.environment.proxies(),
+    };
+    check_structure(raw, problems);
+    later::warn_of_keys_without_effect(raw, problems);
+    Checked {
+        gateway,
+        listen: listen(&raw.listen, problems),
+        allowed_hosts: hosts(&raw.allowed_hosts, problems),
+        allowed_origins: origins(&raw.allowed_origins, problems),
+        left_out,
+    }
+}
+
+/// An address to listen on; `localhost` is the one name that needs no resolver.
+pub(crate) fn parse_listen(text: &str) -> Option<SocketAddr> {
+    if let Some(port) = text.strip_prefix("localhost:") {
+        return Some(SocketAddr::new(
+            Ipv4Addr::LOCALHOST.into(),
+            port.parse().ok()?,
+        ));
+    }
+    text.parse().ok()
+}
+
+fn check_structure(raw: &RawFile, problems: &mut Problems<'_>) {
+    let none =
+        raw.mcp_servers.is_absent() && raw.servers.is_absent() && raw.mcp_servers_list.is_absent();
+    if none {
+        let what = "there are no servers: none of `mcpServers`, `servers`, `mcp_servers` is there";
+        let help = "write {\"mcpServers\": {\"files\": {\"command\": \"npx\", \"args\": [...]}}}";
+        problems.error(&At::default(), what, help);
+    } else if let Some(at) = raw
+        .mcp_servers
+        .at()
+        .or(raw.servers.at())
+        .or(raw.mcp_servers_list.at())
+        && entries(raw).is_empty()
+    {
+        problems.warn(at, "there are no servers here yet", "");
+    }
+    if let Some(at) = raw.inputs.at() {
+        let help = "set environment variables and name them as ${VAR} instead of ${input:...}";
+        problems.note(at, "`inputs` is passed over: there is nobody to ask", help);
+    }
+    let presets = raw.presets.value();
+    for (_, endpoint) in raw
+        .endpoints
+        .value()
+        .iter()
+        .flat_map(|endpoints| &endpoints.0)
+    {
+        let Some(preset) = endpoint.value.preset.given() else {
+            continue;
+        };
+        let known = presets.is_some_and(|presets| presets.keys().any(|id| id == preset.value));
+        if !known && raw.preset_dir.is_absent() {
+            let what = format!("there is no preset `{}`", preset.value);
+            problems.error(
+                &preset.at,
+                what,
+                "define it under `presets`, or set `preset_dir`",
+            );
+        }
+    }
+    for (key, preset) in raw.presets.value().iter().flat_map(|presets| &presets.0) {
+        let id = preset.value.id.given();
+        if let Some(id) = id.filter(|id| id.value != key.value) {
+            let what = format!("the preset `{}` calls itself `{}`", key.value, id.value);
+            problems.error(&id.at, what, "leave `id` out, or make both the same");
+        }
+    }
+}
+
+/// All endpoints, the default one first, wherever and whether it is configured.
+fn endpoints(raw: &RawFile, problems: &mut Problems<'_>) -> Vec<EndpointSettings> {
+    let mut endpoints = vec![EndpointSettings::named("default")];
+    for (name, raw) in raw.endpoints.value().iter().flat_map(|given| &given.0) {
+        let settings = endpoint(name, &raw.value, problems);
+        match settings.name.as_str() {
+            "default" => endpoints[0] = settings,
+            _ => endpoints.push(settings),
+        }
+    }
+    endpoints
+}
+
+fn endpoint(
+    name: &Given<String>,
+    raw: &RawEndpoint,
+    problems: &mut Problems<'_>,
+) -> EndpointSettings {
+    let in_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
+    if name.value.is_empty() || !name.value.chars().all(in_path) {
+        let help = "it stands in the path /mcp/{name}: letters, digits, - _ . ~";
+        problems.error(
+            &name.at,
+            format!("`{}` is no name for an endpoint", name.value),
+            help,
+        );
+    }
+    let mut settings = EndpointSettings::named(name.value.as_str());
+    if let Some(separator) = raw.separator.given() {
+        let unfit = |c: char| c.is_whitespace() || c.is_control();
+        if separator.value.is_empty() || separator.value.contains(unfit) {
+            let help = "usual ones are \"__\", \":\" and \"::\"";
+            problems.error(
+                &separator.at,
+                "a separator is text without white space",
+                help,
+            );
+        }
+        settings.separator.clone_from(&separator.value);
+    }
+    if let Some(UrisWord::Wrapped) = raw.uris.value() {
+        settings.uris = Uris::Wrapped;
+    }
+    if let Some(name_max) = raw.name_max.given() {
+        // Less leaves no room for server, separator, tool and hash.
+        if !(20..=128).contains(&name_max.value) {
+            let help = "50 leaves room for what clients put in front";
+            problems.error(&name_max.at, "`name_max` is from 20 to 128", help);
+        }
+        settings.name_max = name_max.value;
+    }
+    settings
+}
+
+fn limits(raw: Option<&RawLimits>, problems: &mut Problems<'_>) -> Limits {
+    let mut limits = Limits::default();
+    let Some(raw) = raw else { return limits };
+    let mut set = |field: &mut usize, given: &Field<usize>, least: usize| {
+        let Some(given) = given.given() else { return };
+        if given.value < least {
+            problems.error(&given.at, format!("this limit is at least {least}"), "");
+        }
+        *field = given.value;
+    };
+    set(&mut limits.max_message_bytes, &raw.max_message_bytes, 1024);
+    set(&mut limits.max_sessions, &raw.max_sessions, 1);
+    set(&mut limits.client_queue, &raw.client_queue, 1);
+    set(&mut limits.calls_per_session, &raw.calls_per_session, 1);
+    set(&mut limits.max_items_per_list, &raw.max_items_per_list, 1);
+    if let Some(idle) = seconds(&raw.session_idle_s, Least::MoreThanZero, problems) {
+        limits.session_idle = idle;
+    }
+    if let Some(grace) = seconds(&raw.grace_s, Least::Zero, problems) {
+        limits.grace = grace;
+    }
+    limits
+}
+
+fn listen(given: &Field<String>, problems: &mut Problems<'_>) -> SocketAddr {
+    let Some(given) = given.given() else {
+        return DEFAULT_LISTEN;
+    };
+    parse_listen(&given.value).unwrap_or_else(|| {
+        let what = format!("`{}` is no address to listen on", given.value);
+        problems.error(
+            &given.at,
+            what,
+            "write address and port, as in \"127.0.0.1:7420\"",
+        );
+        DEFAULT_LISTEN
+    })
+}
+
+fn hosts(given: &Field<Vec<Given<String>>>, problems: &mut Problems<'_>) -> Vec<String> {
+    let hosts = given.value().map_or(&[][..], Vec::as_slice);
+    for host in hosts {
+        let authority = host.value.parse::<http::uri::Authority>();
+        if authority.is_err() || host.value.contains('@') {
+            let what = format!("`{}` is no host", host.value);
+            problems.error(
+                &host.at,
+                what,
+                "write \"name\" or \"name:port\", without http://",
+            );
+        }
+    }
+    hosts.iter().map(|host| host.value.clone()).collect()
+}
+
+fn origins(given: &Field<Vec<Given<String>>>, problems: &mut Problems<'_>) -> Vec<String> {
+    let origins = given.value().map_or(&[][..], Vec::as_slice);
+    for origin in origins {
+        let uri = origin.value.parse::<http::Uri>().ok();
+        let is_origin = uri.is_some_and(|uri| uri.scheme().is_some() && uri.path() == "/");
+        if !is_origin || origin.value.ends_with('/') {
+            let what = format!("`{}` is no origin", origin.value);
+            problems.error(
+                &origin.at,
+                what,
+                "write scheme and host, as in \"https://app.test\"",
+            );
+        }
+    }
+    origins.iter().map(|origin| origin.value.clone()).collect()
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Least {
+    Zero,
+    MoreThanZero,
+}
+
+/// A year. Nobody waits longer, and sums of times stay far from their end.
+const LONGEST: f64 = 366.0 * 24.0 * 3600.0;
+
+pub(super) fn seconds(
+    given: &Field<f64>,
+    least: Least,
+    problems: &mut Problems<'_>,
+) -> Option<Duration> {
+    let given = given.given()?;
+    let too_small = given.value < 0.0 || (given.value == 0.0 && least == Least::MoreThanZero);
+    if too_small || given.value > LONGEST {
+        let what = match least {
+            Least::Zero => "a time in seconds is 0 or more, and less than a year",
+            Least::MoreThanZero => "a time in seconds is more than 0, and less than a year",
+        };
+        problems.error(&given.at, what, "");
+        return None;
+    }
+    Some(Duration::from_secs_f64(given.value))
+}
+
+/// The entries of all shapes, in the order of the file.
+pub(super) fn entries(raw: &RawFile) -> Vec<&super::raw::Entry> {
+    let by_id = raw.mcp_servers.value().map(|servers| &servers.0);
+    let either = raw.servers.value().map(|Servers(entries)| entries);
+    let listed = raw.mcp_servers_list.value().map(|servers| &servers.0);
+    let mut entries: Vec<_> = [by_id, either, listed]
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect();
+    entries.sort_by_key(|entry| entry.id.at.offset);
+    entries
+}

@@ -1,0 +1,401 @@
+//! One server of the file into the settings of one upstream.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Uri};
+use narrows_gateway::settings::{
+    Builtin, HttpSettings, Sharing, StdioSettings, UpstreamKind, UpstreamSettings,
+};
+use narrows_wire::frame::Framing;
+
+use super::later::is_carried;
+use super::{Least, LeftOut, entries, seconds};
+use crate::config::expand::{Forms, Scope, Unexpanded, expand, expand_home};
+use crate::config::problem::{At, Problems};
+use crate::config::raw::{
+    Entry, InheritEnv, RawFile, RawServer, SharingWord, StdioMode, Transport,
+};
+use crate::config::read::{Given, Map};
+
+/// The built-in servers by name.
+const BUILTIN: &[(&str, Builtin)] = &[("demo", Builtin::Demo)];
+
+/// The largest `timeout` that counts as seconds; see the raw key.
+const IN_SECONDS: Duration = Duration::from_secs(1000);
+
+pub(super) fn check_all(
+    raw: &RawFile,
+    request_timeout: Option<Duration>,
+    scope: Scope<'_>,
+    problems: &mut Problems<'_>,
+) -> (Vec<UpstreamSettings>, Vec<LeftOut>) {
+    let entries = entries(raw);
+    let mut upstreams: Vec<UpstreamSettings> = Vec::new();
+    let mut left_out = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        check_id(&entry.id, &entries[..index], problems);
+        let Some(server) = &entry.server else {
+            continue;
+        };
+        problems.server = Some(entry.id.value.clone());
+        let mut desk = Desk {
+            scope,
+            problems,
+            enabled: is_enabled(server),
+            unset: Vec::new(),
+        };
+        let kind = desk.kind(entry, server);
+        let unset = desk.unset;
+        let common = common(server, request_timeout, problems);
+        problems.server = None;
+        if !unset.is_empty() {
+            let reason = format!("environment variable {} is not set", unset.join(", "));
+            let id = entry.id.value.clone();
+            left_out.push(LeftOut { id, reason });
+        } else if let Some(kind) = kind {
+            let id = entry.id.value.clone();
+            upstreams.push(UpstreamSettings { id, kind, ..common });
+        }
+    }
+    (upstreams, left_out)
+}
+
+fn check_id(id: &Given<String>, before: &[&Entry], problems: &mut Problems<'_>) {
+    if id.value.trim().is_empty() {
+        problems.error(&id.at, "the id of a server is empty", "give it a name");
+    } else if before.iter().any(|other| other.id.value == id.value) {
+        let what = format!("duplicate server id '{}'", id.value);
+        problems.error(&id.at, what, "every server has an id of its own");
+    }
+}
+
+fn is_enabled(server: &RawServer) -> bool {
+    server.enabled.value().copied().unwrap_or(true)
+        && !server.disabled.value().copied().unwrap_or(false)
+}
+
+/// The settings that every kind of server has; id and kind are still to come.
+fn common(
+    server: &RawServer,
+    request_timeout: Option<Duration>,
+    problems: &mut Problems<'_>,
+) -> UpstreamSettings {
+    let mut settings = UpstreamSettings::new("", UpstreamKind::Builtin(Builtin::Demo));
+    settings.enabled = is_enabled(server);
+    if let (Some(enabled), Some(disabled)) = (server.enabled.value(), server.disabled.given())
+        && *enabled == disabled.value
+    {
+        let what = "`enabled` and `disabled` contradict each other";
+        problems.error(&disabled.at, what, "keep one of them");
+    }
+    settings.sharing = match server.sharing.value() {
+        Some(SharingWord::Shared) => Sharing::Shared,
+        Some(SharingWord::Session) => Sharing::Session,
+        Some(SharingWord::Auto) | None => Sharing::Auto,
+    };
+    if let Some(max_links) = server.max_links.given() {
+        if max_links.value == 0 {
+            problems.error(&max_links.at, "`max_links` is at least 1", "");
+        }
+        settings.max_links = max_links.value;
+    }
+    if let Some(time) = seconds(&server.startup_timeout_s, Least::MoreThanZero, problems) {
+        settings.startup_timeout = time;
+    }
+    if let Some(time) = seconds(&server.connect_timeout_s, Least::MoreThanZero, problems) {
+        settings.connect_timeout = time;
+    }
+    let own = seconds(&server.request_timeout_s, Least::MoreThanZero, problems);
+    // Cline and Roo write seconds, Gemini CLI and others milliseconds. Nobody
+    // means less than a second by thousands, or hours by a small number.
+    let foreign = seconds(&server.timeout, Least::MoreThanZero, problems);
+    let foreign = foreign.map(|time| if time > IN_SECONDS { time / 1000 } else { time });
+    if let Some(time) = own.or(foreign).or(request_timeout) {
+        settings.request_timeout = time;
+    }
+    settings
+}
+
+/// What is at hand while one server is checked.
+struct Desk<'a, 'p> {
+    scope: Scope<'a>,
+    problems: &'a mut Problems<'p>,
+    /// A server that is not started may name variables that are not set.
+    enabled: bool,
+    /// Variables that are not set.
+    unset: Vec<String>,
+}
+
+impl Desk<'_, '_> {
+    fn kind(&mut self, entry: &Entry, server: &RawServer) -> Option<UpstreamKind> {
+        let at = &entry.id.at;
+        let transport = self.transport(at, server)?;
+        if !is_carried(transport) {
+            if self.enabled {
+                let what = format!("{} is not supported by this version yet", word(transport));
+                self.problems
+                    .error(at, what, "set \"enabled\": false to keep the entry");
+            }
+            return None;
+        }
+        match transport {
+            Transport::Stdio => self.stdio(at, server).map(UpstreamKind::Stdio),
+            Transport::Builtin => self.builtin(entry, server).map(UpstreamKind::Builtin),
+            _ => self.http(at, server).map(UpstreamKind::Http),
+        }
+    }
+
+    fn transport(&mut self, at: &At, server: &RawServer) -> Option<Transport> {
+        let (kind, transport) = (server.kind.given(), server.transport.given());
+        if let (Some(kind), Some(transport)) = (kind, transport)
+            && kind.value != transport.value
+        {
+            let what = "`type` and `transport` contradict each other";
+            self.problems.error(&transport.at, what, "keep one of them");
+            return None;
+        }
+        let said = kind.or(transport).map(|given| given.value);
+        let unreadable = !server.kind.is_absent() || !server.transport.is_absent();
+        if said.is_some() || unreadable {
+            return said;
+        }
+        match (server.command.is_absent(), server.url.is_absent()) {
+            (false, true) => Some(Transport::Stdio),
+            (true, false) => Some(Transport::Http),
+            (false, false) => {
+                let help = "say which by \"type\": \"stdio\" or \"type\": \"http\"";
+                self.problems
+                    .error(at, "there is both a `command` and a `url`", help);
+                None
+            }
+            (true, true) => {
+                let help =
+                    "add \"command\": \"...\" for a program, or \"url\": \"...\" for an address";
+                self.problems
+                    .error(at, "there is neither a `command` nor a `url`", help);
+                None
+            }
+        }
+    }
+
+    fn stdio(&mut self, at: &At, server: &RawServer) -> Option<StdioSettings> {
+        if server.command.is_absent() {
+            let help = "add \"command\": \"npx\", \"args\": [...]";
+            self.problems
+                .error(at, "a stdio server needs a `command`", help);
+        }
+        self.pointless(server.url.at(), "url", "stdio");
+        self.pointless(server.headers.at(), "headers", "stdio");
+        let env = self.variables(server);
+        let args = server.args.value().map_or(&[][..], Vec::as_slice);
+        let command = server.command.value().map_or(&[][..], |command| &command.0);
+        // All of them are looked at before the first that failed ends it, so
+        // that every variable that is missing is told at once.
+        let words: Vec<Option<String>> = command
+            .iter()
+            .chain(args)
+            .map(|word| self.text(word, Forms::Dollar))
+            .collect();
+        let cwd = self.cwd(server);
+        let given = server.command.given()?;
+        if command
+            .first()
+            .is_none_or(|program| program.value.trim().is_empty())
+        {
+            self.problems.error(
+                &given.at,
+                "the `command` is empty",
+                "name the program to run",
+            );
+            return None;
+        }
+        let mut words = words.into_iter().collect::<Option<Vec<String>>>()?;
+        let program = words.remove(0);
+        Some(StdioSettings {
+            command: expand_home(&program, self.scope.environment),
+            args: words,
+            env: self.child_environment(server, env?),
+            cwd,
+            framing: match server.stdio_mode.value() {
+                Some(StdioMode::ContentLength) => Framing::ContentLength,
+                Some(StdioMode::Newline) | None => Framing::Newline,
+            },
+        })
+    }
+
+    fn http(&mut self, at: &At, server: &RawServer) -> Option<HttpSettings> {
+        if server.url.is_absent() {
+            let help = "add \"url\": \"https://...\"";
+            self.problems
+                .error(at, "an http server needs a `url`", help);
+        }
+        self.pointless(server.command.at(), "command", "http");
+        self.pointless(server.args.at(), "args", "http");
+        let headers = self.headers(server);
+        let given = server.url.given()?;
+        let url = self.text(given, Forms::Dollar)?;
+        let url = match url.parse::<Uri>() {
+            Ok(url) if matches!(url.scheme_str(), Some("http" | "https")) => url,
+            Ok(url) => {
+                let what = match url.scheme_str() {
+                    Some(scheme) => format!("a url of scheme `{scheme}` is not supported"),
+                    None => "the url has no scheme".to_owned(),
+                };
+                self.problems
+                    .error(&given.at, what, "it starts with http:// or https://");
+                return None;
+            }
+            Err(error) => {
+                let what = format!("the url cannot be read: {error}");
+                self.problems
+                    .error(&given.at, what, "write \"https://host/path\"");
+                return None;
+            }
+        };
+        Some(HttpSettings {
+            url,
+            headers: headers?,
+        })
+    }
+
+    fn builtin(&mut self, entry: &Entry, server: &RawServer) -> Option<Builtin> {
+        let name = server.name.given().unwrap_or(&entry.id);
+        let found = BUILTIN.iter().find(|(known, _)| *known == name.value);
+        if found.is_none() {
+            let known: Vec<&str> = BUILTIN.iter().map(|(known, _)| *known).collect();
+            let what = format!("there is no built-in server `{}`", name.value);
+            let help = format!("there is: {}", known.join(", "));
+            self.problems.error(&name.at, what, help);
+        }
+        found.map(|(_, builtin)| *builtin)
+    }
+
+    fn headers(&mut self, server: &RawServer) -> Option<Vec<(HeaderName, HeaderValue)>> {
+        let mut headers = Some(Vec::new());
+        for (name, value) in pairs(server.headers.value()) {
+            let parsed = HeaderName::from_bytes(name.value.as_bytes());
+            if parsed.is_err() {
+                let what = format!("`{}` is no name for a header", name.value);
+                self.problems
+                    .error(&name.at, what, "letters, digits and dashes");
+            }
+            let text = self.text(value, Forms::DollarAndBare);
+            let content = text.and_then(|text| self.header_value(&value.at, &text));
+            match (parsed, content, &mut headers) {
+                (Ok(name), Some(content), Some(headers)) => headers.push((name, content)),
+                _ => headers = None,
+            }
+        }
+        headers
+    }
+
+    fn header_value(&mut self, at: &At, text: &str) -> Option<HeaderValue> {
+        match HeaderValue::from_str(text) {
+            Ok(mut value) => {
+                value.set_sensitive(true);
+                Some(value)
+            }
+            Err(_) => {
+                let help = "headers carry visible ASCII only; is there a line break at its end?";
+                self.problems
+                    .error(at, "this value cannot be sent in a header", help);
+                None
+            }
+        }
+    }
+
+    /// The server's own `env`, expanded.
+    fn variables(&mut self, server: &RawServer) -> Option<Vec<(String, String)>> {
+        let mut variables = Some(Vec::new());
+        for (name, value) in pairs(server.env.value()) {
+            if name.value.is_empty() || name.value.contains(['=', '\0']) {
+                let what = format!("`{}` is no name for a variable", name.value);
+                self.problems.error(&name.at, what, "");
+            }
+            match (self.text(value, Forms::DollarAndBare), &mut variables) {
+                (Some(value), Some(variables)) => variables.push((name.value.clone(), value)),
+                _ => variables = None,
+            }
+        }
+        variables
+    }
+
+    fn child_environment(
+        &self,
+        server: &RawServer,
+        own: Vec<(String, String)>,
+    ) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+        let inherit = server.inherit_env.value().unwrap_or(&InheritEnv::Usual);
+        self.scope.environment.for_child(inherit, own)
+    }
+
+    fn cwd(&mut self, server: &RawServer) -> Option<PathBuf> {
+        let given = server.cwd.given()?;
+        let text = self.text(given, Forms::Dollar)?;
+        Some(
+            self.scope
+                .folder
+                .join(expand_home(&text, self.scope.environment)),
+        )
+    }
+
+    /// A text with its variables replaced; `None` after a problem.
+    fn text(&mut self, given: &Given<String>, forms: Forms) -> Option<String> {
+        let expanded = match expand(&given.value, forms, self.scope) {
+            Ok(expanded) => expanded,
+            Err(_) if !self.enabled => given.value.clone(),
+            Err(Unexpanded::Unset(names)) => {
+                for name in names {
+                    let what = format!("environment variable {name} is not set");
+                    let help = format!("set it, or give a default: ${{{name}:-...}}");
+                    self.problems.unset(&given.at, what, help);
+                    if !self.unset.contains(&name) {
+                        self.unset.push(name);
+                    }
+                }
+                return None;
+            }
+            Err(Unexpanded::Malformed) => {
+                let help = "write ${VAR}, ${VAR:-default} or ${env:VAR}, and $${ for ${ itself";
+                self.problems
+                    .error(&given.at, "a `${` here does not name a variable", help);
+                return None;
+            }
+            Err(Unexpanded::Input) => {
+                let help = "set an environment variable and name it as ${VAR}";
+                self.problems
+                    .error(&given.at, "there is nobody to ask for ${input:...}", help);
+                return None;
+            }
+        };
+        if expanded.contains('\0') {
+            self.problems
+                .error(&given.at, "there is a NUL character in it", "");
+            return None;
+        }
+        Some(expanded)
+    }
+
+    fn pointless(&mut self, at: Option<&At>, key: &str, transport: &str) {
+        if let Some(at) = at {
+            let what = format!("`{key}` means nothing to a server of type {transport}");
+            self.problems.warn(at, what, "");
+        }
+    }
+}
+
+fn pairs(map: Option<&Map<String>>) -> impl Iterator<Item = &(Given<String>, Given<String>)> {
+    map.into_iter().flat_map(|map| &map.0)
+}
+
+fn word(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Stdio => "stdio",
+        Transport::Http => "http",
+        Transport::Sse => "sse",
+        Transport::WebSocket => "ws",
+        Transport::Rpc => "rpc",
+        Transport::Builtin => "builtin",
+    }
+}

@@ -1,0 +1,146 @@
+//! Variables in the values of a configuration file.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use super::environment::Environment;
+
+/// Which forms are replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forms {
+    /// `${VAR}`, `${VAR:-default}` and `${env:VAR}`.
+    Dollar,
+    /// Those and `{VAR}`, which stays as it is if there is no such variable:
+    /// braces mean something else to many programs.
+    DollarAndBare,
+}
+
+/// Where values come from.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) environment: &'a Environment,
+    /// The folder of the configuration file.
+    pub(crate) folder: &'a Path,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unexpanded {
+    /// These variables are not set.
+    Unset(Vec<String>),
+    /// `${` without its end, or with something else than a variable in it.
+    /// The text is not told: a default may be a secret.
+    Malformed,
+    /// `${input:...}`, which VS Code asks its user for.
+    Input,
+}
+
+/// Replaces all variables in `text`, once: values are not looked into again.
+/// `$${` stands for `${` itself.
+pub(crate) fn expand(text: &str, forms: Forms, scope: Scope<'_>) -> Result<String, Unexpanded> {
+    let mut expanded = String::with_capacity(text.len());
+    let mut unset = Vec::new();
+    let mut rest = text;
+    while let Some(next) = rest.find(['$', '{']) {
+        expanded.push_str(&rest[..next]);
+        rest = &rest[next..];
+        if let Some(after) = rest.strip_prefix("$${") {
+            expanded.push_str("${");
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix("${") {
+            let (inner, after) = after.split_once('}').ok_or(Unexpanded::Malformed)?;
+            match value(inner, scope)? {
+                Some(value) => expanded.push_str(&value),
+                None => unset.push(name_of(inner).to_owned()),
+            }
+            rest = after;
+        } else if let Some((value, after)) = bare(rest, forms, scope) {
+            expanded.push_str(value);
+            rest = after;
+        } else {
+            let (one, after) = rest.split_at(1);
+            expanded.push_str(one);
+            rest = after;
+        }
+    }
+    expanded.push_str(rest);
+    unset.dedup();
+    if unset.is_empty() {
+        Ok(expanded)
+    } else {
+        Err(Unexpanded::Unset(unset))
+    }
+}
+
+/// Expands `~` at the start to the user's home folder.
+pub(crate) fn expand_home(text: &str, environment: &Environment) -> String {
+    let Some(home) = environment.home().and_then(Path::to_str) else {
+        return text.to_owned();
+    };
+    match text.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
+        _ => text.to_owned(),
+    }
+}
+
+fn name_of(inner: &str) -> &str {
+    inner.strip_prefix("env:").unwrap_or(inner)
+}
+
+/// The value of what stands between the braces; `None` if it is not set.
+fn value(inner: &str, scope: Scope<'_>) -> Result<Option<String>, Unexpanded> {
+    if inner.starts_with("input:") {
+        return Err(Unexpanded::Input);
+    }
+    let (name, default) = match inner.split_once(":-") {
+        Some((name, default)) => (name_of(name), Some(default)),
+        None => (name_of(inner), None),
+    };
+    if !is_name(name) {
+        return Err(Unexpanded::Malformed);
+    }
+    let set = scope.environment.text(name);
+    Ok(match default {
+        // As in a shell, a default also stands in for an empty value.
+        Some(default) => Some(
+            set.filter(|set| !set.is_empty())
+                .unwrap_or(default)
+                .to_owned(),
+        ),
+        None => set
+            .map(str::to_owned)
+            .or_else(|| editor_variable(name, scope)),
+    })
+}
+
+/// The two variables of editors that make sense without one.
+fn editor_variable(name: &str, scope: Scope<'_>) -> Option<String> {
+    let path = match name {
+        "userHome" => scope.environment.home()?,
+        // `.vscode/mcp.json` and `.cursor/mcp.json` lie one below the workspace.
+        "workspaceFolder" => match scope.folder.file_name().and_then(OsStr::to_str) {
+            Some(".vscode" | ".cursor") => scope.folder.parent()?,
+            _ => scope.folder,
+        },
+        _ => return None,
+    };
+    path.to_str().map(str::to_owned)
+}
+
+/// `{VAR}` at the start of `text`: its value and what follows.
+fn bare<'a>(text: &'a str, forms: Forms, scope: Scope<'a>) -> Option<(&'a str, &'a str)> {
+    if forms == Forms::Dollar {
+        return None;
+    }
+    let (name, after) = text.strip_prefix('{')?.split_once('}')?;
+    let is_capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    if !is_name(name) || !name.chars().all(is_capital) {
+        return None;
+    }
+    Some((scope.environment.text(name)?, after))
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

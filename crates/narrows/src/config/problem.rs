@@ -1,0 +1,225 @@
+//! What is wrong with a configuration, said so that it can be put right.
+//!
+//! A message names file, line and column, path and server. It never holds a
+//! value of `env`, `headers`, `args` or a URL: those carry secrets, and
+//! messages end up in logs and bug reports.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::terminal::plain;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Severity {
+    /// Nothing runs with it.
+    Error,
+    /// An environment variable that a server asks for is not set. An error for
+    /// `check`; everything else runs without that server.
+    Unset,
+    Warning,
+    Note,
+}
+
+impl Severity {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Severity::Error | Severity::Unset => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    pub(crate) severity: Severity,
+    pub(crate) place: Option<Place>,
+    pub(crate) server: Option<String>,
+    /// What is wrong, without place and server.
+    pub(crate) what: String,
+    /// What would be right.
+    pub(crate) help: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) file: String,
+    /// Line and column, both from 1; none where the file could not be read.
+    pub(crate) position: Option<(usize, usize)>,
+    /// Keys and indices from the top; empty for the file as a whole.
+    pub(crate) path: String,
+}
+
+impl Problem {
+    /// A problem with the file itself.
+    pub(crate) fn with_file(file: &str, what: impl Into<String>, help: Option<String>) -> Problem {
+        let place = Place {
+            file: file.to_owned(),
+            position: None,
+            path: String::new(),
+        };
+        Problem {
+            severity: Severity::Error,
+            place: Some(place),
+            server: None,
+            what: what.into(),
+            help,
+        }
+    }
+
+    /// All of it in one line, for the log.
+    pub(crate) fn line(&self) -> String {
+        let mut line = self.headline();
+        if let Some(path) = self.path() {
+            line.push_str(&format!(" ({path})"));
+        }
+        if let Some(help) = &self.help {
+            line.push_str(&format!("; {}", plain(help)));
+        }
+        line
+    }
+
+    fn headline(&self) -> String {
+        let mut line = String::new();
+        if let Some(place) = &self.place {
+            line.push_str(&plain(&place.file));
+            if let Some((row, column)) = place.position {
+                line.push_str(&format!(":{row}:{column}"));
+            }
+            line.push_str(": ");
+        }
+        if let Some(server) = &self.server {
+            line.push_str(&format!("server '{}': ", plain(server)));
+        }
+        line.push_str(&plain(&self.what));
+        line
+    }
+
+    fn path(&self) -> Option<String> {
+        let path = &self.place.as_ref()?.path;
+        (!path.is_empty()).then(|| plain(path).into_owned())
+    }
+}
+
+/// Three lines at most: what and where, the path, what would be right.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.severity.word(), self.headline())?;
+        if let Some(path) = self.path() {
+            write!(f, "\n  path: {path}")?;
+        }
+        if let Some(help) = &self.help {
+            write!(f, "\n  help: {}", plain(help))?;
+        }
+        Ok(())
+    }
+}
+
+/// A configuration file's name and text, to tell offsets as lines and columns.
+pub(crate) struct Source<'a> {
+    pub(crate) name: String,
+    pub(crate) text: &'a str,
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn new(path: &Path, text: &'a str) -> Self {
+        Source {
+            name: path.display().to_string(),
+            text,
+        }
+    }
+
+    fn position(&self, offset: usize) -> (usize, usize) {
+        let before = &self.text[..offset.min(self.text.len())];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let row = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+        (row, before[line_start..].chars().count() + 1)
+    }
+}
+
+/// Where in the file something stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct At {
+    pub(crate) offset: usize,
+    pub(crate) path: String,
+}
+
+impl At {
+    /// The path of a member; keys that are no plain words are quoted.
+    pub(crate) fn member(&self, key: &str, offset: usize) -> At {
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$');
+        let path = if key.is_empty() || !key.chars().all(is_word) {
+            format!("{}[{key:?}]", self.path)
+        } else if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        };
+        At { offset, path }
+    }
+
+    pub(crate) fn element(&self, index: usize, offset: usize) -> At {
+        At {
+            offset,
+            path: format!("{}[{index}]", self.path),
+        }
+    }
+}
+
+/// Collects problems while a file is read and checked, so that all of them can
+/// be told at once.
+pub(crate) struct Problems<'a> {
+    source: &'a Source<'a>,
+    /// The server that is being read; every problem found meanwhile is its own.
+    pub(crate) server: Option<String>,
+    list: Vec<Problem>,
+}
+
+impl<'a> Problems<'a> {
+    pub(crate) fn new(source: &'a Source<'a>) -> Self {
+        Problems {
+            source,
+            server: None,
+            list: Vec::new(),
+        }
+    }
+
+    pub(crate) fn error(&mut self, at: &At, what: impl Into<String>, help: impl Into<String>) {
+        self.add(Severity::Error, at, what.into(), help.into());
+    }
+
+    pub(crate) fn unset(&mut self, at: &At, what: impl Into<String>, help: impl Into<String>) {
+        self.add(Severity::Unset, at, what.into(), help.into());
+    }
+
+    pub(crate) fn warn(&mut self, at: &At, what: impl Into<String>, help: impl Into<String>) {
+        self.add(Severity::Warning, at, what.into(), help.into());
+    }
+
+    pub(crate) fn note(&mut self, at: &At, what: impl Into<String>, help: impl Into<String>) {
+        self.add(Severity::Note, at, what.into(), help.into());
+    }
+
+    /// All problems in the order of the file, errors and warnings mixed: what
+    /// stands together is put right together.
+    pub(crate) fn finish(mut self) -> Vec<Problem> {
+        self.list
+            .sort_by_key(|problem| problem.place.as_ref().and_then(|place| place.position));
+        self.list
+    }
+
+    fn add(&mut self, severity: Severity, at: &At, what: String, help: String) {
+        let place = Place {
+            file: self.source.name.clone(),
+            position: Some(self.source.position(at.offset)),
+            path: at.path.clone(),
+        };
+        self.list.push(Problem {
+            severity,
+            place: Some(place),
+            server: self.server.clone(),
+            what,
+            help: (!help.is_empty()).then_some(help),
+        });
+    }
+}

@@ -1,0 +1,336 @@
+//! The configuration file as it is written. The doc comments of the tables are
+//! the reference of the keys; `docs/configuration.md` says the same with
+//! examples.
+//!
+//! Types and spelling are checked here; what values mean, and whether they
+//! make sense together, is checked in `check.rs`. Values that can be written in
+//! more than one way are read in `raw/values.rs`.
+
+mod values;
+
+use super::read::{Given, Map, table, words};
+
+pub(crate) use values::{
+    Anything, Command, Entry, InheritEnv, Selection, Servers, ServersById, ServersInList, Shape,
+};
+
+const PRESET_INSTEAD: &str = "every tool of the server stays visible; a preset can narrow them";
+const VARIABLES_INSTEAD: &str = "set the variables before starting Narrows and name them as ${VAR}";
+
+table! {
+    /// The whole file.
+    struct RawFile {
+        /// Servers by id, as Claude, Cursor and most clients write them.
+        "mcpServers" => mcp_servers: ServersById,
+        /// Servers by id (VS Code), or a list of servers with `id`.
+        "servers" => servers: Servers,
+        /// A list of servers with `name` (MCPX).
+        "mcp_servers" => mcp_servers_list: ServersInList,
+
+        /// What clients see, by the name in the path: `default` is served at
+        /// `/mcp`, any other at `/mcp/{name}`.
+        "endpoints" => endpoints: Map<RawEndpoint>,
+        /// Selections of tools, prompts and resources, by id.
+        "presets" => presets: Map<RawPreset>,
+        /// A folder with presets as files `preset_<id>.json`, relative to this file.
+        "preset_dir" => preset_dir: String,
+        /// What happens to results that are too large.
+        "shape" => shape: Shape,
+        /// How long, and how much of, what was cut can be had again.
+        "recovery" => recovery: RawRecovery,
+
+        /// Where `narrows serve` listens. Default `127.0.0.1:7420`.
+        "listen" => listen: String,
+        /// How long the first `initialize` and the first lists wait for
+        /// servers that are still starting, in seconds; 0 does not wait.
+        /// Default 10.
+        "list_wait_s" => list_wait_s: f64,
+        /// Names besides loopback that a client may call us by (`Host`).
+        "allowed_hosts" => allowed_hosts: Vec<Given<String>>,
+        /// Web origins besides loopback whose pages may call us (`Origin`).
+        "allowed_origins" => allowed_origins: Vec<Given<String>>,
+        /// The instructions of all servers, joined, are cut at this many
+        /// characters. Default 4000.
+        "instructions_max_chars" => instructions_max_chars: usize,
+        /// The request timeout of servers that set none, in seconds. Default 300.
+        "request_timeout_s" | "requestTimeoutSeconds" | "response_timeout" => request_timeout_s: f64,
+        /// Bounds on everything that peers can make grow.
+        "limits" => limits: RawLimits,
+
+        // The keys of lazy endpoints are also read at the top level, for all endpoints.
+        "encoding" => encoding: Encoding,
+        "schema_compression_enabled" => schema_compression_enabled: bool,
+        "max_description_len" => max_description_len: usize,
+        "schema_constraints" => schema_constraints: bool,
+        "toon_compression_min_size" => toon_compression_min_size: usize,
+
+        /// VS Code's questions to the user; there is nobody to ask here.
+        "inputs" => inputs: Anything,
+    }
+    silent [
+        "toon_compression_enabled", "health_check_enabled", "health_check_interval",
+        "health_check_timeout", "health_check_failure_threshold", "healthcheck_interval",
+        "healthcheck_timeout", "connectionRetryCount", "capabilitiesTimeoutSeconds",
+        "capabilitiesRefreshIntervalSeconds", "authorizationTimeoutSeconds", "structured_logging",
+    ]
+    unused [
+        "auth_token": "anybody who can reach the gateway may use it",
+        "rate_limit_per_minute": "requests are not limited by rate",
+        "log_level": "use --log-level",
+        "defaultPresetId": "name the preset in `endpoints`: {\"default\": {\"preset\": ...}}",
+        "inboundHttpPort": "use `listen`",
+        "fallbackPromptsAndResourcesToTools": "prompts and resources stay what they are",
+        "adapterMode": "use an endpoint with \"expose\": \"lazy\"",
+    ]
+}
+
+table! {
+    /// One server.
+    struct RawServer {
+        /// What the server is called. In objects the key says it, and `name`
+        /// is a text for people; in lists `id`, or else `name`, says it. A
+        /// built-in server is chosen by `name`, or else by its id.
+        "id" => id: String,
+        "name" => name: String,
+        /// What carries the messages. Without it `command` means `stdio` and
+        /// `url` means `http`.
+        "type" => kind: Transport,
+        /// Another word for `type`.
+        "transport" => transport: Transport,
+
+        /// The program of a stdio server, or program and arguments in one array.
+        "command" => command: Command,
+        /// Its arguments.
+        "args" => args: Vec<Given<String>>,
+        /// Environment variables for it, besides the ones it gets anyway.
+        "env" => env: Map<String>,
+        /// Which of our own variables it gets besides the usual ones: `true`
+        /// for all of them, or a list of names (`AWS_*` works). Default `false`.
+        "inherit_env" => inherit_env: InheritEnv,
+        /// The folder it runs in, relative to the configuration file's.
+        "cwd" => cwd: String,
+        /// How messages are framed on stdin and stdout. Default `newline`.
+        "stdio_mode" => stdio_mode: StdioMode,
+
+        /// Where an HTTP server is.
+        "url" | "serverUrl" | "httpUrl" => url: String,
+        /// Headers for every request to it.
+        "headers" => headers: Map<String>,
+        /// How long connecting may take, in seconds. Default 5.
+        "connect_timeout_s" => connect_timeout_s: f64,
+
+        /// `false` keeps the server from being started. Default `true`.
+        "enabled" => enabled: bool,
+        /// The same the other way round.
+        "disabled" => disabled: bool,
+        /// How long starting may take until its lists are there, in seconds. Default 30.
+        "startup_timeout_s" | "startup_timeout" => startup_timeout_s: f64,
+        /// How long a call may take without a sign of progress, in seconds. Default 300.
+        "request_timeout_s" => request_timeout_s: f64,
+        /// The same as clients write it. They do not agree on the unit: more
+        /// than 1000 counts as milliseconds, anything else as seconds.
+        "timeout" => timeout: f64,
+        /// Whose connection a call takes: `auto`, `shared` or `session`. Default `auto`.
+        "sharing" => sharing: SharingWord,
+        /// How many connections of sessions' own there may be at once. Default 8.
+        "max_links" => max_links: usize,
+
+        /// Like the top-level `shape`, for this server.
+        "shape" => shape: Shape,
+        /// Settings per tool, by the server's own name for it.
+        "tools" => tools: Map<RawTool>,
+    }
+    silent [
+        "alwaysAllow", "autoApprove", "description", "trust", "dev", "gallery", "version",
+        "watchPaths", "icon", "tags", "shutdown_grace",
+    ]
+    unused [
+        "envFile": VARIABLES_INSTEAD,
+        "auth": "put the credentials into `headers`",
+        "oauth": "put the credentials into `headers`",
+        "sandboxEnabled": "the server runs with our own rights",
+        "sandbox": "the server runs with our own rights",
+        "includeTools": PRESET_INSTEAD,
+        "excludeTools": PRESET_INSTEAD,
+        "disabledTools": PRESET_INSTEAD,
+        "allowedTools": PRESET_INSTEAD,
+    ]
+}
+
+words! {
+    enum Transport, "transport" {
+        "stdio" => Stdio,
+        "http" | "streamable-http" | "streamableHttp" => Http,
+        "sse" => Sse,
+        "ws" | "websocket" => WebSocket,
+        "rpc" => Rpc,
+        "builtin" => Builtin,
+    }
+}
+
+words! {
+    enum StdioMode, "stdio_mode" {
+        "newline" => Newline,
+        "content-length" => ContentLength,
+    }
+}
+
+words! {
+    enum SharingWord, "sharing" {
+        "auto" => Auto,
+        "shared" => Shared,
+        "session" => Session,
+    }
+}
+
+table! {
+    /// What one tool of a server is treated to.
+    struct RawTool {
+        /// Like the top-level `shape`, for this tool.
+        "shape" => shape: Shape,
+    }
+}
+
+table! {
+    /// One endpoint.
+    struct RawEndpoint {
+        /// What stands between server and tool in published names. Default
+        /// `__`, the only one that model providers accept.
+        "separator" => separator: String,
+        /// `plain` publishes resource URIs as they are, `wrapped` wraps them
+        /// all. Default `plain`.
+        "uris" => uris: UrisWord,
+        /// The longest published name. Default 50.
+        "name_max" => name_max: usize,
+        /// The id of the preset in force. None allows everything.
+        "preset" => preset: String,
+        /// `all` tools, two tools to find and call them (`lazy`), or a search. Default `all`.
+        "expose" => expose: Expose,
+        /// How much of each tool is listed.
+        "listing" => listing: String,
+        /// Tools that are listed whatever `expose` says.
+        "pin" => pin: Vec<Given<String>>,
+        /// What `inspect` and `exec` answer in: the shorter one, or always the same.
+        "encoding" => encoding: Encoding,
+        /// Whether schemas are given as TypeScript. Default `true`.
+        "schema_compression_enabled" => schema_compression_enabled: bool,
+        /// Descriptions in them are cut at this many characters. Default 300.
+        "max_description_len" => max_description_len: usize,
+        /// Whether they tell constraints and defaults. Default `false`.
+        "schema_constraints" => schema_constraints: bool,
+        /// The fewest items or keys that are worth TOON. Default 1.
+        "toon_compression_min_size" => toon_compression_min_size: usize,
+        /// Like the top-level `shape`, for this endpoint.
+        "shape" => shape: Shape,
+    }
+}
+
+words! {
+    enum UrisWord, "form of URIs" {
+        "plain" => Plain,
+        "wrapped" => Wrapped,
+    }
+}
+
+words! {
+    enum Expose, "value of `expose`" {
+        "all" => All,
+        "lazy" => Lazy,
+        "search" => Search,
+    }
+}
+
+words! {
+    enum Encoding, "encoding" {
+        "auto" => Auto,
+        "toon" => Toon,
+        "json" => Json,
+    }
+}
+
+table! {
+    /// A selection of what the servers offer.
+    struct RawPreset {
+        "id" => id: String,
+        /// A text for people.
+        "name" => name: String,
+        /// Which tools, in order, the last match wins; an empty list allows none.
+        "tools" => tools: Selection,
+        "prompts" => prompts: Selection,
+        "resources" => resources: Selection,
+    }
+    silent ["description"]
+}
+
+table! {
+    /// One exact entry of a preset.
+    struct RawSelected {
+        "serverId" => server_id: String,
+        "toolName" | "promptName" | "resourceKey" => item: String,
+        "enabled" => enabled: bool,
+    }
+}
+
+table! {
+    /// Bounds on everything that peers can make grow.
+    struct RawLimits {
+        /// One message in either direction, in bytes. Default 16777216.
+        "max_message_bytes" => max_message_bytes: usize,
+        /// Sessions at once. Default 1000.
+        "max_sessions" => max_sessions: usize,
+        /// A session without a sign of life is ended after this many seconds. Default 1800.
+        "session_idle_s" => session_idle_s: f64,
+        /// Messages waiting for one client. Default 256.
+        "client_queue" => client_queue: usize,
+        /// Calls that one client may have in flight. Default 256.
+        "calls_per_session" => calls_per_session: usize,
+        /// How long processes get to end by themselves, in seconds. Default 5.
+        "grace_s" => grace_s: f64,
+        /// Items of one kind that are read from one server. Default 10000.
+        "max_items_per_list" => max_items_per_list: usize,
+    }
+}
+
+table! {
+    /// The store of what was cut.
+    struct RawRecovery {
+        /// Default 600.
+        "ttl_s" => ttl_s: f64,
+        /// Default 268435456.
+        "max_bytes" => max_bytes: usize,
+    }
+}
+
+table! {
+    /// The budget of a result and how it is met.
+    struct RawShape {
+        /// Default 80000.
+        "max_chars" => max_chars: i64,
+        "mask" => mask: RawMask,
+        "prune" => prune: RawPrune,
+        "binary" => binary: Binary,
+    }
+}
+
+table! {
+    struct RawMask {
+        "max_chars" => max_chars: i64,
+        "head_chars" => head_chars: i64,
+        "tail_chars" => tail_chars: i64,
+    }
+}
+
+table! {
+    struct RawPrune {
+        "max_prune_ratio" => max_prune_ratio: f64,
+        "min_keep_lines" => min_keep_lines: usize,
+        "timeout_ms" => timeout_ms: usize,
+    }
+}
+
+words! {
+    enum Binary, "value of `binary`" {
+        "keep" => Keep,
+        "note" => Note,
+    }
+}

@@ -1,0 +1,91 @@
+//! A configuration text in, what it comes to and what is wrong with it out.
+
+mod documented;
+mod places;
+mod servers;
+mod settings;
+mod shapes;
+mod variables;
+
+use std::path::Path;
+
+use expect_test::Expect;
+use narrows_gateway::settings::{UpstreamKind, UpstreamSettings};
+
+use super::expand::Scope;
+use super::{Environment, parse};
+
+/// Reads `text` as `/etc/n/narrows.json` with a small environment.
+#[track_caller]
+fn check(text: &str, expected: Expect) {
+    expected.assert_eq(&outcome(text));
+}
+
+/// What is said about `text`, and what the upstreams are if nothing is wrong.
+fn outcome(text: &str) -> String {
+    let environment = environment();
+    let folder = Path::new("/etc/n");
+    let scope = Scope {
+        environment: &environment,
+        folder,
+    };
+    let (checked, problems) = parse(Path::new("narrows.json"), text, scope);
+    let mut lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let fatal = problems
+        .iter()
+        .any(|problem| problem.severity == super::Severity::Error);
+    if let Some(checked) = checked.filter(|_| !fatal) {
+        lines.extend(checked.gateway.upstreams.iter().map(describe));
+        lines.extend(
+            checked
+                .left_out
+                .iter()
+                .map(|out| format!("without {}: {}", out.id, out.reason)),
+        );
+    }
+    let mut outcome = lines.join("\n");
+    outcome.push('\n');
+    outcome
+}
+
+fn environment() -> Environment {
+    [
+        ("HOME", "/home/u"),
+        ("PATH", "/bin"),
+        ("TOKEN", "s3cr3t"),
+        ("EMPTY", ""),
+        ("AWS_REGION", "x"),
+        ("LC_ALL", "C"),
+        ("HTTPS_PROXY", "http://proxy:1"),
+    ]
+    .into_iter()
+    .collect()
+}
+
+/// An upstream in one line; the part of its environment that is the file's own.
+fn describe(upstream: &UpstreamSettings) -> String {
+    let mut parts = vec![upstream.id.clone()];
+    if !upstream.enabled {
+        parts.push("(disabled)".to_owned());
+    }
+    match &upstream.kind {
+        UpstreamKind::Stdio(stdio) => {
+            parts.push(format!("stdio {:?} {:?}", stdio.command, stdio.args));
+            let common = environment();
+            let inherited = common.for_child(&super::raw::InheritEnv::Usual, []);
+            for (name, value) in stdio.env.iter().filter(|pair| !inherited.contains(pair)) {
+                parts.push(format!("{}={}", name.display(), value.display()));
+            }
+            parts.extend(stdio.cwd.iter().map(|cwd| format!("in {}", cwd.display())));
+            parts.push(format!("{:?}", stdio.framing));
+        }
+        UpstreamKind::Http(http) => {
+            parts.push(format!("http {}", http.url));
+            for (name, value) in &http.headers {
+                parts.push(format!("{name}={}", value.to_str().unwrap()));
+            }
+        }
+        UpstreamKind::Builtin(builtin) => parts.push(format!("builtin {builtin:?}")),
+    }
+    parts.join(" ")
+}

@@ -1,0 +1,290 @@
+//! Settings besides the servers' own.
+
+use std::time::Duration;
+
+use expect_test::expect;
+use narrows_gateway::settings::Sharing;
+
+use super::{Environment, check, environment, parse};
+use crate::config::check::Checked;
+use crate::config::expand::Scope;
+
+#[track_caller]
+fn checked(text: &str) -> Checked {
+    let environment = environment();
+    let folder = std::path::Path::new("/etc/n");
+    let scope = Scope {
+        environment: &environment,
+        folder,
+    };
+    parse(std::path::Path::new("narrows.json"), text, scope)
+        .0
+        .expect("it can be read")
+}
+
+#[test]
+fn defaults_are_those_of_the_gateway() {
+    let checked = checked(r#"{"mcpServers": {"a": {"command": "x"}}}"#);
+    let server = &checked.gateway.upstreams[0];
+    assert_eq!(server.request_timeout, Duration::from_secs(300));
+    assert_eq!(server.startup_timeout, Duration::from_secs(30));
+    assert_eq!(server.connect_timeout, Duration::from_secs(5));
+    assert_eq!(server.sharing, Sharing::Auto);
+    assert_eq!(server.max_links, 8);
+    assert_eq!(checked.gateway.list_wait, Duration::from_secs(10));
+    assert_eq!(checked.listen.to_string(), "127.0.0.1:7420");
+    assert_eq!(checked.gateway.endpoints.len(), 1);
+    assert_eq!(checked.gateway.endpoints[0].name, "default");
+}
+
+#[test]
+fn what_is_set_arrives() {
+    let checked = checked(
+        r#"{"mcpServers": {"a": {"command": "x", "sharing": "session", "max_links": 2,
+                "startup_timeout_s": 1.5, "connect_timeout_s": 2, "request_timeout_s": 3}},
+            "endpoints": {"facade": {"separator": ":"}, "proxy": {"separator": "::", "uris": "wrapped", "name_max": 64}},
+            "listen": "localhost:0", "list_wait_s": 0, "instructions_max_chars": 10,
+            "allowed_hosts": ["gate.test", "gate.test:8080"], "allowed_origins": ["https://app.test"],
+            "limits": {"max_message_bytes": 2048, "max_sessions": 1, "session_idle_s": 60, "client_queue": 2,
+                       "calls_per_session": 3, "grace_s": 1, "max_items_per_list": 4}}"#,
+    );
+    let server = &checked.gateway.upstreams[0];
+    assert_eq!(server.sharing, Sharing::Session);
+    assert_eq!(server.max_links, 2);
+    assert_eq!(server.startup_timeout, Duration::from_millis(1500));
+    assert_eq!(server.connect_timeout, Duration::from_secs(2));
+    assert_eq!(server.request_timeout, Duration::from_secs(3));
+    let endpoints: Vec<_> = checked
+        .gateway
+        .endpoints
+        .iter()
+        .map(|e| format!("{} {} {:?} {}", e.name, e.separator, e.uris, e.name_max))
+        .collect();
+    assert_eq!(
+        endpoints,
+        [
+            "default __ AsTheyAre 50",
+            "facade : AsTheyAre 50",
+            "proxy :: Wrapped 64"
+        ]
+    );
+    assert_eq!(checked.listen.to_string(), "127.0.0.1:0");
+    assert_eq!(checked.allowed_hosts, ["gate.test", "gate.test:8080"]);
+    assert_eq!(checked.allowed_origins, ["https://app.test"]);
+    let gateway = &checked.gateway;
+    assert_eq!(gateway.list_wait, Duration::ZERO);
+    assert_eq!(gateway.instructions_max_chars, 10);
+    assert_eq!(gateway.limits.max_message_bytes, 2048);
+    assert_eq!(gateway.limits.max_sessions, 1);
+    assert_eq!(gateway.limits.session_idle, Duration::from_secs(60));
+    assert_eq!(gateway.limits.client_queue, 2);
+    assert_eq!(gateway.limits.calls_per_session, 3);
+    assert_eq!(gateway.limits.grace, Duration::from_secs(1));
+    assert_eq!(gateway.limits.max_items_per_list, 4);
+    assert_eq!(gateway.proxy.https, "http://proxy:1");
+    assert_eq!(gateway.proxy.http, "");
+}
+
+#[test]
+fn a_timeout_of_another_client_is_seconds_or_milliseconds() {
+    let timeout = |server: &str, top: &str| {
+        let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x"{server}}}}}{top}}}"#);
+        checked(&text).gateway.upstreams[0].request_timeout
+    };
+    assert_eq!(timeout(r#", "timeout": 60"#, ""), Duration::from_secs(60));
+    assert_eq!(
+        timeout(r#", "timeout": 1000"#, ""),
+        Duration::from_secs(1000)
+    );
+    assert_eq!(
+        timeout(r#", "timeout": 30000"#, ""),
+        Duration::from_secs(30)
+    );
+    let both = r#", "timeout": 60, "request_timeout_s": 7"#;
+    assert_eq!(timeout(both, ""), Duration::from_secs(7));
+    assert_eq!(
+        timeout("", r#", "response_timeout": 30"#),
+        Duration::from_secs(30)
+    );
+    let top = r#", "request_timeout_s": 30"#;
+    assert_eq!(timeout(r#", "timeout": 60"#, top), Duration::from_secs(60));
+}
+
+#[test]
+fn what_is_wrong_with_them() {
+    check(
+        r#"{"mcpServers": {}, "listen": "7420", "list_wait_s": -1, "allowed_hosts": ["http://x", "a@b"],
+            "allowed_origins": ["app.test", "https://app.test/"], "limits": {"max_sessions": 0, "session_idle_s": 0, "max_session": 1},
+            "endpoints": {"a/b": {"separator": ""}, "b": {"uris": "wraped", "name_max": 5, "preset": "p"}},
+            "instructions_max_chars": -5, "request_timeout_s": 1e300, "recovery": []}"#,
+        expect![[r#"
+            warning: narrows.json:1:16: there are no servers here yet
+              path: mcpServers
+            error: narrows.json:1:30: `7420` is no address to listen on
+              path: listen
+              help: write address and port, as in "127.0.0.1:7420"
+            error: narrows.json:1:53: a time in seconds is 0 or more, and less than a year
+              path: list_wait_s
+            error: narrows.json:1:75: `http://x` is no host
+              path: allowed_hosts[0]
+              help: write "name" or "name:port", without http://
+            error: narrows.json:1:87: `a@b` is no host
+              path: allowed_hosts[1]
+              help: write "name" or "name:port", without http://
+            error: narrows.json:2:33: `app.test` is no origin
+              path: allowed_origins[0]
+              help: write scheme and host, as in "https://app.test"
+            error: narrows.json:2:45: `https://app.test/` is no origin
+              path: allowed_origins[1]
+              help: write scheme and host, as in "https://app.test"
+            error: narrows.json:2:94: this limit is at least 1
+              path: limits.max_sessions
+            error: narrows.json:2:115: a time in seconds is more than 0, and less than a year
+              path: limits.session_idle_s
+            warning: narrows.json:2:118: unknown key `max_session`
+              path: limits.max_session
+              help: did you mean `max_sessions`?
+            error: narrows.json:3:27: `a/b` is no name for an endpoint
+              path: endpoints["a/b"]
+              help: it stands in the path /mcp/{name}: letters, digits, - _ . ~
+            error: narrows.json:3:48: a separator is text without white space
+              path: endpoints["a/b"].separator
+              help: usual ones are "__", ":" and "::"
+            error: narrows.json:3:67: unknown form of URIs `wraped`
+              path: endpoints.b.uris
+              help: did you mean `wrapped`? It is one of plain, wrapped
+            error: narrows.json:3:89: `name_max` is from 20 to 128
+              path: endpoints.b.name_max
+              help: 50 leaves room for what clients put in front
+            error: narrows.json:3:102: there is no preset `p`
+              path: endpoints.b.preset
+              help: define it under `presets`, or set `preset_dir`
+            warning: narrows.json:3:102: `preset` has no effect yet
+              path: endpoints.b.preset
+              help: until then every tool is allowed
+            error: narrows.json:4:39: expected a whole number, 0 or more
+              path: instructions_max_chars
+            error: narrows.json:4:64: a time in seconds is more than 0, and less than a year
+              path: request_timeout_s
+            error: narrows.json:4:83: expected an object, found an array
+              path: recovery
+        "#]],
+    );
+}
+
+#[test]
+fn what_has_no_effect_yet_is_told() {
+    check(
+        r#"{"mcpServers": {"demo": {"type": "builtin", "shape": false, "tools": {"echo": {"shape": {"max_chars": 5}}}}},
+            "presets": {"review": {"id": "review", "name": "Review", "tools": ["files/*", "!files/write_*", {"serverId": "a", "toolName": "b", "enabled": true}], "prompts": null, "resources": []}},
+            "preset_dir": "presets",
+            "endpoints": {"default": {"preset": "review", "expose": "all"}, "lazy": {"expose": "lazy", "encoding": "toon", "pin": ["a"]}},
+            "shape": {"max_chars": 80000, "mask": {"max_chars": 4000}, "prune": {"max_prune_ratio": 0.5}},
+            "recovery": {"ttl_s": 600}, "max_description_len": 5}"#,
+        expect![[r#"
+            warning: narrows.json:1:89: server 'demo': `shape` has no effect yet
+              path: mcpServers.demo.tools.echo.shape
+            warning: narrows.json:2:24: `presets` has no effect yet
+              path: presets
+              help: until then every tool is allowed
+            warning: narrows.json:3:27: `preset_dir` has no effect yet
+              path: preset_dir
+              help: until then every tool is allowed
+            warning: narrows.json:4:49: `preset` has no effect yet
+              path: endpoints.default.preset
+              help: until then every tool is allowed
+            warning: narrows.json:4:96: `expose` has no effect yet
+              path: endpoints.lazy.expose
+            warning: narrows.json:4:116: `encoding` has no effect yet
+              path: endpoints.lazy.encoding
+            warning: narrows.json:4:131: `pin` has no effect yet
+              path: endpoints.lazy.pin
+            warning: narrows.json:5:22: `shape` has no effect yet
+              path: shape
+            warning: narrows.json:6:25: `recovery` has no effect yet
+              path: recovery
+            warning: narrows.json:6:64: `max_description_len` has no effect yet
+              path: max_description_len
+            demo builtin Demo
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_wrong_with_presets() {
+    check(
+        r#"{"mcpServers": {}, "presets": {"a": {"id": "b", "tools": ["x", {"serverId": "a"}, 5, "a/"], "prompts": "none"}}}"#,
+        expect![[r#"
+            warning: narrows.json:1:16: there are no servers here yet
+              path: mcpServers
+            warning: narrows.json:1:31: `presets` has no effect yet
+              path: presets
+              help: until then every tool is allowed
+            error: narrows.json:1:44: the preset `a` calls itself `b`
+              path: presets.a.id
+              help: leave `id` out, or make both the same
+            error: narrows.json:1:59: `x` is no pattern
+              path: presets.a.tools[0]
+              help: write server/tool; * stands for anything inside either part
+            error: narrows.json:1:64: an entry names a server and an item
+              path: presets.a.tools[1]
+              help: write {"serverId": "...", "toolName": "..."}
+            error: narrows.json:1:83: expected a pattern or an object, found a number
+              path: presets.a.tools[2]
+            error: narrows.json:1:86: `a/` is no pattern
+              path: presets.a.tools[3]
+              help: write server/tool; * stands for anything inside either part
+            error: narrows.json:1:104: expected an array of patterns or objects, found a string
+              path: presets.a.prompts
+        "#]],
+    );
+}
+
+#[test]
+fn children_get_the_usual_variables_and_what_is_asked_for() {
+    let names = |inherit: &str| {
+        let text = format!(
+            r#"{{"mcpServers": {{"a": {{"command": "x", "env": {{"OWN": "1", "PATH": "/own"}}, "inherit_env": {inherit}}}}}}}"#
+        );
+        let checked = checked(&text);
+        let narrows_gateway::settings::UpstreamKind::Stdio(stdio) =
+            &checked.gateway.upstreams[0].kind
+        else {
+            panic!("a stdio server")
+        };
+        let pairs = stdio.env.iter();
+        let pairs: Vec<_> = pairs
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect();
+        pairs.join(" ")
+    };
+    assert_eq!(
+        names("false"),
+        "HOME=/home/u HTTPS_PROXY=http://proxy:1 LC_ALL=C OWN=1 PATH=/own"
+    );
+    assert_eq!(
+        names(r#"["AWS_*", "TOKEN"]"#),
+        "AWS_REGION=x HOME=/home/u HTTPS_PROXY=http://proxy:1 LC_ALL=C OWN=1 PATH=/own TOKEN=s3cr3t"
+    );
+    assert_eq!(
+        names("true"),
+        "AWS_REGION=x EMPTY= HOME=/home/u HTTPS_PROXY=http://proxy:1 LC_ALL=C OWN=1 PATH=/own TOKEN=s3cr3t"
+    );
+}
+
+#[test]
+fn lower_case_proxy_variables_come_first() {
+    let environment: Environment = [
+        ("http_proxy", "low"),
+        ("HTTP_PROXY", "HIGH"),
+        ("ALL_PROXY", "all"),
+        ("NO_PROXY", "x"),
+    ]
+    .into_iter()
+    .collect();
+    let proxies = environment.proxies();
+    assert_eq!(
+        (&*proxies.http, &*proxies.https, &*proxies.no_proxy),
+        ("low", "all", "x")
+    );
+}

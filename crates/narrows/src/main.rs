@@ -1,0 +1,81 @@
+//! The `narrows` program: command line, configuration, assembly, logs.
+//!
+//! Enter at [`main`]; each command is a file under `commands`. stdout carries
+//! only the answer of a command, everything else goes to stderr. Exit codes
+//! are 0 (done), 1 (it did not work) and 2 (wrong usage or configuration).
+
+mod cli;
+mod commands;
+mod config;
+mod nearest;
+mod telemetry;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command, LogLevel};
+use crate::commands::{Exit, call, check, serve, stdio, tools};
+use crate::config::Environment;
+use crate::telemetry::Telemetry;
+use crate::terminal::say;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and version are answers, everything else is wrong usage. A
+        // closed pipe is no reason to fail.
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    // The guard lives as long as the gateway, so nothing is set up for it.
+    if let Command::Guard = cli.command {
+        return match narrows_gateway::guard::run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
+    let environment = Environment::of_this_process();
+    let usual = match cli.command {
+        Command::Serve(_) | Command::Stdio(_) => LogLevel::Info,
+        // They say themselves what went wrong.
+        _ => LogLevel::Error,
+    };
+    let telemetry = Telemetry::start(&cli.log, usual, &environment);
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            say(format_args!("error: no runtime can be started: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let exit = runtime.block_on(run(cli.command, &environment, &telemetry));
+    // A thread may still wait for stdin; nothing of ours is left to wait for.
+    runtime.shutdown_background();
+    drop(telemetry);
+    match exit {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            say(format_args!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(
+    command: Command,
+    environment: &Environment,
+    telemetry: &Telemetry,
+) -> anyhow::Result<Exit> {
+    match command {
+        Command::Serve(options) => serve::run(options, environment, telemetry).await,
+        Command::Stdio(options) => stdio::run(options, environment).await,
+        Command::Check(options) => check::run(options, environment).await,
+        Command::Tools(options) => tools::run(options, environment).await,
+        Command::Call(options) => call::run(options, environment).await,
+        Command::Guard => unreachable!("the guard has been run before"),
+    }
+}

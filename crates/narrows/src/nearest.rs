@@ -1,0 +1,70 @@
+//! "Did you mean ...?"
+
+/// The candidate that is most likely meant. Case, `_`, `-` and `.` count for
+/// nothing, so that `requestTimeout` finds `request_timeout`; beyond that a
+/// third of the letters may differ.
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    nearest_few(word, candidates).into_iter().next()
+}
+
+/// Up to three candidates, the most likely first.
+pub(crate) fn nearest_few<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Vec<&'a str> {
+    let folded = fold(word);
+    let mut near: Vec<(usize, &str)> = candidates
+        .into_iter()
+        .filter_map(|candidate| {
+            let other = fold(candidate);
+            let distance = strsim::damerau_levenshtein(&folded, &other);
+            let longer = folded.chars().count().max(other.chars().count());
+            // A part of the word counts as near whatever the lengths: `read`
+            // for `files__read_file`.
+            let contained = folded.len() >= 3 && other.contains(&folded);
+            let is_near = distance <= (longer / 3).max(1) || contained;
+            is_near.then_some((distance, candidate))
+        })
+        .collect();
+    near.sort();
+    near.into_iter()
+        .take(3)
+        .map(|(_, candidate)| candidate)
+        .collect()
+}
+
+fn fold(word: &str) -> String {
+    let mut folded = word.to_lowercase();
+    folded.retain(|c| !matches!(c, '_' | '-' | '.'));
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[track_caller]
+    fn check(word: &str, expected: Option<&str>) {
+        let candidates = [
+            "request_timeout_s",
+            "command",
+            "cwd",
+            "args",
+            "files__read_file",
+        ];
+        assert_eq!(nearest(word, candidates), expected);
+    }
+
+    #[test]
+    fn slips_and_other_spellings_are_found() {
+        check("comand", Some("command"));
+        check("requestTimeoutS", Some("request_timeout_s"));
+        check("arg", Some("args"));
+        check("read_file", Some("files__read_file"));
+        check("banana", None);
+        check("x", None);
+    }
+}

@@ -1,0 +1,112 @@
+//! Help texts and wrong usage.
+
+use std::process::Stdio;
+
+use crate::program::Folder;
+
+#[test]
+fn every_command_has_examples() {
+    let folder = Folder::new();
+    for command in ["serve", "stdio", "check", "tools", "call"] {
+        let ran = folder.run(&[command, "--help"]);
+        assert_eq!(ran.code, Some(0));
+        assert_eq!(ran.stderr, "");
+        for part in [
+            "Examples:",
+            "--config",
+            "--log-level",
+            "--log-format",
+            "narrows ",
+        ] {
+            assert!(
+                ran.stdout.contains(part),
+                "{command} --help lacks {part}:\n{}",
+                ran.stdout
+            );
+        }
+    }
+    let ran = folder.run(&["--help"]);
+    assert!(ran.stdout.contains("Examples:") && ran.stdout.contains("Exit codes"));
+    assert!(
+        !ran.stdout.contains("__guard"),
+        "the guard is nobody's command"
+    );
+}
+
+#[test]
+fn the_version_is_an_answer() {
+    let ran = Folder::new().run(&["--version"]);
+    let version = format!("narrows {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        (ran.code, ran.stdout, ran.stderr),
+        (Some(0), version, String::new())
+    );
+}
+
+#[test]
+fn wrong_usage_is_exit_code_2_with_an_empty_stdout() {
+    let folder = Folder::new();
+    let cases: &[&[&str]] = &[
+        &[],
+        &["serv"],
+        &["serve", "--lisen", "x"],
+        &["serve", "--listen", "7420"],
+        &["stdio", "--endpoint", "nowhere"],
+        &["stdio", "--expose", "some"],
+        &["stdio", "--expose", "lazy"],
+        &["stdio", "--preset", "p"],
+        &["call", "demo"],
+        &["call", "demo", "echo", "not json"],
+        &["call", "demo", "echo", "[1]"],
+        &["call", "demo", "echo", "@nowhere.json"],
+        &["check", "--log-level", "loud"],
+        &["tools", "--endpoint", "nowhere"],
+    ];
+    for arguments in cases {
+        let ran = folder.run(arguments);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (Some(2), ""),
+            "{arguments:?}: {}",
+            ran.stderr
+        );
+        assert!(!ran.stderr.is_empty(), "{arguments:?} says nothing");
+    }
+}
+
+#[test]
+fn flags_without_an_effect_are_accepted() {
+    let ran = Folder::new().run(&["stdio", "--expose", "all"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_reason_to_panic() {
+    let folder = Folder::new();
+    for arguments in [
+        &["--help"][..],
+        &["tools", "--help"],
+        &["tools"],
+        &["check"],
+    ] {
+        let mut command = folder.command(arguments);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!stderr.contains("panic"), "{arguments:?}: {stderr}");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
+        let mut command = folder.command(arguments);
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stderr.take());
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{arguments:?}");
+    }
+}

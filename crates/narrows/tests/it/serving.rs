@@ -1,0 +1,194 @@
+//! `serve` and `stdio` as processes: where they listen, how they end.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use crate::program::{Folder, NARROWS, Running};
+
+const HELLO: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","#,
+    r#""capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#,
+    "\n",
+    r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+    "\n",
+    r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#,
+    "\n"
+);
+
+fn get(port: u16, path: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn serve(folder: &Folder, more: &[&str]) -> Running {
+    let arguments = [&["serve", "--listen", "127.0.0.1:0"], more].concat();
+    Running::start(folder.command(&arguments))
+}
+
+#[test]
+fn serve_without_a_configuration_answers_and_ends_on_a_signal() {
+    for signal in ["TERM", "INT"] {
+        let folder = Folder::new();
+        let mut running = serve(&folder, &["--no-watch"]);
+        let port = running.port();
+        let health = get(port, "/health");
+        assert!(health.starts_with("HTTP/1.1 200"), "{health}");
+        assert!(health.contains("\"status\":\"ok\""), "{health}");
+        running.signal(signal);
+        let ran = running.wait();
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (Some(0), ""),
+            "{}",
+            ran.stderr
+        );
+        assert!(
+            TcpStream::connect(("127.0.0.1", port)).is_err(),
+            "the port is still open"
+        );
+    }
+}
+
+#[test]
+fn serve_tells_how_to_connect() {
+    let folder = Folder::new();
+    let mut running = serve(&folder, &["--log-format", "human"]);
+    let port = running.port();
+    running.signal("TERM");
+    let rest = running.wait().stderr;
+    for line in [
+        format!("claude mcp add --transport http narrows http://127.0.0.1:{port}/mcp"),
+        format!(r#"{{"mcpServers":{{"narrows":{{"url":"http://127.0.0.1:{port}/mcp"}}}}}}"#),
+        format!("inspector --cli http://127.0.0.1:{port}/mcp --transport http --method tools/list"),
+    ] {
+        assert!(rest.contains(&line), "{line} is not in {rest}");
+    }
+}
+
+#[test]
+fn the_log_is_json_lines_where_stderr_is_no_terminal() {
+    let folder = Folder::with(r#"{"mcpServers": {"dead": {"command": "./nowhere"}}, "wibble": 1}"#);
+    let running = serve(&folder, &[]);
+    std::thread::sleep(Duration::from_millis(300));
+    running.signal("TERM");
+    let ran = running.wait();
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
+    let mut events = Vec::new();
+    for line in ran.stderr.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).expect(line);
+        let keys: Vec<&String> = line.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["timestamp", "event", "payload"]);
+        events.push(line["event"].as_str().unwrap().to_owned());
+    }
+    assert!(events.contains(&"listening".to_owned()), "{events:?}");
+    assert!(
+        ran.stderr.contains("unknown key `wibble`"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_port_in_use_is_told_with_a_hint() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let ran = Folder::new().run(&["serve", "--listen", &address]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    assert!(
+        ran.stderr.contains(&address) && ran.stderr.contains("help:"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn listening_beyond_this_machine_needs_a_word() {
+    let folder = Folder::with(r#"{"mcpServers": {}, "listen": "0.0.0.0:0"}"#);
+    for arguments in [&["serve"][..], &["serve", "--listen", "[::]:0"]] {
+        let ran = folder.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+        assert!(ran.stderr.contains("--insecure"), "{}", ran.stderr);
+    }
+    let mut running = Running::start(folder.command(&["serve", "--insecure"]));
+    assert_ne!(running.port(), 0);
+    running.signal("TERM");
+    assert_eq!(running.wait().code, Some(0));
+}
+
+#[test]
+fn serve_runs_without_a_server_whose_variable_is_not_set() {
+    let folder = Folder::with(
+        r#"{"mcpServers": {"demo": {"type": "builtin"}, "a": {"command": "x", "env": {"K": "${NOT_SET}"}}}}"#,
+    );
+    let mut running = serve(&folder, &[]);
+    let port = running.port();
+    assert!(get(port, "/health").starts_with("HTTP/1.1 200"));
+    running.signal("TERM");
+    let ran = running.wait();
+    assert_eq!(ran.code, Some(0));
+    let ran = folder.run(&["stdio"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
+    assert!(
+        ran.stderr.contains("NOT_SET") && ran.stderr.contains("'a'"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn stdio_answers_and_ends_with_its_input() {
+    let folder = Folder::new();
+    let ran = folder.run_with_input(&["stdio"], HELLO);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(
+        ran.stdout.lines().all(|line| line.starts_with('{')),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        ran.stdout.contains("\"protocolVersion\":\"2025-06-18\""),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn stdio_ends_on_a_signal_while_its_client_is_silent() {
+    let folder = Folder::new();
+    let mut command = folder.command(&["stdio"]);
+    command.stdin(std::process::Stdio::piped());
+    let mut running = Running::start(command);
+    let stdin = running.child.stdin.take();
+    std::thread::sleep(Duration::from_millis(300));
+    running.signal("TERM");
+    let started = Instant::now();
+    let ran = running.wait();
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(started.elapsed() < Duration::from_secs(5));
+    drop(stdin);
+}
+
+#[test]
+fn a_gateway_behind_a_gateway_ends_with_it() {
+    let config = serde_json::json!({ "mcpServers": { "inner": {
+        "command": NARROWS, "args": ["stdio", "--config", "inner.json"], "cwd": "." } } });
+    let folder = Folder::with(&config.to_string());
+    folder.write(
+        "inner.json",
+        r#"{"mcpServers": {"demo": {"type": "builtin"}}}"#,
+    );
+    let ran = folder.run(&["tools", "inner"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    assert!(ran.stdout.contains("inner__demo__"), "{}", ran.stdout);
+}

@@ -1,0 +1,95 @@
+// The MCP Inspector's command line, one process per request: lists, a call, a
+// read and a prompt. See ../README.md for the options.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { run } from "../../lib/processes.mjs";
+
+const { NARROWS_PEER_NODE: node, NARROWS_PEER_NPM: npm } = process.env;
+const inspector = join(npm, "@modelcontextprotocol/inspector/clients/launcher/build/index.js");
+const options = parse(process.argv.slice(2));
+const profile = JSON.parse(readFileSync(join(import.meta.dirname, "../profiles.json"), "utf8"))[options.profile];
+// The Inspector keeps a catalogue of servers at home; this run has its own.
+const home = mkdtempSync(join(tmpdir(), "narrows-inspector-"));
+
+let tools;
+let prompts;
+
+const features = {
+  async "tools/list"() {
+    tools = (await ask("tools/list")).tools.map((tool) => tool.name);
+    named(profile.call.tool, tools);
+  },
+  async "tools/call"() {
+    const { tool, arguments: given, contains: wanted } = profile.call;
+    const args = ["--tool-name", named(tool, tools), "--tool-args-json", JSON.stringify(given)];
+    contains(await ask("tools/call", ...args), wanted);
+  },
+  async "resources/list"() {
+    contains(await ask("resources/list"), profile.read.uri);
+  },
+  async "resources/read"() {
+    contains(await ask("resources/read", "--uri", profile.read.uri), profile.read.contains);
+  },
+  async "prompts/list"() {
+    prompts = (await ask("prompts/list")).prompts.map((prompt) => prompt.name);
+    named(profile.prompt.name, prompts);
+  },
+  async "prompts/get"() {
+    const { name, arguments: given, contains: wanted } = profile.prompt;
+    const pairs = Object.entries(given).map(([key, value]) => `${key}=${value}`);
+    contains(await ask("prompts/get", "--prompt-name", named(name, prompts), "--prompt-args", ...pairs), wanted);
+  },
+};
+
+let passed = 0;
+let failed = 0;
+for (const [name, feature] of Object.entries(features)) {
+  if (options.skip.includes(name)) continue;
+  try {
+    await feature();
+    passed += 1;
+    console.log(`ok ${name}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAIL ${name}: ${error.message}`);
+  }
+}
+rmSync(home, { recursive: true, force: true });
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
+
+async function ask(method, ...args) {
+  const target = options.http ? ["--transport", "http", "--server-url", options.http] : ["--", ...options.stdio];
+  const all = [inspector, "--cli", "--format", "json", "--quiet", "--stored-auth-only", "--method", method, ...args];
+  const { code, output } = await run(node, [...all, ...target], { env: { HOME: home }, seconds: 60 });
+  if (code !== 0) throw new Error(`exit code ${code}: ${output.trim().slice(0, 400)}`);
+  return JSON.parse(output).result;
+}
+
+function named(name, published) {
+  if (published?.includes(name)) return name;
+  const wanted = options.server ? `${options.server}__${name}` : `__${name}`;
+  const found = (published ?? []).filter((entry) => (options.server ? entry === wanted : entry.endsWith(wanted)));
+  if (found.length !== 1) throw new Error(`${name} is published as ${JSON.stringify(found)}`);
+  return found[0];
+}
+
+function contains(value, wanted) {
+  const text = JSON.stringify(value);
+  if (!text.includes(wanted)) throw new Error(`'${wanted}' is not in ${text.slice(0, 400)}`);
+}
+
+function parse(args) {
+  const read = { profile: "everything", skip: [] };
+  while (args.length > 0) {
+    const flag = args.shift();
+    if (flag === "--stdio") read.stdio = args.splice(0);
+    else if (flag === "--skip") read.skip = args.shift().split(",");
+    else if (["--profile", "--server", "--http"].includes(flag)) read[flag.slice(2)] = args.shift();
+    else throw new Error(`unknown option ${flag}`);
+  }
+  if (!read.http && !read.stdio?.length) throw new Error("say --http URL or --stdio COMMAND ARGS...");
+  return read;
+}

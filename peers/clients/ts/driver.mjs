@@ -1,0 +1,240 @@
+// The TypeScript SDK as a client. See ../README.md for the options.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+// The SDK lives in the peer cache, not beside this file.
+const sdk = createRequire(join(process.env.NARROWS_PEER_NPM, "driver.cjs"));
+const { Client } = sdk("@modelcontextprotocol/sdk/client/index.js");
+const { StdioClientTransport } = sdk("@modelcontextprotocol/sdk/client/stdio.js");
+const { StreamableHTTPClientTransport } = sdk("@modelcontextprotocol/sdk/client/streamableHttp.js");
+const types = sdk("@modelcontextprotocol/sdk/types.js");
+
+const ROOT = { uri: "file:///narrows/root", name: "narrows root" };
+const MODEL_ANSWER = "Charybdis, from the TypeScript SDK";
+const DEADLINE_MS = 20_000;
+
+const options = parse(process.argv.slice(2));
+const profile = JSON.parse(readFileSync(join(import.meta.dirname, "../profiles.json"), "utf8"))[options.profile];
+
+/** What the server asked and told, in order. */
+const seen = { sampling: [], elicitation: [], roots: 0, updated: [], logs: [] };
+let tools = [];
+
+const features = {
+  async list(client) {
+    tools = await pages((cursor) => client.listTools({ cursor }), "tools");
+    const names = tools.map((tool) => tool.name);
+    check(new Set(names).size === names.length, `a tool is listed twice: ${names}`);
+    named(profile.call.tool, names);
+  },
+
+  async call(client) {
+    contains(await callTool(client, profile.call), profile.call.contains);
+  },
+
+  async read(client) {
+    const resources = await pages((cursor) => client.listResources({ cursor }), "resources");
+    check(resources.some(({ uri }) => uri === profile.read.uri), `${profile.read.uri} is not listed`);
+    const { contents } = await client.readResource({ uri: profile.read.uri });
+    contains(contents, profile.read.contains);
+    check(contents[0].uri === profile.read.uri, `the contents have another address: ${contents[0].uri}`);
+  },
+
+  async prompt(client) {
+    const { name, arguments: given, contains: wanted } = profile.prompt;
+    const prompts = await pages((cursor) => client.listPrompts({ cursor }), "prompts");
+    const found = named(name, prompts.map((prompt) => prompt.name));
+    contains((await client.getPrompt({ name: found, arguments: given })).messages, wanted);
+  },
+
+  async complete(client) {
+    const { prompt, argument, value, expect } = profile.complete;
+    const prompts = await pages((cursor) => client.listPrompts({ cursor }), "prompts");
+    const ref = { type: "ref/prompt", name: named(prompt, prompts.map((entry) => entry.name)) };
+    const { completion } = await client.complete({ ref, argument: { name: argument, value } });
+    check(completion.values.includes(expect), `${expect} is not among ${completion.values}`);
+  },
+
+  async subscribe(client) {
+    const { uri } = profile.subscribe;
+    await client.subscribeResource({ uri });
+    await callTool(client, profile.subscribe);
+    await until(() => seen.updated.includes(uri), `no update of ${uri} arrived`);
+    await client.unsubscribeResource({ uri });
+  },
+
+  async sampling(client) {
+    contains(await callTool(client, profile.sampling), MODEL_ANSWER);
+    contains(seen.sampling, profile.sampling.asked);
+  },
+
+  async elicitation(client) {
+    contains(await callTool(client, profile.elicitation), profile.elicitation.contains);
+    check(seen.elicitation.length === 1, `asked ${seen.elicitation.length} times`);
+  },
+
+  async roots(client) {
+    contains(await callTool(client, profile.roots), ROOT.uri);
+    check(seen.roots > 0, "the server never asked for the roots");
+  },
+
+  async progress(client) {
+    const notices = [];
+    await callTool(client, profile.progress, { onprogress: (notice) => notices.push(notice.progress) });
+    // This SDK handles a notice one tick later than a response and forgets the
+    // handler with the response, so the last notice is lost to its user when both
+    // arrive in one read. The other drivers count them all.
+    const { notices: wanted } = profile.progress;
+    check(notices.length === wanted || notices.length === wanted - 1, `${notices.length} notices: ${notices}`);
+    check(notices.every((value, n) => n === 0 || value > notices[n - 1]), `not rising: ${notices}`);
+  },
+
+  async cancel(client) {
+    const { counter } = profile.cancel;
+    const count = async () => Number((await callTool(client, { tool: counter })).content[0].text);
+    const before = counter && (await count());
+    const controller = new AbortController();
+    // Cancelled once the server is known to be at work on it.
+    const call = callTool(client, profile.cancel, {
+      signal: controller.signal,
+      onprogress: () => controller.abort("the driver changed its mind"),
+    });
+    const outcome = await call.then(
+      () => "answered",
+      () => "cancelled",
+    );
+    check(outcome === "cancelled", "the call was answered all the same");
+    if (counter) await until(async () => (await count()) === before + 1, "the server never saw the cancellation");
+    await features.call(client);
+  },
+
+  async logging(client) {
+    await client.setLoggingLevel("debug");
+    const before = seen.logs.length;
+    await callTool(client, profile.logging);
+    await until(() => seen.logs.length > before, "no log message arrived");
+  },
+};
+
+let failed = 0;
+let passed = 0;
+const client = makeClient();
+try {
+  await client.connect(transport());
+  for (const [name, feature] of Object.entries(features)) {
+    if (options.skip.includes(name)) continue;
+    try {
+      await within(feature(client), name);
+      passed += 1;
+      console.log(`ok ${name}`);
+    } catch (error) {
+      failed += 1;
+      console.log(`FAIL ${name}: ${error.message}`);
+    }
+  }
+  await client.close();
+} catch (error) {
+  failed += 1;
+  console.log(`FAIL connect: ${error.message}`);
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
+
+function makeClient() {
+  const made = new Client(
+    { name: "narrows-ts-driver", version: "1.0.0" },
+    { capabilities: { sampling: {}, elicitation: {}, roots: { listChanged: true } } },
+  );
+  made.setRequestHandler(types.CreateMessageRequestSchema, (request) => {
+    seen.sampling.push(request.params);
+    return { role: "assistant", content: { type: "text", text: MODEL_ANSWER }, model: "driver", stopReason: "endTurn" };
+  });
+  made.setRequestHandler(types.ElicitRequestSchema, (request) => {
+    seen.elicitation.push(request.params);
+    return { action: "accept", content: profile.elicitation.answer };
+  });
+  made.setRequestHandler(types.ListRootsRequestSchema, () => {
+    seen.roots += 1;
+    return { roots: [ROOT] };
+  });
+  made.setNotificationHandler(types.ResourceUpdatedNotificationSchema, ({ params }) => void seen.updated.push(params.uri));
+  made.setNotificationHandler(types.LoggingMessageNotificationSchema, ({ params }) => void seen.logs.push(params));
+  return made;
+}
+
+function transport() {
+  if (options.http) return new StreamableHTTPClientTransport(new URL(options.http));
+  const [command, ...args] = options.stdio;
+  return new StdioClientTransport({ command, args, env: process.env, stderr: "ignore" });
+}
+
+async function callTool(client, { tool, arguments: given = {} }, how = undefined) {
+  const result = await client.callTool({ name: named(tool, tools.map((entry) => entry.name)), arguments: given }, undefined, how);
+  check(!result.isError, `the tool failed: ${JSON.stringify(result.content)}`);
+  return result;
+}
+
+/** The published name of `name`: as it is, under the wanted server, or under the only one that has it. */
+function named(name, published) {
+  if (published.includes(name)) return name;
+  const wanted = options.server ? `${options.server}__${name}` : `__${name}`;
+  const found = published.filter((entry) => (options.server ? entry === wanted : entry.endsWith(wanted)));
+  check(found.length === 1, `${name} is published as ${JSON.stringify(found)} among ${published.length} names`);
+  return found[0];
+}
+
+async function pages(list, key) {
+  const all = [];
+  let cursor;
+  do {
+    const page = await list(cursor);
+    all.push(...page[key]);
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+  return all;
+}
+
+function check(holds, why) {
+  if (!holds) throw new Error(why);
+}
+
+function contains(value, wanted) {
+  const text = JSON.stringify(value);
+  check(text.includes(wanted), `'${wanted}' is not in ${text.slice(0, 400)}`);
+}
+
+async function until(holds, why) {
+  const end = Date.now() + DEADLINE_MS / 2;
+  while (!(await holds())) {
+    check(Date.now() < end, why);
+    await sleep(20);
+  }
+}
+
+async function within(work, name) {
+  const controller = new AbortController();
+  const limit = sleep(DEADLINE_MS, undefined, { signal: controller.signal }).then(() => {
+    throw new Error(`${name} took more than ${DEADLINE_MS / 1000} s`);
+  });
+  limit.catch(() => {});
+  try {
+    await Promise.race([work, limit]);
+  } finally {
+    controller.abort();
+  }
+}
+
+function parse(args) {
+  const read = { profile: "everything", skip: [] };
+  while (args.length > 0) {
+    const flag = args.shift();
+    if (flag === "--stdio") read.stdio = args.splice(0);
+    else if (flag === "--skip") read.skip = args.shift().split(",");
+    else if (["--profile", "--server", "--http"].includes(flag)) read[flag.slice(2)] = args.shift();
+    else throw new Error(`unknown option ${flag}`);
+  }
+  if (!read.http && !read.stdio?.length) throw new Error("say --http URL or --stdio COMMAND ARGS...");
+  return read;
+}

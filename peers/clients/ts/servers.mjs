@@ -1,0 +1,75 @@
+// Every server of a configuration, directly and through the gateway: all tools
+// a server lists are published, and one of them does its work. Usage:
+//
+//   node servers.mjs CONFIG CALLS --http URL | --stdio COMMAND ARGS...
+//
+// CONFIG has `mcpServers`; CALLS is a list of { server, tool, arguments, contains }.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+const sdk = createRequire(join(process.env.NARROWS_PEER_NPM, "servers.cjs"));
+const { Client } = sdk("@modelcontextprotocol/sdk/client/index.js");
+const { StdioClientTransport } = sdk("@modelcontextprotocol/sdk/client/stdio.js");
+const { StreamableHTTPClientTransport } = sdk("@modelcontextprotocol/sdk/client/streamableHttp.js");
+
+const [configFile, callsFile, way, ...target] = process.argv.slice(2);
+const { mcpServers } = JSON.parse(readFileSync(configFile, "utf8"));
+const calls = JSON.parse(readFileSync(callsFile, "utf8"));
+let passed = 0;
+let failed = 0;
+
+const gateway = await connect(
+  way === "--http" ? { url: target[0] } : { command: target[0], args: target.slice(1) },
+);
+const published = await listTools(gateway);
+
+for (const [id, entry] of Object.entries(mcpServers)) {
+  await check(`${id}: every tool is published`, async () => {
+    const direct = await connect(entry);
+    const missing = (await listTools(direct)).filter((name) => !published.includes(`${id}__${name}`));
+    await direct.close();
+    if (missing.length > 0) throw new Error(`missing among ${published.length} names: ${missing.join(", ")}`);
+  });
+  for (const { tool, arguments: given, contains } of calls.filter((call) => call.server === id)) {
+    await check(`${id}: ${tool} does its work`, async () => {
+      const result = await gateway.callTool({ name: `${id}__${tool}`, arguments: given });
+      const text = JSON.stringify(result);
+      if (result.isError || !text.includes(contains)) throw new Error(text.slice(0, 400));
+    });
+  }
+}
+await gateway.close();
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
+
+async function check(what, work) {
+  try {
+    await work();
+    passed += 1;
+    console.log(`ok ${what}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAIL ${what}: ${error.message}`);
+  }
+}
+
+async function connect({ url, command, args, env }) {
+  const client = new Client({ name: "narrows-servers", version: "1.0.0" });
+  const transport = url
+    ? new StreamableHTTPClientTransport(new URL(url))
+    : new StdioClientTransport({ command, args, env: { ...process.env, ...env }, stderr: "ignore" });
+  await client.connect(transport);
+  return client;
+}
+
+async function listTools(client) {
+  const names = [];
+  let cursor;
+  do {
+    const page = await client.listTools({ cursor });
+    names.push(...page.tools.map((tool) => tool.name));
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+  return names;
+}

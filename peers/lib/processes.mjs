@@ -1,0 +1,112 @@
+// Child processes of a test run: started, waited for by what they print, and
+// ended with the run, however it ends.
+import { spawn } from "node:child_process";
+
+const running = new Set();
+
+/**
+ * Starts a program. `ready` is a pattern looked for in what it prints (stdout
+ * and stderr); the result is `{ child, match, output() }` once it was seen.
+ */
+export function start(command, args, { env = {}, cwd, ready, seconds = 30 } = {}) {
+  // Its own group, so that what it starts itself is ended with it.
+  const child = spawn(command, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  running.add(child);
+  let printed = "";
+  return new Promise((resolve, reject) => {
+    const fail = (why) => {
+      clearTimeout(timer);
+      reject(new Error(`${command} ${args.join(" ")}: ${why}\n${printed}`));
+    };
+    const timer = setTimeout(() => fail(`did not print ${ready} in ${seconds} s`), seconds * 1000);
+    let seen = false;
+    const hear = (chunk) => {
+      printed += chunk;
+      const match = !seen && ready.exec(printed);
+      if (!match) return;
+      seen = true;
+      clearTimeout(timer);
+      resolve({ child, match, output: () => printed });
+    };
+    child.stdout.on("data", hear);
+    child.stderr.on("data", hear);
+    child.on("error", (error) => fail(error.message));
+    child.on("exit", (code, signal) => {
+      running.delete(child);
+      fail(`ended early (${signal ?? code})`);
+    });
+  });
+}
+
+/** Starts `narrows serve`; `upstreams` are addresses it may print before its own. */
+export async function startGateway(narrows, config, upstreams) {
+  const ports = upstreams.map((url) => new URL(url).port).join("|");
+  const gateway = await start(narrows, ["serve", "--listen", "127.0.0.1:0", "--config", config], {
+    ready: new RegExp(`http://127\\.0\\.0\\.1:(?!(?:${ports})\\b)(\\d+)`),
+  });
+  return { ...gateway, port: Number(gateway.match[1]) };
+}
+
+/** Runs a program to its end: `{ code, output, seconds }`; code null means it was stopped at the limit. */
+export function run(command, args, { env = {}, cwd, seconds = 120 } = {}) {
+  const began = Date.now();
+  const child = spawn(command, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  running.add(child);
+  let output = "";
+  child.stdout.on("data", (chunk) => (output += chunk));
+  child.stderr.on("data", (chunk) => (output += chunk));
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      output += `\nstopped after ${seconds} s\n`;
+      end(child);
+    }, seconds * 1000);
+    const done = (code) => {
+      clearTimeout(timer);
+      running.delete(child);
+      resolve({ code, output, seconds: (Date.now() - began) / 1000 });
+    };
+    child.on("error", (error) => {
+      output += error.message;
+      done(127);
+    });
+    child.on("close", done);
+  });
+}
+
+/** Ends a process and all it started. */
+export function end(child) {
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // It is gone already.
+  }
+}
+
+/** Ends all that still runs. */
+export function endAll() {
+  running.forEach(end);
+}
+
+/** Asks a process to stop and waits for it, with a limit; true if it stopped by itself. */
+export async function stop(child, seconds = 10) {
+  if (child.exitCode !== null || child.signalCode !== null) return true;
+  const gone = new Promise((resolve) => child.on("exit", () => resolve(true)));
+  child.kill("SIGTERM");
+  const limit = new Promise((resolve) => setTimeout(resolve, seconds * 1000, false).unref());
+  const stopped = await Promise.race([gone, limit]);
+  end(child);
+  return stopped;
+}
+
+process.on("exit", endAll);
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => process.exit(1));
