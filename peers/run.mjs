@@ -46,7 +46,7 @@ process.exit(failed === 0 ? 0 : 1);
 
 async function everything() {
   const all = await configure();
-  const one = write("ev.json", { mcpServers: { ev: all.mcpServers.ev } });
+  const one = write("ev.json", { ...all, mcpServers: { ev: all.mcpServers.ev } });
   const config = write("all.json", all);
   // The memory outlives a gateway: each run of them tells it something new.
   const calls = (name) => write(`calls-${name}.json`, expectedCalls(name));
@@ -95,6 +95,8 @@ async function configure() {
     ready: /listening (\S+)/,
   });
   return {
+    // All at once on a busy machine: a list is worth waiting for.
+    list_wait_s: 60,
     mcpServers: {
       ev: { command: node, args: [package_("server-everything"), "stdio"] },
       evhttp: { type: "http", url: await everythingOverHttp(package_("server-everything")) },

@@ -44,7 +44,7 @@ impl ClientHello {
 }
 
 /// The kinds of questions that servers put to clients.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Asks {
     pub roots: bool,
     pub sampling: bool,

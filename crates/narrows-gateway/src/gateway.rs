@@ -64,6 +64,7 @@ pub(crate) struct Inner {
     surroundings: Arc<Surroundings>,
     pub(crate) limits: Limits,
     pub(crate) instructions_max_chars: usize,
+    pub(crate) list_wait: Duration,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     last_session: AtomicU64,
     /// The change up to which views are built.
@@ -183,6 +184,7 @@ impl Inner {
             surroundings,
             limits: settings.limits,
             instructions_max_chars: settings.instructions_max_chars,
+            list_wait: settings.list_wait,
             sessions: Mutex::default(),
             last_session: AtomicU64::new(0),
             built: Mutex::new(0),
@@ -221,6 +223,8 @@ impl Inner {
         let serial = self.last_session.fetch_add(1, Ordering::Relaxed) + 1;
         let session = Arc::new(Session::new(serial, caller, lifetime, endpoint, self, outbox));
         sessions.insert(serial, session.clone());
+        drop(sessions);
+        session.survey();
         Ok((session, stream))
     }
 

@@ -16,7 +16,7 @@ use std::sync::{Arc, Weak};
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use narrows_wire::{Id, Notification, Raw, Request, Response, Revision};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use self::asks::OpenAsks;
@@ -47,6 +47,8 @@ pub struct Session {
     links: OwnLinks,
     /// Differs from the endpoint's where a link of its own offers something else.
     own_view: ArcSwapOption<View>,
+    /// Raised once it is known what servers offer to this client.
+    surveyed: CancellationToken,
     subscriptions: Subscriptions,
     level: AtomicU8,
     closed: CancellationToken,
@@ -80,6 +82,7 @@ impl Session {
             open_asks: OpenAsks::default(),
             links: OwnLinks::default(),
             own_view: ArcSwapOption::empty(),
+            surveyed: CancellationToken::new(),
             subscriptions: Subscriptions::default(),
             level: AtomicU8::new(LogLevel::UNSET),
             closed: CancellationToken::new(),
@@ -261,6 +264,10 @@ impl Session {
     pub(crate) async fn wait_until_ready(&self) {
         if let Some(gateway) = self.gateway.upgrade() {
             gateway.wait_until_ready(&self.endpoint).await;
+            if !self.surveyed.is_cancelled() {
+                // What comes later is announced.
+                let _ = timeout_at(self.born + gateway.list_wait, self.surveyed.cancelled()).await;
+            }
         }
     }
 

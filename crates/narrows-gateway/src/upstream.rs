@@ -17,6 +17,7 @@ mod stdio;
 mod subscribers;
 mod supervisor;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -26,7 +27,7 @@ use narrows_wire::{Raw, Revision};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 
 pub(crate) use self::http::HttpClient;
-pub(crate) use self::channel::{Arrival, Channel, Closer};
+pub(crate) use self::channel::{Arrival, Channel};
 pub use self::link::{Failure, FailureKind};
 pub(crate) use self::link::{Ears, LinkError, Origin, Outgoing, ServerHello};
 pub(crate) use self::offer::{Item, Kinds, ListKind, Offer};
@@ -34,7 +35,8 @@ pub(crate) use self::subscribers::Subscribers;
 pub(crate) use self::supervisor::{SharedEars, supervise};
 use crate::builtin;
 use crate::error::Error;
-use crate::exchange::ClientHello;
+use crate::exchange::{Asks, ClientHello};
+use crate::lock::Mutex;
 use crate::settings::{Limits, UpstreamKind, UpstreamSettings};
 use duplex::Duplex;
 use guard::Guard;
@@ -50,6 +52,9 @@ pub(crate) struct Upstream {
     state: watch::Sender<State>,
     shared: ArcSwapOption<Link>,
     offer: ArcSwap<Offer>,
+    /// What it offers to clients that can be asked, where that has been seen:
+    /// some servers have other tools for them.
+    variants: Mutex<HashMap<Asks, Arc<Offer>>>,
     /// Lists that have to be read again.
     stale: Kinds,
     stale_signal: Notify,
@@ -115,6 +120,7 @@ impl Upstream {
             state: watch::Sender::new(state),
             shared: ArcSwapOption::empty(),
             offer: ArcSwap::default(),
+            variants: Mutex::default(),
             stale: Kinds::default(),
             stale_signal: Notify::new(),
             own_links: Arc::new(Semaphore::new(settings.max_links)),
@@ -134,6 +140,21 @@ impl Upstream {
 
     pub(crate) fn offer(&self) -> Arc<Offer> {
         self.offer.load_full()
+    }
+
+    /// What it offered to another client that can be asked the same.
+    pub(crate) fn variant(&self, asks: Asks) -> Option<Arc<Offer>> {
+        self.variants.lock().get(&asks).cloned()
+    }
+
+    pub(crate) fn keep_variant(&self, asks: Asks, offer: Arc<Offer>) {
+        self.variants.lock().insert(asks, offer);
+    }
+
+    /// Takes up a new offer; what was seen of the old one's variants counts no more.
+    fn store_offer(&self, offer: Offer) {
+        self.variants.lock().clear();
+        self.offer.store(Arc::new(offer));
     }
 
     /// The link that is everybody's.

@@ -67,12 +67,22 @@ impl Call {
     pub(crate) fn one(session: &Arc<Session>, request: Request) -> Call {
         let (sink, events) = EventSink::channel(EVENTS);
         let work = Work::One(carry(session.clone(), request, sink));
-        Call { session: session.clone(), work, events: Some(events), held: None }
+        Call {
+            session: session.clone(),
+            work,
+            events: Some(events),
+            held: None,
+        }
     }
 
     /// A call that is over, for an answer that must go out as a stream.
     pub(crate) fn answered(session: &Arc<Session>, answer: Answer) -> Call {
-        Call { session: session.clone(), work: Work::Done, events: None, held: Some(answer) }
+        Call {
+            session: session.clone(),
+            work: Work::Done,
+            events: None,
+            held: Some(answer),
+        }
     }
 
     /// Takes in a whole batch: answers and notifications are passed on at
@@ -113,7 +123,12 @@ impl Call {
             return Ok(None);
         }
         let work = Work::Many(running);
-        Ok(Some(Call { session: session.clone(), work, events: Some(events), held: None }))
+        Ok(Some(Call {
+            session: session.clone(),
+            work,
+            events: Some(events),
+            held: None,
+        }))
     }
 
     /// The next step; `None` when every request has had its answer.
@@ -213,9 +228,10 @@ fn carry(session: Arc<Session>, request: Request, sink: EventSink) -> Carried {
             Err(Error::Cancelled) if !session.is_closed() => Answer::Nothing,
             // Calls are cancelled when their session ends, too; then it was not
             // the client who asked for it, and it should not be left waiting.
-            Err(Error::Cancelled) => {
-                Answer::Error(Some(id), error::core(&Error::SessionClosed, session.revision()))
-            }
+            Err(Error::Cancelled) => Answer::Error(
+                Some(id),
+                error::core(&Error::SessionClosed, session.revision()),
+            ),
             Err(failure) => Answer::Error(Some(id), error::core(&failure, session.revision())),
         }
     })

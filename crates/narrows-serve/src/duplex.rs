@@ -29,9 +29,6 @@ use crate::call::{Call, Step, encode_batch};
 use crate::error::{self, Refused};
 use crate::hello::Hello;
 
-#[cfg(test)]
-mod tests;
-
 /// Messages that are taken in, unread, while the session opens.
 const BACKLOG: usize = 64;
 
@@ -115,7 +112,17 @@ impl<'a> Duplex<'a> {
     ) -> (Duplex<'a>, mpsc::Receiver<Bytes>) {
         let (outgoing, written) = mpsc::channel(settings.queue.max(1));
         let calls = JoinSet::new();
-        (Duplex { gateway, door, settings, state: State::New, calls, outgoing }, written)
+        (
+            Duplex {
+                gateway,
+                door,
+                settings,
+                state: State::New,
+                calls,
+                outgoing,
+            },
+            written,
+        )
     }
 
     /// Until the client is gone or its session has ended.
@@ -212,23 +219,41 @@ impl<'a> Duplex<'a> {
         let (gateway, door) = (self.gateway.clone(), self.door);
         let opened = Box::pin(async move {
             let lifetime = Lifetime::Connection;
-            gateway.open(door, Principal::Anonymous, lifetime, revision, client).await
+            gateway
+                .open(door, Principal::Anonymous, lifetime, revision, client)
+                .await
         });
         let backlog = VecDeque::new();
-        self.state = State::Opening(Opening { id, revision, opened, backlog });
+        self.state = State::Opening(Opening {
+            id,
+            revision,
+            opened,
+            backlog,
+        });
     }
 
     fn opened(&mut self, opened: Option<Result<Opened, Error>>) {
-        let State::Opening(Opening { id, revision, backlog, .. }) =
-            std::mem::replace(&mut self.state, State::New)
+        let State::Opening(Opening {
+            id,
+            revision,
+            backlog,
+            ..
+        }) = std::mem::replace(&mut self.state, State::New)
         else {
             return;
         };
         match opened {
-            Some(Ok(Opened { session, result, outbox })) => {
+            Some(Ok(Opened {
+                session,
+                result,
+                outbox,
+            })) => {
                 self.say(encode_result(&id, &result));
                 let pump = tokio::spawn(pump(session.clone(), outbox, self.outgoing.clone()));
-                self.state = State::Open { session, _outbox: AbortOnDropHandle::new(pump) };
+                self.state = State::Open {
+                    session,
+                    _outbox: AbortOnDropHandle::new(pump),
+                };
             }
             Some(Err(failure)) => {
                 self.say(encode_error(Some(&id), &error::core(&failure, revision)));
@@ -248,7 +273,8 @@ impl<'a> Duplex<'a> {
             let error = error::core(&Error::TooManyCalls(max), Revision::LATEST_LEGACY);
             return self.say(encode_error(id, &error));
         }
-        self.calls.spawn(forward(call(), answers, self.outgoing.clone()));
+        self.calls
+            .spawn(forward(call(), answers, self.outgoing.clone()));
     }
 
     fn refuse(&self, id: Option<&Id>, refused: &Refused) {

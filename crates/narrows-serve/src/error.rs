@@ -71,9 +71,18 @@ impl Refused {
             NotAcceptable => StatusCode::NOT_ACCEPTABLE,
             TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             TooSlow => StatusCode::REQUEST_TIMEOUT,
-            RepeatedHeader | ProtocolVersion | Unreadable | BrokenFrame(_) | Message(_)
-            | NoSession | NotInitialized | AlreadyInitialized | BadInitialize(_)
-            | InitializeInBatch | NoBatches(_) | BatchTooLong { .. } => StatusCode::BAD_REQUEST,
+            RepeatedHeader
+            | ProtocolVersion
+            | Unreadable
+            | BrokenFrame(_)
+            | Message(_)
+            | NoSession
+            | NotInitialized
+            | AlreadyInitialized
+            | BadInitialize(_)
+            | InitializeInBatch
+            | NoBatches(_)
+            | BatchTooLong { .. } => StatusCode::BAD_REQUEST,
         }
     }
 
@@ -175,11 +184,18 @@ pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
     match error {
         // An upstream's own error passes as it came.
         Error::Answered(raw) => return raw.clone(),
-        Error::Unknown { kind, name, nearest } => {
+        Error::Unknown {
+            kind,
+            name,
+            nearest,
+        } => {
             if *kind == ItemKind::Resource {
                 data.insert("uri".into(), name.as_str().into());
             }
-            data.insert("nearest".into(), nearest.iter().map(String::as_str).collect());
+            data.insert(
+                "nearest".into(),
+                nearest.iter().map(String::as_str).collect(),
+            );
         }
         Error::UpstreamDown { server, .. }
         | Error::UpstreamTimeout { server, .. }
@@ -190,7 +206,12 @@ pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
         }
         _ => {}
     }
-    object(core_code(error, revision), &error.to_string(), error.word(), data)
+    object(
+        core_code(error, revision),
+        &error.to_string(),
+        error.word(),
+        data,
+    )
 }
 
 /// The status of an answer that opens no session. Anything else that the core
@@ -204,9 +225,10 @@ pub(crate) fn open_status(error: &Error) -> StatusCode {
 
 fn core_code(error: &Error, revision: Revision) -> i64 {
     match error {
-        Error::Unknown { kind: ItemKind::Resource, .. } if revision.is_legacy() => {
-            RESOURCE_NOT_FOUND
-        }
+        Error::Unknown {
+            kind: ItemKind::Resource,
+            ..
+        } if revision.is_legacy() => RESOURCE_NOT_FOUND,
         Error::Unknown { .. } | Error::NotAllowed { .. } | Error::BadParams(_) => INVALID_PARAMS,
         Error::UnknownMethod(_) => METHOD_NOT_FOUND,
         Error::DuplicateId(_) => INVALID_REQUEST,

@@ -32,7 +32,9 @@ impl Hello {
             .and_then(Raw::as_text)
             .ok_or_else(|| bad("protocolVersion must be a string".into()))?;
         let object = |value: Option<Raw>, reason: &'static str| {
-            value.filter(|value| value.kind() == Kind::Object).ok_or_else(|| bad(reason.into()))
+            value
+                .filter(|value| value.kind() == Kind::Object)
+                .ok_or_else(|| bad(reason.into()))
         };
         Ok(Hello {
             revision: Revision::negotiate(&version),

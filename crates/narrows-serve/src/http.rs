@@ -16,7 +16,7 @@ use http::{Method, Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use hyper_util::service::TowerToHyperService;
 use narrows_gateway::Gateway;
 use tokio::net::{TcpListener, TcpStream};
@@ -30,6 +30,7 @@ use self::guard::Guard;
 use self::head::Head;
 use self::replay::Bounds;
 use self::sessions::Sessions;
+use self::socket::Socket;
 use self::target::Target;
 use crate::error::Refused;
 
@@ -42,6 +43,7 @@ mod mcp;
 mod pages;
 mod replay;
 mod sessions;
+mod socket;
 mod stream;
 mod target;
 
@@ -77,6 +79,8 @@ pub struct HttpSettings {
     pub header_timeout: Duration,
     /// How long to wait for each further piece of a request body.
     pub body_timeout: Duration,
+    /// How long a connection may go without taking any of what is written to it.
+    pub write_timeout: Duration,
     /// How long answers in flight may take after the edge was told to stop.
     pub grace: Duration,
 }
@@ -93,6 +97,7 @@ impl Default for HttpSettings {
             max_connections: 10_000,
             header_timeout: Duration::from_secs(75),
             body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(60),
             grace: Duration::from_secs(5),
         }
     }
@@ -112,7 +117,10 @@ pub async fn serve(
     let edge = Arc::new(Edge::new(gateway, settings));
     let _end = EndSessions(edge.clone());
     let pages = TowerToHyperService::new(pages::router(edge.clone()));
-    let server = Arc::new(Server { edge: edge.clone(), pages });
+    let server = Arc::new(Server {
+        edge: edge.clone(),
+        pages,
+    });
     let mut connections = JoinSet::new();
     let mut sweep = tokio::time::interval(SWEEP);
     loop {
@@ -132,7 +140,10 @@ pub async fn serve(
     edge.sessions.hush();
     let finished = async { while connections.join_next().await.is_some() {} };
     if timeout(grace, finished).await.is_err() {
-        tracing::debug!(open = connections.len(), "closing connections that did not finish");
+        tracing::debug!(
+            open = connections.len(),
+            "closing connections that did not finish"
+        );
         connections.shutdown().await;
     }
     edge.sessions.close();
@@ -163,7 +174,10 @@ impl Edge {
     }
 
     fn bounds(&self) -> Bounds {
-        Bounds { events: self.settings.resume_events, bytes: self.settings.resume_bytes }
+        Bounds {
+            events: self.settings.resume_events,
+            bytes: self.settings.resume_bytes,
+        }
     }
 }
 
@@ -185,7 +199,9 @@ struct Server {
 async fn connection(server: Arc<Server>, socket: TcpStream, stop: CancellationToken) {
     // Answers are written whole; waiting for more to send only delays them.
     let _ = socket.set_nodelay(true);
-    let header_timeout = server.edge.settings.header_timeout;
+    let settings = &server.edge.settings;
+    let header_timeout = settings.header_timeout;
+    let socket = Socket::new(socket, settings.write_timeout);
     let service = service_fn(move |request| {
         let server = server.clone();
         async move { Ok::<_, Infallible>(respond(&server, request).await) }
@@ -194,7 +210,7 @@ async fn connection(server: Arc<Server>, socket: TcpStream, stop: CancellationTo
         .timer(TokioTimer::new())
         .header_read_timeout(header_timeout)
         .max_header_size(MAX_HEADER_BYTES)
-        .serve_connection(TokioIo::new(socket), service);
+        .serve_connection(socket, service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
@@ -216,7 +232,11 @@ async fn respond(server: &Server, request: Request<Incoming>) -> Response<Body> 
     let head = Head::read(&headers);
     let authority = parts.uri.authority().map(|authority| authority.as_str());
     let checked = edge.guard.check(authority, &head);
-    let checked = checked.and(if head.repeated { Err(Refused::RepeatedHeader) } else { Ok(()) });
+    let checked = checked.and(if head.repeated {
+        Err(Refused::RepeatedHeader)
+    } else {
+        Ok(())
+    });
     if let Err(refused) = checked {
         return match target {
             Some(_) => answer::refused(None, &refused),
@@ -251,7 +271,10 @@ async fn respond(server: &Server, request: Request<Incoming>) -> Response<Body> 
 /// file descriptors is, and trying again at once would only burn the processor.
 async fn accept_failed(error: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
-    if matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
+    if matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset
+    ) {
         return;
     }
     tracing::warn!(%error, "cannot accept connections");

@@ -16,9 +16,6 @@ use tokio::time::timeout;
 
 use crate::duplex::{Duplex, DuplexSettings, Input, Source};
 
-#[cfg(test)]
-mod tests;
-
 /// Room that is made for each read.
 const READ: usize = 16 * 1024;
 

@@ -10,6 +10,8 @@
 
 mod folder;
 pub mod processes;
+pub mod raw;
+pub mod scripted;
 
 use std::time::Duration;
 

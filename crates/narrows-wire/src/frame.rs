@@ -91,6 +91,11 @@ impl Decoder {
 
     /// Where a reader puts what it reads (`AsyncReadExt::read_buf`).
     pub fn buffer(&mut self) -> &mut BytesMut {
+        // One large message must not keep its memory for as long as the
+        // stream lives.
+        if self.buffer.is_empty() && self.buffer.capacity() > KEPT {
+            self.buffer = BytesMut::new();
+        }
         // A reader fills the room it finds. `BytesMut` would offer 64 bytes
         // once it is full, which makes a thousand reads of a large message.
         if self.buffer.capacity() - self.buffer.len() < ROOM_MIN {
@@ -323,6 +328,7 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 const HEADER_START: &[u8] = b"content-";
 const ROOM: usize = 16 * 1024;
 const ROOM_MIN: usize = 2 * 1024;
+const KEPT: usize = 1024 * 1024;
 
 fn is_blank(bytes: &[u8]) -> bool {
     bytes.iter().all(u8::is_ascii_whitespace)

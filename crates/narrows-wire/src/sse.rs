@@ -257,7 +257,8 @@ pub fn encode(event: &Event, into: &mut BytesMut) {
     if let Some(name) = &event.event {
         field("event", name, into);
     }
-    if let Some(id) = &event.id {
+    // A reader ignores an id with a NUL in it, as the standard says.
+    if let Some(id) = event.id.as_deref().filter(|id| !id.contains('\0')) {
         field("id", id, into);
     }
     if let Some(retry) = event.retry {
@@ -288,7 +289,7 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 /// A field of one line. A value that no line can carry is left out: written
 /// as it is, it would begin fields of its own.
 fn field(name: &str, value: &str, into: &mut BytesMut) {
-    if value.contains(['\n', '\r', '\0']) {
+    if value.contains(['\n', '\r']) {
         return;
     }
     into.put_slice(name.as_bytes());

@@ -238,7 +238,7 @@ tokens, tool}; with --why {name, there, server, tool, published, reason, nearest
 
 const CALL_EXAMPLES: &str = "\
 Examples:
-  narrows call demo echo '{\"message\": \"hello\"}'
+  narrows call demo echo '{\"text\": \"hello\"}'
   echo '{\"path\": \".\"}' | narrows call files list_directory -
   narrows call files read_file @arguments.json --json
 

@@ -1,1 +1,218 @@
+//! A built-in server over its channel, as a link sees it.
 
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use narrows_testkit::LIMIT;
+use narrows_wire::Raw;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{Call, RpcError, Server, connection};
+use crate::upstream::{Arrival, Channel};
+
+/// Speaks to a server in whole messages.
+pub(super) struct Wire(pub(super) Channel);
+
+impl Wire {
+    pub(super) async fn open(server: impl Server, capabilities: Value) -> Wire {
+        let mut wire = Wire(connection::open(server));
+        let params = json!({ "protocolVersion": "2025-06-18", "capabilities": capabilities,
+            "clientInfo": { "name": "test", "version": "1" } });
+        wire.ask(0, "initialize", params).await;
+        wire.send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+            .await;
+        wire
+    }
+
+    pub(super) async fn send(&self, message: Value) {
+        self.0
+            .outgoing
+            .send(message.to_string().into())
+            .await
+            .expect("the server reads");
+    }
+
+    pub(super) async fn request(&self, id: u64, method: &str, params: Value) {
+        self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+            .await;
+    }
+
+    pub(super) async fn next(&mut self) -> Value {
+        let arrival = timeout(LIMIT, self.0.incoming.next()).await;
+        match arrival.expect("an answer in time") {
+            Some(Arrival::Message(bytes)) => serde_json::from_slice(&bytes).expect("JSON"),
+            _ => panic!("the connection ended"),
+        }
+    }
+
+    /// The next message, which must be the answer: its result or error.
+    pub(super) async fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
+        self.request(id, method, params).await;
+        let mut answer = self.next().await;
+        assert_eq!(answer["id"], id, "{answer}");
+        if answer["error"].is_null() {
+            answer["result"].take()
+        } else {
+            answer["error"].take()
+        }
+    }
+}
+
+/// Waits for ever in `wait`, panics in `panic`, answers everything else.
+struct Odd;
+
+impl Server for Odd {
+    fn info(&self) -> Raw {
+        Raw::from_static(r#"{"name":"odd","version":"0"}"#)
+    }
+
+    fn capabilities(&self) -> Raw {
+        Raw::from_static(r#"{"tools":{}}"#)
+    }
+
+    fn instructions(&self) -> &str {
+        "None."
+    }
+
+    fn answer<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Raw, RpcError>> {
+        Box::pin(async move {
+            match &*call.method {
+                "wait" => std::future::pending().await,
+                "panic" => panic!("as the test wants it"),
+                "ask" => Ok(call
+                    .peer
+                    .ask("roots/list", &json!({}))
+                    .await
+                    .unwrap_or_else(|error| error)),
+                _ => Ok(Raw::string(&call.method)),
+            }
+        })
+    }
+}
+
+#[tokio::test]
+async fn every_legacy_revision_is_spoken() {
+    let mut wire = Wire(connection::open(Odd));
+    for (asked, given) in [
+        ("2024-11-05", "2024-11-05"),
+        ("2025-03-26", "2025-03-26"),
+        ("2025-06-18", "2025-06-18"),
+        ("2025-11-25", "2025-11-25"),
+        ("2026-07-28", "2025-11-25"),
+        ("1999-01-01", "2025-11-25"),
+    ] {
+        let hello = wire
+            .ask(1, "initialize", json!({ "protocolVersion": asked }))
+            .await;
+        assert_eq!(hello["protocolVersion"], given);
+        assert_eq!(hello["serverInfo"]["name"], "odd");
+        assert_eq!(hello["capabilities"], json!({ "tools": {} }));
+        assert_eq!(hello["instructions"], "None.");
+    }
+    assert_eq!(wire.ask(2, "ping", json!({})).await, json!({}));
+}
+
+#[tokio::test]
+async fn a_slow_call_holds_up_no_other() {
+    let mut wire = Wire::open(Odd, json!({})).await;
+    wire.request(1, "wait", json!({})).await;
+    assert_eq!(wire.ask(2, "quick", json!({})).await, "quick");
+}
+
+#[tokio::test]
+async fn a_cancelled_call_is_not_answered_and_its_id_is_free() {
+    let mut wire = Wire::open(Odd, json!({})).await;
+    wire.request(1, "wait", json!({})).await;
+    assert_eq!(wire.ask(1, "quick", json!({})).await["code"], -32600);
+    wire.send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } })).await;
+    assert_eq!(wire.ask(1, "quick", json!({})).await, "quick");
+}
+
+#[tokio::test]
+async fn a_panic_costs_one_answer() {
+    let mut wire = Wire::open(Odd, json!({})).await;
+    assert_eq!(wire.ask(1, "panic", json!({})).await["code"], -32603);
+    assert_eq!(wire.ask(2, "quick", json!({})).await, "quick");
+}
+
+#[tokio::test]
+async fn too_many_calls_are_refused_and_the_rest_goes_on() {
+    let mut wire = Wire::open(Odd, json!({})).await;
+    for id in 1..=1_024 {
+        wire.request(id, "wait", json!({})).await;
+    }
+    let refused = wire.ask(9_999, "quick", json!({})).await;
+    assert_eq!(
+        refused["message"],
+        "Too many requests in flight (limit 1024)"
+    );
+}
+
+#[tokio::test]
+async fn questions_are_answered_by_id() {
+    let mut wire = Wire::open(Odd, json!({})).await;
+    wire.request(1, "ask", json!({})).await;
+    let question = wire.next().await;
+    assert_eq!(question["method"], "roots/list");
+    // Neither a wrong id nor a second answer disturbs.
+    wire.send(json!({ "jsonrpc": "2.0", "id": 77, "result": {} }))
+        .await;
+    for roots in ["yes", "again"] {
+        wire.send(json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "roots": roots } }))
+            .await;
+    }
+    assert_eq!(wire.next().await["result"]["roots"], "yes");
+}
+
+#[tokio::test]
+async fn a_question_of_a_cancelled_call_is_taken_back() {
+    let mut wire = Wire::open(Odd, json!({})).await;
+    wire.request(1, "ask", json!({})).await;
+    let question = wire.next().await;
+    wire.send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } })).await;
+    let notice = wire.next().await;
+    assert_eq!(notice["method"], "notifications/cancelled");
+    assert_eq!(notice["params"]["requestId"], question["id"]);
+}
+
+#[tokio::test]
+async fn nonsense_is_answered_and_survived() {
+    let mut wire = Wire::open(Odd, json!({})).await;
+    for (text, code) in [("{", -32700), ("{\"id\":1}", -32600), ("[1]", -32600)] {
+        wire.0
+            .outgoing
+            .send(text.into())
+            .await
+            .expect("the server reads");
+        assert_eq!(wire.next().await["error"]["code"], code, "{text}");
+    }
+    assert_eq!(wire.ask(2, "quick", json!({})).await, "quick");
+}
+
+#[tokio::test]
+async fn closing_and_dropping_end_all_calls() {
+    for close in [true, false] {
+        let wire = Wire::open(Odd, json!({})).await;
+        wire.request(1, "wait", json!({})).await;
+        let Channel {
+            outgoing,
+            mut incoming,
+            closer,
+        } = wire.0;
+        if close {
+            timeout(LIMIT, closer()).await.expect("closing returns");
+        } else {
+            drop(closer);
+        }
+        // The stream ends once no call is left that could answer.
+        let end = timeout(LIMIT, incoming.next())
+            .await
+            .expect("the calls end");
+        assert!(end.is_none());
+        timeout(Duration::from_secs(1), outgoing.closed())
+            .await
+            .expect("nobody reads any more");
+    }
+}

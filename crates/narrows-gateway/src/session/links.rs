@@ -1,8 +1,15 @@
 //! Links of a session's own: opened at its first call to a server, closed with
 //! the session.
+//!
+//! Some servers offer other tools to clients that can be asked, and what such a
+//! client is offered can be seen only over such a link. So the first client of
+//! its kind has its links opened at once, for the lists; those it does not call
+//! over are closed again after [`SPARE`].
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use narrows_wire::Raw;
 use tokio::sync::Mutex as AsyncMutex;
@@ -14,6 +21,9 @@ use crate::exchange::{Ask, ClientHello, Event, Notice, Refusal};
 use crate::lock::Mutex;
 use crate::settings::Sharing;
 use crate::upstream::{Ears, Link, ListKind, Offer, OwnLink, Upstream};
+
+/// How long a link that was opened for its lists is kept for a first call.
+const SPARE: Duration = Duration::from_secs(60);
 
 /// By the upstream's index.
 #[derive(Default)]
@@ -28,6 +38,8 @@ struct Slot {
     /// Held while the link is being opened, so that two first calls open one.
     opening: AsyncMutex<()>,
     link: Mutex<Option<Arc<OwnLink>>>,
+    /// Whether a call took it.
+    used: AtomicBool,
 }
 
 impl OwnLinks {
@@ -65,21 +77,65 @@ impl OwnLinks {
 impl Session {
     /// The link that calls of this session to `upstream` take.
     pub(crate) async fn link_to(self: &Arc<Self>, upstream: &Arc<Upstream>) -> Result<Arc<Link>, Error> {
-        let own = match upstream.settings.sharing {
+        if !self.needs_own_link(upstream) {
+            return upstream.shared_link();
+        }
+        if let Some(slot) = self.links.slots.lock().get(&upstream.index) {
+            slot.used.store(true, Ordering::Relaxed);
+            if let Some(own) = &*slot.link.lock() {
+                return Ok(own.link.clone());
+            }
+        }
+        let (slot, own, opened) = self.own_link(upstream).await?;
+        slot.used.store(true, Ordering::Relaxed);
+        if opened {
+            self.spawn(upstream, |session, upstream| async move { read_offer(&session, &upstream, &own).await });
+        }
+        let link = slot.link.lock().as_ref().map(|own| own.link.clone());
+        link.ok_or(Error::SessionClosed)
+    }
+
+    /// Finds out what servers offer to clients like this one. Returns at once
+    /// where another client has shown it already.
+    pub(crate) fn survey(self: &Arc<Self>) {
+        let view = self.endpoint.view();
+        let unknown = view.upstreams().filter(|upstream| {
+            self.needs_own_link(upstream) && upstream.shared_link().is_ok() && upstream.variant(self.asks).is_none()
+        });
+        let unknown: Vec<Arc<Upstream>> = unknown.cloned().collect();
+        for upstream in view.upstreams().filter(|upstream| self.needs_own_link(upstream)) {
+            if let Some(offer) = upstream.variant(self.asks) {
+                self.adopt(upstream, offer);
+            }
+        }
+        let Some(gateway) = self.gateway.upgrade().filter(|_| !unknown.is_empty()) else {
+            return self.surveyed.cancel();
+        };
+        let session = Arc::downgrade(self);
+        gateway.tasks.spawn(async move {
+            let looks = unknown.iter().map(|upstream| look(&session, upstream));
+            futures_util::future::join_all(looks).await;
+            if let Some(session) = session.upgrade() {
+                session.surveyed.cancel();
+            }
+        });
+    }
+
+    fn needs_own_link(&self, upstream: &Upstream) -> bool {
+        match upstream.settings.sharing {
             Sharing::Auto => self.asks.any(),
             Sharing::Shared => false,
             Sharing::Session => true,
-        };
-        if !own {
-            return upstream.shared_link();
         }
-        if let Some(link) = self.links.get(upstream.index) {
-            return Ok(link);
-        }
+    }
+
+    /// The slot with its link open; true if it was opened just now.
+    async fn own_link(self: &Arc<Self>, upstream: &Arc<Upstream>) -> Result<(Arc<Slot>, Arc<OwnLink>, bool), Error> {
         let slot = self.links.slots.lock().entry(upstream.index).or_default().clone();
         let _opening = slot.opening.lock().await;
-        if let Some(own) = &*slot.link.lock() {
-            return Ok(own.link.clone());
+        let existing = slot.link.lock().clone();
+        if let Some(own) = existing {
+            return Ok((slot.clone(), own, false));
         }
         let ears = Arc::new(SessionEars { session: Arc::downgrade(self), upstream: upstream.clone() });
         let own = Arc::new(upstream.open_own_link(&through_proxy(&self.caller.client), ears).await?);
@@ -90,21 +146,35 @@ impl Session {
             own.link.close().await;
             return Err(Error::SessionClosed);
         }
-        if let Some(gateway) = self.gateway.upgrade() {
-            gateway.tasks.spawn(watch(Arc::downgrade(self), upstream.clone(), slot.clone(), own.clone()));
+        if let Some(level) = self.level() {
+            // The client may have set its level before there was this link.
+            self.set_level(level);
         }
-        Ok(own.link.clone())
+        let (watched, link) = (slot.clone(), own.clone());
+        self.spawn(upstream, |_, _| async move { forget_when_ended(&watched, &link).await });
+        Ok((slot.clone(), own, true))
+    }
+
+    /// Runs something about an upstream in the background; the gateway's end waits for it.
+    fn spawn<F: Future<Output = ()> + Send + 'static>(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        work: impl FnOnce(Weak<Session>, Arc<Upstream>) -> F,
+    ) {
+        if let Some(gateway) = self.gateway.upgrade() {
+            gateway.tasks.spawn(work(Arc::downgrade(self), upstream.clone()));
+        }
     }
 
     /// Takes up what a link of its own offers, if it is something else.
-    fn adopt(&self, upstream: &Arc<Upstream>, offer: Offer) {
+    fn adopt(&self, upstream: &Arc<Upstream>, offer: Arc<Offer>) {
         let Some(gateway) = self.gateway.upgrade() else { return };
         {
             let mut offers = self.links.offers.lock();
             if offer.same_lists(&upstream.offer()) && !offers.contains_key(&upstream.index) {
                 return;
             }
-            offers.insert(upstream.index, Arc::new(offer));
+            offers.insert(upstream.index, offer);
         }
         let old = self.view();
         let parts = self.links.overlay(&gateway.parts());
@@ -115,19 +185,31 @@ impl Session {
     }
 }
 
-/// Reads what the link offers, and forgets the link when it ends, so that the
-/// next call opens another.
-async fn watch(session: Weak<Session>, upstream: Arc<Upstream>, slot: Arc<Slot>, own: Arc<OwnLink>) {
-    if let Some(level) = session.upgrade().and_then(|session| session.level())
-        && let Some(session) = session.upgrade()
-    {
-        // The client may have set its level before there was this link.
-        session.set_level(level);
-    }
-    read_offer(&session, &upstream, &own).await;
+/// Opens a link to see what it offers, and closes it again unless it is used.
+async fn look(session: &Weak<Session>, upstream: &Arc<Upstream>) {
+    let Some(live) = session.upgrade() else { return };
+    let Ok((slot, own, _)) = live.own_link(upstream).await else { return };
+    drop(live);
+    read_offer(session, upstream, &own).await;
+    let Some(live) = session.upgrade() else { return };
+    live.spawn(upstream, |session, _| async move {
+        tokio::select! {
+            _ = own.link.ended() => return,
+            () = tokio::time::sleep(SPARE) => {}
+        }
+        let subscribed = session.upgrade().is_some_and(|session| session.has_subscriptions());
+        if !slot.used.load(Ordering::Relaxed) && !subscribed {
+            slot.link.lock().take();
+            own.link.close().await;
+        }
+    });
+}
+
+/// Forgets the link when it ends, so that the next call opens another.
+async fn forget_when_ended(slot: &Slot, own: &Arc<OwnLink>) {
     own.link.ended().await;
     let mut current = slot.link.lock();
-    if current.as_ref().is_some_and(|link| Arc::ptr_eq(link, &own)) {
+    if current.as_ref().is_some_and(|link| Arc::ptr_eq(link, own)) {
         *current = None;
     }
 }
@@ -138,6 +220,8 @@ async fn read_offer(session: &Weak<Session>, upstream: &Arc<Upstream>, own: &Own
     let limit = upstream.settings.startup_timeout;
     let read = Offer::read(&own.link, own.hello.clone(), &upstream.slug, &limits, limit).await;
     if let (Ok(offer), Some(session)) = (read, session.upgrade()) {
+        let offer = Arc::new(offer);
+        upstream.keep_variant(session.asks, offer.clone());
         session.adopt(upstream, offer);
     }
 }
@@ -182,12 +266,10 @@ impl Ears for SessionEars {
 impl Session {
     /// Reads the lists of a link of its own again.
     fn reread(self: &Arc<Self>, upstream: &Arc<Upstream>) {
-        let Some(gateway) = self.gateway.upgrade() else { return };
         let slot = self.links.slots.lock().get(&upstream.index).cloned();
         let Some(own) = slot.and_then(|slot| slot.link.lock().clone()) else { return };
         // What one session's server changed may have changed for all.
         ListKind::ALL.into_iter().for_each(|kind| upstream.refresh(kind));
-        let (session, upstream) = (Arc::downgrade(self), upstream.clone());
-        gateway.tasks.spawn(async move { read_offer(&session, &upstream, &own).await });
+        self.spawn(upstream, |session, upstream| async move { read_offer(&session, &upstream, &own).await });
     }
 }

@@ -25,6 +25,10 @@ impl Subscriptions {
 }
 
 impl Session {
+    pub(super) fn has_subscriptions(&self) -> bool {
+        !self.subscriptions.0.lock().is_empty()
+    }
+
     pub(crate) fn subscribed(self: &Arc<Self>, upstream: &Arc<Upstream>, own: &Raw, published: &Raw) {
         let own = own.as_text().unwrap_or_default().into_owned();
         let mut all = self.subscriptions.0.lock();

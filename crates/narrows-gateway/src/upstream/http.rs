@@ -57,7 +57,10 @@ pub(crate) struct HttpLink {
 
 impl HttpLink {
     /// Says hello and starts to listen.
-    #[expect(clippy::too_many_arguments, reason = "called once, with all that a link consists of")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "called once, with all that a link consists of"
+    )]
     pub(crate) async fn open(
         client: HttpClient,
         settings: &HttpSettings,
@@ -88,7 +91,10 @@ impl HttpLink {
 
     /// Sends a request and waits for its answer. Dropping the future takes the
     /// request back.
-    pub(crate) async fn request(self: &Arc<Self>, outgoing: Outgoing<'_>) -> Result<Raw, LinkError> {
+    pub(crate) async fn request(
+        self: &Arc<Self>,
+        outgoing: Outgoing<'_>,
+    ) -> Result<Raw, LinkError> {
         if let Some(failure) = self.endpoint.has_ended() {
             return Err(LinkError::Closed(failure.clone()));
         }
@@ -96,7 +102,11 @@ impl HttpLink {
         let params = outgoing.params_with_token(id);
         let message = encode_request(&Id::number(id), outgoing.method, params.as_ref());
         let patience = Patience::new(outgoing.timeout);
-        let call = Call { id, outgoing: &outgoing, patience: &patience };
+        let call = Call {
+            id,
+            outgoing: &outgoing,
+            patience: &patience,
+        };
         let late = || {
             // The call is dropped after this, and gives the reason to the server.
             if let Some(origin) = &outgoing.origin {
@@ -109,7 +119,10 @@ impl HttpLink {
 
     /// Sends a notification. Never waits: a server that accepts nothing loses it.
     pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
-        if !self.outbox.put(encode_notification(method, params.as_ref())) {
+        if !self
+            .outbox
+            .put(encode_notification(method, params.as_ref()))
+        {
             tracing::debug!(server = %self.server, method, "notification lost: the server does not accept any");
         }
     }

@@ -116,7 +116,7 @@ async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
         };
         match read {
             Ok(offer) => {
-                upstream.offer.store(Arc::new(offer));
+                upstream.store_offer(offer);
                 upstream.surroundings.changes.raise();
             }
             // What was there is better than nothing; a dead link shows itself.
@@ -138,7 +138,7 @@ impl Upstream {
             took_ms = took.as_millis() as u64,
             "server is up"
         );
-        self.offer.store(Arc::new(offer));
+        self.store_offer(offer);
         self.shared.store(Some(link.clone()));
         self.state.send_replace(state);
         self.surroundings.changes.raise();
@@ -151,7 +151,7 @@ impl Upstream {
 
     fn go_down(&self, failure: Arc<Failure>, attempts: u32) {
         self.shared.store(None);
-        self.offer.store(Arc::default());
+        self.store_offer(Offer::default());
         self.state.send_replace(State::Down { failure, attempts });
         self.surroundings.changes.raise();
     }

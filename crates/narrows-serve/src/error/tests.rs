@@ -12,12 +12,19 @@ fn check_core(error: Error, expected: &str) {
 #[track_caller]
 fn check(refused: Refused, status: u16, expected: &str) {
     assert_eq!(refused.status().as_u16(), status);
-    assert_eq!(std::str::from_utf8(&refused.encode(None)).unwrap(), expected);
+    assert_eq!(
+        std::str::from_utf8(&refused.encode(None)).unwrap(),
+        expected
+    );
 }
 
 fn unknown(kind: ItemKind, name: &str, nearest: &[&str]) -> Error {
     let nearest = nearest.iter().map(ToString::to_string).collect();
-    Error::Unknown { kind, name: name.into(), nearest }
+    Error::Unknown {
+        kind,
+        name: name.into(),
+        nearest,
+    }
 }
 
 #[test]
@@ -36,8 +43,14 @@ fn an_unknown_name_comes_with_the_nearest_ones() {
 fn an_unknown_resource_has_the_code_of_its_era() {
     let error = unknown(ItemKind::Resource, "file:///x", &[]);
     for revision in Revision::ALL {
-        let code = core(&error, revision).member("code").and_then(|code| code.as_i64());
-        let expected = if revision.is_legacy() { RESOURCE_NOT_FOUND } else { INVALID_PARAMS };
+        let code = core(&error, revision)
+            .member("code")
+            .and_then(|code| code.as_i64());
+        let expected = if revision.is_legacy() {
+            RESOURCE_NOT_FOUND
+        } else {
+            INVALID_PARAMS
+        };
         assert_eq!(code, Some(expected), "{revision}");
     }
     check_core(
@@ -49,7 +62,10 @@ fn an_unknown_resource_has_the_code_of_its_era() {
 #[test]
 fn what_the_client_got_wrong() {
     check_core(
-        Error::NotAllowed { kind: ItemKind::Tool, name: "git__push".into() },
+        Error::NotAllowed {
+            kind: ItemKind::Tool,
+            name: "git__push".into(),
+        },
         r#"{"code":-32602,"message":"Tool 'git__push' is not allowed by current preset","data":{"code":"not_allowed"}}"#,
     );
     check_core(
@@ -70,19 +86,31 @@ fn what_the_client_got_wrong() {
 fn what_an_upstream_got_wrong_names_it() {
     let server = || "git".to_string();
     check_core(
-        Error::UpstreamDown { server: server(), reason: "it exited".into() },
+        Error::UpstreamDown {
+            server: server(),
+            reason: "it exited".into(),
+        },
         r#"{"code":-32603,"message":"Server 'git' is not available: it exited","data":{"code":"upstream_unavailable","server":"git"}}"#,
     );
     check_core(
-        Error::UpstreamTimeout { server: server(), after: Duration::from_secs(300) },
+        Error::UpstreamTimeout {
+            server: server(),
+            after: Duration::from_secs(300),
+        },
         r#"{"code":-32603,"message":"Server 'git' did not answer within 300 s","data":{"code":"upstream_timeout","server":"git"}}"#,
     );
     check_core(
-        Error::UpstreamInvalid { server: server(), reason: "no".into() },
+        Error::UpstreamInvalid {
+            server: server(),
+            reason: "no".into(),
+        },
         r#"{"code":-32603,"message":"Server 'git' sent an answer that cannot be used: no","data":{"code":"upstream_invalid","server":"git"}}"#,
     );
     check_core(
-        Error::UpstreamTooLarge { server: server(), max: 9 },
+        Error::UpstreamTooLarge {
+            server: server(),
+            max: 9,
+        },
         r#"{"code":-32603,"message":"Server 'git' sent an answer larger than 9 bytes","data":{"code":"upstream_too_large","server":"git"}}"#,
     );
 }
@@ -98,12 +126,24 @@ fn limits() {
         r#"{"code":-32603,"message":"Too many sessions (limit 2)","data":{"code":"too_many_sessions"}}"#,
     );
     check_core(
-        Error::TooManyLinks { server: "git".into(), max: 8 },
+        Error::TooManyLinks {
+            server: "git".into(),
+            max: 8,
+        },
         r#"{"code":-32603,"message":"Server 'git' has no free link for this session (limit 8)","data":{"code":"too_many_links","server":"git"}}"#,
     );
-    assert_eq!(open_status(&Error::TooManySessions(2)), StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(open_status(&Error::SessionClosed), StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(open_status(&Error::BadParams(String::new())), StatusCode::OK);
+    assert_eq!(
+        open_status(&Error::TooManySessions(2)),
+        StatusCode::SERVICE_UNAVAILABLE
+    );
+    assert_eq!(
+        open_status(&Error::SessionClosed),
+        StatusCode::SERVICE_UNAVAILABLE
+    );
+    assert_eq!(
+        open_status(&Error::BadParams(String::new())),
+        StatusCode::OK
+    );
 }
 
 #[test]
@@ -116,12 +156,18 @@ fn an_upstreams_own_error_passes_as_it_came() {
 #[test]
 fn what_cannot_be_read() {
     check(
-        Refused::Message(narrows_wire::Error::Parse(JsonError { offset: 3, reason: "expected a value" })),
+        Refused::Message(narrows_wire::Error::Parse(JsonError {
+            offset: 3,
+            reason: "expected a value",
+        })),
         400,
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: expected a value at byte 3","data":{"code":"parse_error"}}}"#,
     );
     check(
-        Refused::Message(narrows_wire::Error::Invalid { id: None, reason: "no method" }),
+        Refused::Message(narrows_wire::Error::Invalid {
+            id: None,
+            reason: "no method",
+        }),
         400,
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: no method","data":{"code":"invalid_request"}}}"#,
     );
@@ -150,25 +196,64 @@ fn every_refusal_has_its_status_and_code() {
         (Refused::UnknownPath, 404, -32600, "unknown_path"),
         (Refused::Method, 405, -32600, "method_not_allowed"),
         (Refused::RepeatedHeader, 400, -32600, "repeated_header"),
-        (Refused::ContentType, 415, -32600, "unsupported_content_type"),
+        (
+            Refused::ContentType,
+            415,
+            -32600,
+            "unsupported_content_type",
+        ),
         (Refused::NotAcceptable, 406, -32600, "not_acceptable"),
-        (Refused::ProtocolVersion, 400, -32600, "unsupported_protocol_version"),
+        (
+            Refused::ProtocolVersion,
+            400,
+            -32600,
+            "unsupported_protocol_version",
+        ),
         (Refused::TooSlow, 408, -32600, "request_timeout"),
         (Refused::Unreadable, 400, -32600, "request_incomplete"),
         (Refused::BrokenFrame("x"), 400, -32700, "parse_error"),
         (Refused::NoSession, 400, -32600, "session_required"),
         (Refused::UnknownSession, 404, -32600, "unknown_session"),
         (Refused::NotInitialized, 400, -32600, "not_initialized"),
-        (Refused::AlreadyInitialized, 400, -32600, "already_initialized"),
-        (Refused::BadInitialize("x".into()), 400, -32602, "invalid_params"),
-        (Refused::InitializeInBatch, 400, -32600, "initialize_in_batch"),
-        (Refused::NoBatches(revision), 400, -32600, "batch_not_supported"),
-        (Refused::BatchTooLong { max: 100 }, 400, -32600, "batch_too_long"),
+        (
+            Refused::AlreadyInitialized,
+            400,
+            -32600,
+            "already_initialized",
+        ),
+        (
+            Refused::BadInitialize("x".into()),
+            400,
+            -32602,
+            "invalid_params",
+        ),
+        (
+            Refused::InitializeInBatch,
+            400,
+            -32600,
+            "initialize_in_batch",
+        ),
+        (
+            Refused::NoBatches(revision),
+            400,
+            -32600,
+            "batch_not_supported",
+        ),
+        (
+            Refused::BatchTooLong { max: 100 },
+            400,
+            -32600,
+            "batch_too_long",
+        ),
     ];
     for (refused, status, code, word) in table {
         assert_eq!(refused.status().as_u16(), status, "{refused:?}");
         let object = refused.object();
-        assert_eq!(object.member("code").and_then(|code| code.as_i64()), Some(code), "{refused:?}");
+        assert_eq!(
+            object.member("code").and_then(|code| code.as_i64()),
+            Some(code),
+            "{refused:?}"
+        );
         let data = object.member("data").and_then(|data| data.member("code"));
         assert_eq!(data.unwrap().as_text().unwrap(), word, "{refused:?}");
     }

@@ -23,9 +23,13 @@ fn known_revisions_are_spoken() {
 #[test]
 fn unknown_ones_get_the_newest() {
     for version in ["1.0", "2026-07-28", ""] {
-        let params = format!(r#"{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{{}}}}"#);
+        let params =
+            format!(r#"{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{{}}}}"#);
         let params = Raw::parse(params.into()).unwrap();
-        assert_eq!(Hello::read(Some(&params)).unwrap().revision, Revision::LATEST_LEGACY);
+        assert_eq!(
+            Hello::read(Some(&params)).unwrap().revision,
+            Revision::LATEST_LEGACY
+        );
     }
 }
 
@@ -33,18 +37,28 @@ fn unknown_ones_get_the_newest() {
 fn what_is_missing_or_wrong_is_named() {
     let version = "Invalid initialize: protocolVersion must be a string";
     check(r#"{"capabilities":{},"clientInfo":{}}"#, version);
-    check(r#"{"protocolVersion":1,"capabilities":{},"clientInfo":{}}"#, version);
+    check(
+        r#"{"protocolVersion":1,"capabilities":{},"clientInfo":{}}"#,
+        version,
+    );
     let capabilities = "Invalid initialize: capabilities must be an object";
     check(r#"{"protocolVersion":"x","clientInfo":{}}"#, capabilities);
-    check(r#"{"protocolVersion":"x","capabilities":null,"clientInfo":{}}"#, capabilities);
+    check(
+        r#"{"protocolVersion":"x","capabilities":null,"clientInfo":{}}"#,
+        capabilities,
+    );
     let client = "Invalid initialize: clientInfo must be an object";
-    check(r#"{"protocolVersion":"x","capabilities":{},"clientInfo":"me"}"#, client);
+    check(
+        r#"{"protocolVersion":"x","capabilities":{},"clientInfo":"me"}"#,
+        client,
+    );
     check("[]", "Invalid initialize: params must be an object");
     assert!(Hello::read(None).is_err());
 }
 
 #[test]
 fn a_member_that_comes_twice_is_refused() {
-    let twice = r#"{"protocolVersion":"x","capabilities":{},"capabilities":{"roots":{}},"clientInfo":{}}"#;
+    let twice =
+        r#"{"protocolVersion":"x","capabilities":{},"capabilities":{"roots":{}},"clientInfo":{}}"#;
     assert!(Hello::read(Some(&Raw::from_static(twice))).is_err());
 }

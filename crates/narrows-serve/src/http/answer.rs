@@ -13,8 +13,10 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, no-transform");
 // Some proxies hold a stream back until a buffer is full, unless told not to.
-const NO_BUFFERING: (HeaderName, HeaderValue) =
-    (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+const NO_BUFFERING: (HeaderName, HeaderValue) = (
+    HeaderName::from_static("x-accel-buffering"),
+    HeaderValue::from_static("no"),
+);
 
 pub(super) fn json(status: StatusCode, body: Body) -> Response<Body> {
     json_in(HeaderMap::with_capacity(4), status, body)

@@ -34,7 +34,11 @@ impl Body {
     }
 
     pub(super) fn whole(bytes: Bytes) -> Body {
-        if bytes.is_empty() { Body::Empty } else { Body::Whole(bytes) }
+        if bytes.is_empty() {
+            Body::Empty
+        } else {
+            Body::Whole(bytes)
+        }
     }
 
     /// The answer that carries `result`.
@@ -63,9 +67,9 @@ impl http_body::Body for Body {
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
             Body::Parts(parts) => Poll::Ready(parts.next().map(|part| Ok(Frame::data(part)))),
-            Body::Events(events) => {
-                events.poll_bytes(cx).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
-            }
+            Body::Events(events) => events
+                .poll_bytes(cx)
+                .map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes)))),
             Body::Page(page) => Pin::new(page).poll_frame(cx),
         }
     }
@@ -106,7 +110,9 @@ pub(super) async fn read(
     }
     // A small message arrives together with its head, in one piece that needs
     // neither a timer nor a copy.
-    let Some(first) = next_piece(&mut body, patience).await? else { return Ok(Bytes::new()) };
+    let Some(first) = next_piece(&mut body, patience).await? else {
+        return Ok(Bytes::new());
+    };
     if first.len() > max {
         return Err(too_large);
     }
@@ -135,7 +141,9 @@ async fn next_piece(body: &mut Incoming, patience: Duration) -> Result<Option<By
         });
         let frame = match ready.await {
             Some(frame) => frame,
-            None => tokio::time::timeout(patience, frame).await.map_err(|_| Refused::TooSlow)?,
+            None => tokio::time::timeout(patience, frame)
+                .await
+                .map_err(|_| Refused::TooSlow)?,
         };
         match frame {
             None => return Ok(None),

@@ -31,7 +31,13 @@ impl Events {
     pub(super) fn new(reader: Reader, keep_alive: Duration, stay: Option<Stay>) -> Events {
         let mut beat = interval_at(Instant::now() + keep_alive, keep_alive);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Events { reader, opening: None, beat, ended: false, _stay: stay }
+        Events {
+            reader,
+            opening: None,
+            beat,
+            ended: false,
+            _stay: stay,
+        }
     }
 
     /// Begins with an event without data, so that the client has an id to
@@ -63,7 +69,14 @@ impl Events {
             match self.reader.poll_next(cx) {
                 Poll::Ready(Some((number, data))) => {
                     let id = Some(token::event_id(stream, number).into());
-                    sse::encode(&sse::Event { data, id, ..sse::Event::default() }, &mut bytes);
+                    sse::encode(
+                        &sse::Event {
+                            data,
+                            id,
+                            ..sse::Event::default()
+                        },
+                        &mut bytes,
+                    );
                 }
                 Poll::Ready(None) => {
                     self.ended = true;
@@ -78,6 +91,8 @@ impl Events {
         if self.ended {
             return Poll::Ready(None);
         }
-        self.beat.poll_tick(cx).map(|_| Some(Bytes::from_static(sse::COMMENT)))
+        self.beat
+            .poll_tick(cx)
+            .map(|_| Some(Bytes::from_static(sse::COMMENT)))
     }
 }

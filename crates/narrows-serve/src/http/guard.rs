@@ -26,7 +26,10 @@ pub(super) struct Guard {
 impl Guard {
     pub(super) fn new(hosts: &[String], origins: &[String]) -> Guard {
         let lower = |texts: &[String]| texts.iter().map(|text| text.to_ascii_lowercase()).collect();
-        Guard { hosts: lower(hosts), origins: lower(origins) }
+        Guard {
+            hosts: lower(hosts),
+            origins: lower(origins),
+        }
     }
 
     /// `authority` is the one in the request line, if it was in absolute form;
@@ -48,7 +51,9 @@ impl Guard {
     }
 
     fn allows_host(&self, host: &str) -> bool {
-        let Some(name) = without_port(host) else { return false };
+        let Some(name) = without_port(host) else {
+            return false;
+        };
         is_loopback(name)
             || self.hosts.iter().any(|allowed| {
                 allowed.eq_ignore_ascii_case(name) || allowed.eq_ignore_ascii_case(host)
@@ -56,11 +61,19 @@ impl Guard {
     }
 
     fn allows_origin(&self, origin: &HeaderValue) -> bool {
-        let Ok(origin) = origin.to_str() else { return false };
-        if self.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
+        let Ok(origin) = origin.to_str() else {
+            return false;
+        };
+        if self
+            .origins
+            .iter()
+            .any(|allowed| allowed.eq_ignore_ascii_case(origin))
+        {
             return true;
         }
-        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        let host = origin
+            .strip_prefix("http://")
+            .or_else(|| origin.strip_prefix("https://"));
         host.is_some_and(|host| self.allows_host(host))
     }
 }
@@ -77,7 +90,10 @@ pub(super) fn preflight(head: &Head<'_>, allow: &'static str) -> Response<Body> 
         if let Some(asked) = head.cors_headers {
             headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, asked.clone());
         }
-        headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("3600"));
+        headers.insert(
+            header::ACCESS_CONTROL_MAX_AGE,
+            HeaderValue::from_static("3600"),
+        );
     }
     answer
 }

@@ -31,7 +31,10 @@ pub(super) struct Accept {
 
 impl Default for Accept {
     fn default() -> Self {
-        Accept { json: true, events: true }
+        Accept {
+            json: true,
+            events: true,
+        }
     }
 }
 
@@ -50,7 +53,10 @@ impl<'h> Head<'h> {
                 "access-control-request-method" => &mut head.cors_method,
                 "access-control-request-headers" => &mut head.cors_headers,
                 "accept" => {
-                    let so_far = accept.unwrap_or(Accept { json: false, events: false });
+                    let so_far = accept.unwrap_or(Accept {
+                        json: false,
+                        events: false,
+                    });
                     accept = Some(so_far.and(value.as_bytes()));
                     continue;
                 }

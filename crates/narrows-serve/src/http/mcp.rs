@@ -39,18 +39,16 @@ pub(super) struct Entry {
 }
 
 /// Applies the rules that need no body.
-pub(super) fn enter(
-    edge: &Edge,
-    target: &Target<'_>,
-    method: &Method,
-    head: &Head<'_>,
-) -> Entered {
+pub(super) fn enter(edge: &Edge, target: &Target<'_>, method: &Method, head: &Head<'_>) -> Entered {
     let answer = match *method {
         Method::POST => match check_post(head) {
             // Whether there is a session is looked up now, while the headers
             // are there, but said later, under the id of the request.
             Ok(accept) => {
-                return Entered::Post(Entry { accept, found: Found::read(edge, target, head) });
+                return Entered::Post(Entry {
+                    accept,
+                    found: Found::read(edge, target, head),
+                });
             }
             Err(refused) => Err(refused),
         },
@@ -62,7 +60,9 @@ pub(super) fn enter(
     Entered::Answer(answer.unwrap_or_else(|refused| {
         let mut answer = answer::refused(None, &refused);
         if refused == Refused::Method {
-            answer.headers_mut().insert(ALLOW, HeaderValue::from_static(METHODS));
+            answer
+                .headers_mut()
+                .insert(ALLOW, HeaderValue::from_static(METHODS));
         }
         answer
     }))
@@ -150,5 +150,9 @@ fn delete(edge: &Edge, target: &Target<'_>, head: &Head<'_>) -> Result<Response<
 /// A stream that begins, rather than goes on. Clients before 2025-11-25 would
 /// try to read the empty event as a message.
 fn begin(session: &HttpSession, events: Events) -> Events {
-    if session.session.revision() >= Revision::V2025_11_25 { events.primed() } else { events }
+    if session.session.revision() >= Revision::V2025_11_25 {
+        events.primed()
+    } else {
+        events
+    }
 }

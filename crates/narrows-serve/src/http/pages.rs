@@ -23,9 +23,7 @@ pub(super) fn router(edge: Arc<Edge>) -> Router {
         .route("/health", get(health))
         .route("/ready", get(ready))
         .fallback(async || refused(&Refused::UnknownPath).map(axum::body::Body::new))
-        .method_not_allowed_fallback(async || {
-            refused(&Refused::Method).map(axum::body::Body::new)
-        })
+        .method_not_allowed_fallback(async || refused(&Refused::Method).map(axum::body::Body::new))
         .with_state(edge)
 }
 
@@ -56,7 +54,11 @@ async fn health(State(edge): State<Arc<Edge>>) -> Response<axum::body::Body> {
 
 async fn ready(State(edge): State<Arc<Edge>>) -> Response<axum::body::Body> {
     let ready = edge.gateway.health().ready;
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let status = if ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
     page(status, &json!({ "ready": ready }))
 }
 
@@ -76,6 +78,8 @@ async fn index(State(edge): State<Arc<Edge>>) -> impl IntoResponse {
 fn page(status: StatusCode, value: &Value) -> Response<axum::body::Body> {
     let mut answer = Response::new(axum::body::Body::from(value.to_string()));
     *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }

@@ -27,7 +27,12 @@ pub(super) struct Bounds {
 
 impl Replay {
     pub(super) fn new(bounds: Bounds) -> Replay {
-        Replay { first: 1, events: VecDeque::new(), bytes: 0, bounds }
+        Replay {
+            first: 1,
+            events: VecDeque::new(),
+            bytes: 0,
+            bounds,
+        }
     }
 
     /// Appends a message. The newest always stays, however large: whoever

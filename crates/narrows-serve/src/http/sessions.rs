@@ -53,8 +53,18 @@ impl HttpSession {
         tasks: TaskTracker,
     ) -> HttpSession {
         let general = Stream::general(session.clone(), outbox, bounds, tasks.clone());
-        let calls = Mutex::new(CallStreams { last: GENERAL, streams: VecDeque::new() });
-        HttpSession { session, target, general, calls, bounds, tasks }
+        let calls = Mutex::new(CallStreams {
+            last: GENERAL,
+            streams: VecDeque::new(),
+        });
+        HttpSession {
+            session,
+            target,
+            general,
+            calls,
+            bounds,
+            tasks,
+        }
     }
 
     /// Gives a call a stream of its own, after the messages that came `before`.
@@ -79,8 +89,14 @@ impl HttpSession {
             return Some(self.general.attach(Some(last)));
         }
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = calls.streams.binary_search_by_key(&number, |stream| stream.number()).ok()?;
-        calls.streams.get(at).map(|stream| stream.attach(Some(last)))
+        let at = calls
+            .streams
+            .binary_search_by_key(&number, |stream| stream.number())
+            .ok()?;
+        calls
+            .streams
+            .get(at)
+            .map(|stream| stream.attach(Some(last)))
     }
 
     /// Ends the general stream; calls end by themselves.
@@ -88,9 +104,9 @@ impl HttpSession {
         self.general.end();
     }
 
-    fn forget_delivered(&self, before: Instant) {
+    fn forget_delivered(&self, now: Instant) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.streams.retain(|stream| stream.delivered().is_none_or(|at| at > before));
+        calls.forget_delivered(now);
     }
 }
 
@@ -99,8 +115,9 @@ impl CallStreams {
     /// or too large. Those still running are bounded by the calls in flight.
     fn trim(&mut self, max_bytes: usize) {
         let ended = self.streams.iter().filter(|stream| stream.has_ended());
-        let (mut count, mut bytes) =
-            ended.fold((0, 0), |(count, bytes), stream| (count + 1, bytes + stream.bytes()));
+        let (mut count, mut bytes) = ended.fold((0, 0), |(count, bytes), stream| {
+            (count + 1, bytes + stream.bytes())
+        });
         self.streams.retain(|stream| {
             if (count <= KEPT_STREAMS && bytes <= max_bytes) || !stream.has_ended() {
                 return true;
@@ -109,6 +126,12 @@ impl CallStreams {
             bytes = bytes.saturating_sub(stream.bytes());
             false
         });
+    }
+
+    fn forget_delivered(&mut self, now: Instant) {
+        let recent = |at: Instant| now.saturating_duration_since(at) < KEPT_DELIVERED;
+        self.streams
+            .retain(|stream| stream.delivered().is_none_or(recent));
     }
 }
 
@@ -129,7 +152,9 @@ impl Sessions {
         bounds: Bounds,
         tasks: &TaskTracker,
     ) -> Arc<HttpSession> {
-        let Opened { session, outbox, .. } = opened;
+        let Opened {
+            session, outbox, ..
+        } = opened;
         let id: Box<str> = session.id().into();
         let entry = HttpSession::new(session.clone(), outbox, target, bounds, tasks.clone());
         let entry = Arc::new(entry);
@@ -158,9 +183,10 @@ impl Sessions {
 
     /// Forgets streams that were read to their end a while ago.
     pub(super) fn sweep(&self) {
-        if let Some(before) = Instant::now().checked_sub(KEPT_DELIVERED) {
-            self.all().iter().for_each(|session| session.forget_delivered(before));
-        }
+        let now = Instant::now();
+        self.all()
+            .iter()
+            .for_each(|session| session.forget_delivered(now));
     }
 
     /// Ends the streams that would otherwise stay open as long as their clients like.
@@ -169,7 +195,9 @@ impl Sessions {
     }
 
     pub(super) fn close(&self) {
-        self.all().iter().for_each(|session| session.session.close());
+        self.all()
+            .iter()
+            .for_each(|session| session.session.close());
     }
 
     fn all(&self) -> Vec<Arc<HttpSession>> {

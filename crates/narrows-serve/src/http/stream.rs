@@ -73,12 +73,37 @@ impl Stream {
         bounds: Bounds,
         tasks: TaskTracker,
     ) -> Arc<Stream> {
-        Stream::new(GENERAL, Source::Outbox(session, outbox), Replay::new(bounds), tasks)
+        Stream::new(
+            GENERAL,
+            Source::Outbox(session, outbox),
+            Replay::new(bounds),
+            tasks,
+        )
     }
 
     fn new(number: u64, source: Source, replay: Replay, tasks: TaskTracker) -> Arc<Stream> {
-        let state = State { replay, source, turn: 0, waker: None, delivered: None };
-        Arc::new(Stream { number, state: Mutex::new(state), tasks })
+        let state = State {
+            replay,
+            source,
+            turn: 0,
+            waker: None,
+            delivered: None,
+        };
+        Arc::new(Stream {
+            number,
+            state: Mutex::new(state),
+            tasks,
+        })
+    }
+
+    /// A stream whose call runs elsewhere, or has ended, with a message of each size.
+    #[cfg(test)]
+    pub(super) fn sample(number: u64, sizes: &[usize], bounds: Bounds) -> Arc<Stream> {
+        let mut replay = Replay::new(bounds);
+        sizes
+            .iter()
+            .for_each(|size| replay.push(vec![b'x'; *size].into()));
+        Stream::new(number, Source::Elsewhere, replay, TaskTracker::new())
     }
 
     pub(super) fn number(&self) -> u64 {
@@ -99,7 +124,11 @@ impl Stream {
             Some(last) => last.min(newest) + 1,
             None => newest + 1,
         };
-        Reader { stream: self.clone(), turn: state.turn, next }
+        Reader {
+            stream: self.clone(),
+            turn: state.turn,
+            next,
+        }
     }
 
     /// Ends the stream where it stands: nothing more will come.

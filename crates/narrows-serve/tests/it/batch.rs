@@ -10,8 +10,12 @@ fn batch(entries: &[&str]) -> String {
 }
 
 fn ids(answers: &Value) -> Vec<String> {
-    let mut ids: Vec<_> =
-        answers.as_array().unwrap().iter().map(|answer| answer["id"].to_string()).collect();
+    let mut ids: Vec<_> = answers
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|answer| answer["id"].to_string())
+        .collect();
     ids.sort();
     ids
 }
@@ -21,12 +25,18 @@ async fn only_one_revision_has_batches() {
     let gate = Gate::start().await;
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let client = gate.client_of(revision).await;
-        let reply = client.post(&batch(&[&call("1", "echo"), &call("2", "echo")])).await;
+        let reply = client
+            .post(&batch(&[&call("1", "echo"), &call("2", "echo")]))
+            .await;
         if revision == "2025-03-26" {
             assert_eq!(reply.status, 200);
             assert_eq!(ids(&reply.json()), ["1", "2"]);
         } else {
-            assert_eq!(reply.refusal(), r#"400 -32600 "batch_not_supported" null"#, "{revision}");
+            assert_eq!(
+                reply.refusal(),
+                r#"400 -32600 "batch_not_supported" null"#,
+                "{revision}"
+            );
         }
     }
 }
@@ -49,7 +59,9 @@ async fn requests_of_a_batch_run_side_by_side() {
 async fn an_event_makes_it_a_stream_of_single_answers() {
     let mut gate = Gate::start().await;
     let client = gate.client_of("2025-03-26").await;
-    let mut answer = client.begin(&batch(&[&call("1", "hold"), &call("2", "echo")])).await;
+    let mut answer = client
+        .begin(&batch(&[&call("1", "hold"), &call("2", "echo")]))
+        .await;
     let mut held = gate.upstream.held().await;
     held.progress(1).await;
     held.answer("done").await;
@@ -63,7 +75,10 @@ async fn an_event_makes_it_a_stream_of_single_answers() {
     }
     let place = |what: &str| seen.iter().position(|entry| entry == what);
     assert!(place("progress 1") < place("answer 1"), "{seen:?}");
-    assert!(place("answer 2").is_some() && place("progress 1").is_some(), "{seen:?}");
+    assert!(
+        place("answer 2").is_some() && place("progress 1").is_some(),
+        "{seen:?}"
+    );
     assert_eq!(seen.len(), 3);
 }
 
@@ -112,21 +127,45 @@ async fn a_batch_that_asks_nothing_is_only_received() {
 async fn a_batch_has_its_bounds() {
     let gate = Gate::start().await;
     let client = gate.client_of("2025-03-26").await;
-    assert_eq!(client.post("[]").await.refusal(), r#"400 -32600 "invalid_request" null"#);
+    assert_eq!(
+        client.post("[]").await.refusal(),
+        r#"400 -32600 "invalid_request" null"#
+    );
     let ping = |id: usize| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
     let pings: Vec<_> = (0..101).map(ping).collect();
     let pings: Vec<_> = pings.iter().map(String::as_str).collect();
-    assert_eq!(client.post(&batch(&pings)).await.refusal(), r#"400 -32600 "batch_too_long" null"#);
-    assert_eq!(client.post(&batch(&pings[..100])).await.json().as_array().unwrap().len(), 100);
+    assert_eq!(
+        client.post(&batch(&pings)).await.refusal(),
+        r#"400 -32600 "batch_too_long" null"#
+    );
+    assert_eq!(
+        client
+            .post(&batch(&pings[..100]))
+            .await
+            .json()
+            .as_array()
+            .unwrap()
+            .len(),
+        100
+    );
 }
 
 #[tokio::test]
 async fn equal_ids_in_one_batch_are_refused() {
     let gate = Gate::start().await;
     let client = gate.client_of("2025-03-26").await;
-    let reply = client.post(&batch(&[&call("1", "echo"), &call("1", "echo")])).await;
+    let reply = client
+        .post(&batch(&[&call("1", "echo"), &call("1", "echo")]))
+        .await;
     let answers = reply.json();
-    let codes: Vec<_> =
-        answers.as_array().unwrap().iter().map(|answer| &answer["error"]["code"]).collect();
-    assert!(codes.contains(&&json!(-32600)) && codes.contains(&&Value::Null), "{answers}");
+    let codes: Vec<_> = answers
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|answer| &answer["error"]["code"])
+        .collect();
+    assert!(
+        codes.contains(&&json!(-32600)) && codes.contains(&&Value::Null),
+        "{answers}"
+    );
 }

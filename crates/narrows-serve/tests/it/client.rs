@@ -23,7 +23,12 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(address: SocketAddr) -> Client {
-        Client { address, path: "/mcp".into(), accept: BOTH.into(), session: None }
+        Client {
+            address,
+            path: "/mcp".into(),
+            accept: BOTH.into(),
+            session: None,
+        }
     }
 
     pub(crate) fn at(mut self, path: &str) -> Client {
@@ -39,7 +44,12 @@ impl Client {
     pub(crate) async fn initialize(&mut self, revision: &str, capabilities: &str) -> Reply {
         let reply = self.post(&initialize(1, revision, capabilities)).await;
         assert_eq!(reply.status, 200, "{}", reply.text());
-        self.session = Some(reply.header("mcp-session-id").expect("a session id").to_string());
+        self.session = Some(
+            reply
+                .header("mcp-session-id")
+                .expect("a session id")
+                .to_string(),
+        );
         let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         assert_eq!(self.post(initialized).await.status, 202);
         reply
@@ -52,7 +62,8 @@ impl Client {
 
     /// Posts a body and leaves the answer to be read.
     pub(crate) async fn begin(&self, body: &str) -> Connection {
-        self.send("POST", &[("content-type", "application/json")], body).await
+        self.send("POST", &[("content-type", "application/json")], body)
+            .await
     }
 
     /// Calls a tool of the upstream; the answer is left to be read.
@@ -62,8 +73,14 @@ impl Client {
 
     /// Opens or resumes a stream.
     pub(crate) async fn get(&self, last_event_id: Option<&str>) -> Connection {
-        let last: Vec<_> = last_event_id.map(|id| ("last-event-id", id)).into_iter().collect();
-        self.clone().accepting("text/event-stream").send("GET", &last, "").await
+        let last: Vec<_> = last_event_id
+            .map(|id| ("last-event-id", id))
+            .into_iter()
+            .collect();
+        self.clone()
+            .accepting("text/event-stream")
+            .send("GET", &last, "")
+            .await
     }
 
     pub(crate) async fn delete(&self) -> Reply {
@@ -90,7 +107,9 @@ impl Client {
             head += &format!("{name}: {value}\r\n");
         }
         let mut connection = Connection::open(self.address).await;
-        connection.write(format!("{head}\r\n{body}").as_bytes()).await;
+        connection
+            .write(format!("{head}\r\n{body}").as_bytes())
+            .await;
         connection
     }
 }
@@ -139,9 +158,15 @@ pub(crate) struct Event {
 
 impl Connection {
     pub(crate) async fn open(address: SocketAddr) -> Connection {
-        let socket = within("a connection", TcpStream::connect(address)).await.unwrap();
+        let socket = within("a connection", TcpStream::connect(address))
+            .await
+            .unwrap();
         socket.set_nodelay(true).unwrap();
-        Connection { socket: BufReader::new(socket), head: None, pending: String::new() }
+        Connection {
+            socket: BufReader::new(socket),
+            head: None,
+            pending: String::new(),
+        }
     }
 
     pub(crate) async fn write(&mut self, bytes: &[u8]) {
@@ -161,14 +186,20 @@ impl Connection {
         let mut body = Vec::new();
         if let Some(length) = head.header("content-length") {
             body.resize(length.parse().unwrap(), 0);
-            within("a body", self.socket.read_exact(&mut body)).await.unwrap();
+            within("a body", self.socket.read_exact(&mut body))
+                .await
+                .unwrap();
         } else if head.header("transfer-encoding") == Some("chunked") {
             while let Some(chunk) = within("a chunk", self.chunk()).await {
                 body.extend_from_slice(&chunk);
             }
         }
         self.head = None;
-        Reply { status: head.status, head, body }
+        Reply {
+            status: head.status,
+            head,
+            body,
+        }
     }
 
     /// The next event of a stream, comments left out; `None` at its end.
@@ -184,7 +215,11 @@ impl Connection {
     /// The next event of a stream, or a comment.
     pub(crate) async fn any_event(&mut self) -> Option<Event> {
         let head = self.head().await;
-        assert_eq!(head.header("content-type"), Some("text/event-stream"), "{head:?}");
+        assert_eq!(
+            head.header("content-type"),
+            Some("text/event-stream"),
+            "{head:?}"
+        );
         loop {
             if let Some((event, rest)) = self.pending.split_once("\n\n") {
                 let event = Event::parse(event);
@@ -200,7 +235,10 @@ impl Connection {
     pub(crate) async fn message(&mut self) -> (String, Value) {
         let event = self.event().await.expect("a message");
         let message = serde_json::from_str(&event.data);
-        (event.id, message.unwrap_or_else(|error| panic!("{error}: {}", event.data)))
+        (
+            event.id,
+            message.unwrap_or_else(|error| panic!("{error}: {}", event.data)),
+        )
     }
 
     /// Whether the server has closed the connection.
@@ -215,10 +253,15 @@ impl Connection {
         let mut headers = Vec::new();
         loop {
             let line = self.line().await;
-            let Some((name, value)) = line.split_once(':') else { break };
+            let Some((name, value)) = line.split_once(':') else {
+                break;
+            };
             headers.push((name.to_ascii_lowercase(), value.trim().to_string()));
         }
-        Head { status: status.expect("a status line"), headers }
+        Head {
+            status: status.expect("a status line"),
+            headers,
+        }
     }
 
     async fn chunk(&mut self) -> Option<Vec<u8>> {
@@ -238,7 +281,10 @@ impl Connection {
 
 impl Head {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 }
 
@@ -252,7 +298,11 @@ impl Reply {
     }
 
     pub(crate) fn json(&self) -> Value {
-        assert_eq!(self.header("content-type"), Some("application/json"), "{self:?}");
+        assert_eq!(
+            self.header("content-type"),
+            Some("application/json"),
+            "{self:?}"
+        );
         serde_json::from_slice(&self.body).unwrap()
     }
 
@@ -260,7 +310,10 @@ impl Reply {
     pub(crate) fn refusal(&self) -> String {
         let json = self.json();
         let error = &json["error"];
-        format!("{} {} {} {}", self.status, error["code"], error["data"]["code"], json["id"])
+        format!(
+            "{} {} {} {}",
+            self.status, error["code"], error["data"]["code"], json["id"]
+        )
     }
 }
 
@@ -268,7 +321,10 @@ impl Event {
     fn parse(text: &str) -> Event {
         let mut event = Event::default();
         for line in text.lines() {
-            match line.split_once(':').map(|(name, value)| (name, value.trim_start())) {
+            match line
+                .split_once(':')
+                .map(|(name, value)| (name, value.trim_start()))
+            {
                 Some(("id", value)) => event.id = value.into(),
                 Some(("data", value)) => event.data += value,
                 Some(("retry", value)) => event.retry = value.parse().ok(),

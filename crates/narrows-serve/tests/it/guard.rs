@@ -17,36 +17,74 @@ async fn gate() -> Gate {
 
 async fn send(gate: &Gate, line: &str, headers: &str) -> Reply {
     let mut connection = Connection::open(gate.address).await;
-    connection.write(format!("{line} HTTP/1.1\r\n{headers}\r\n").as_bytes()).await;
+    connection
+        .write(format!("{line} HTTP/1.1\r\n{headers}\r\n").as_bytes())
+        .await;
     connection.reply().await
 }
 
 #[tokio::test]
 async fn a_foreign_host_is_refused_everywhere() {
     let gate = gate().await;
-    for host in ["evil.example", "evil.example:7420", "localhost.evil.example", ""] {
+    for host in [
+        "evil.example",
+        "evil.example:7420",
+        "localhost.evil.example",
+        "",
+    ] {
         let headers = format!("host: {host}\r\n");
-        for line in ["POST /mcp", "GET /mcp", "DELETE /mcp/x", "OPTIONS /servers/up/mcp"] {
+        for line in [
+            "POST /mcp",
+            "GET /mcp",
+            "DELETE /mcp/x",
+            "OPTIONS /servers/up/mcp",
+        ] {
             let reply = send(&gate, line, &headers).await;
-            assert_eq!(reply.refusal(), r#"403 -32600 "host_not_allowed" null"#, "{line} {host}");
+            assert_eq!(
+                reply.refusal(),
+                r#"403 -32600 "host_not_allowed" null"#,
+                "{line} {host}"
+            );
         }
-        for line in ["GET /", "GET /health", "GET /ready", "GET /nowhere", "OPTIONS /health"] {
+        for line in [
+            "GET /",
+            "GET /health",
+            "GET /ready",
+            "GET /nowhere",
+            "OPTIONS /health",
+        ] {
             let reply = send(&gate, line, &headers).await;
             assert_eq!(reply.status, 403, "{line} {host}");
             assert!(reply.json()["error"].is_string());
         }
     }
     assert_eq!(send(&gate, "GET /health", "x: y\r\n").await.status, 403);
-    let absolute = send(&gate, "GET http://evil.example/health", "host: localhost\r\n").await;
+    let absolute = send(
+        &gate,
+        "GET http://evil.example/health",
+        "host: localhost\r\n",
+    )
+    .await;
     assert_eq!(absolute.status, 403);
-    let twice = send(&gate, "GET /health", "host: localhost\r\nhost: localhost\r\n").await;
+    let twice = send(
+        &gate,
+        "GET /health",
+        "host: localhost\r\nhost: localhost\r\n",
+    )
+    .await;
     assert_eq!(twice.status, 400);
 }
 
 #[tokio::test]
 async fn our_own_names_are_let_in() {
     let gate = gate().await;
-    for host in ["localhost", "127.0.0.1:1", "[::1]:9", "LOCALHOST:80", "gateway.example:443"] {
+    for host in [
+        "localhost",
+        "127.0.0.1:1",
+        "[::1]:9",
+        "LOCALHOST:80",
+        "gateway.example:443",
+    ] {
         let reply = send(&gate, "GET /health", &format!("host: {host}\r\n")).await;
         assert_eq!(reply.status, 200, "{host}");
     }
@@ -55,10 +93,19 @@ async fn our_own_names_are_let_in() {
 #[tokio::test]
 async fn a_foreign_page_is_refused_and_told_nothing() {
     let gate = gate().await;
-    for origin in ["http://evil.example", "null", "http://localhost.evil.example", "https://app"] {
+    for origin in [
+        "http://evil.example",
+        "null",
+        "http://localhost.evil.example",
+        "https://app",
+    ] {
         let headers = format!("host: localhost\r\norigin: {origin}\r\n");
         let reply = send(&gate, "POST /mcp", &headers).await;
-        assert_eq!(reply.refusal(), r#"403 -32600 "origin_not_allowed" null"#, "{origin}");
+        assert_eq!(
+            reply.refusal(),
+            r#"403 -32600 "origin_not_allowed" null"#,
+            "{origin}"
+        );
         assert_eq!(reply.header("access-control-allow-origin"), None);
         let preflight = format!("{headers}access-control-request-method: POST\r\n");
         let reply = send(&gate, "OPTIONS /mcp", &preflight).await;
@@ -71,24 +118,44 @@ async fn a_foreign_page_is_refused_and_told_nothing() {
 #[tokio::test]
 async fn an_allowed_page_gets_its_preflight_and_its_answers() {
     let gate = gate().await;
-    for origin in ["https://app.example", "http://localhost:5173", "http://[::1]"] {
+    for origin in [
+        "https://app.example",
+        "http://localhost:5173",
+        "http://[::1]",
+    ] {
         let host = format!("host: localhost\r\norigin: {origin}\r\n");
         let asked = "access-control-request-method: POST\r\naccess-control-request-headers: content-type, mcp-session-id\r\n";
         let reply = send(&gate, "OPTIONS /mcp", &format!("{host}{asked}")).await;
         assert_eq!(reply.status, 204);
-        let header = |name| reply.header(name).unwrap_or_else(|| panic!("{name}: {reply:?}"));
+        let header = |name| {
+            reply
+                .header(name)
+                .unwrap_or_else(|| panic!("{name}: {reply:?}"))
+        };
         assert_eq!(header("access-control-allow-origin"), origin);
-        assert_eq!(header("access-control-allow-methods"), "GET, POST, DELETE, OPTIONS");
-        assert_eq!(header("access-control-allow-headers"), "content-type, mcp-session-id");
+        assert_eq!(
+            header("access-control-allow-methods"),
+            "GET, POST, DELETE, OPTIONS"
+        );
+        assert_eq!(
+            header("access-control-allow-headers"),
+            "content-type, mcp-session-id"
+        );
         assert_eq!(header("vary"), "origin");
 
         let reply = send(&gate, "GET /health", &host).await;
         assert_eq!(reply.status, 200);
         assert_eq!(reply.header("access-control-allow-origin"), Some(origin));
-        assert_eq!(reply.header("access-control-expose-headers"), Some("mcp-session-id"));
+        assert_eq!(
+            reply.header("access-control-expose-headers"),
+            Some("mcp-session-id")
+        );
         // A page may know why it was refused, too.
         let reply = send(&gate, "GET /mcp", &host).await;
-        assert_eq!((reply.status, reply.header("access-control-allow-origin")), (400, Some(origin)));
+        assert_eq!(
+            (reply.status, reply.header("access-control-allow-origin")),
+            (400, Some(origin))
+        );
     }
 }
 

@@ -48,7 +48,13 @@ impl Gate {
         let stop = CancellationToken::new();
         let serving = narrows_serve::serve(listener, gateway.clone(), http, stop.clone());
         let served = tokio::spawn(serving);
-        Gate { address, upstream, gateway, stop, served }
+        Gate {
+            address,
+            upstream,
+            gateway,
+            stop,
+            served,
+        }
     }
 
     /// A client that has said nothing yet.
@@ -70,7 +76,10 @@ impl Gate {
 
 fn gateway(upstream: &Upstream, limits: Limits) -> Gateway {
     let url = format!("http://{}/mcp", upstream.address).parse().unwrap();
-    let kind = UpstreamKind::Http(UpstreamHttp { url, headers: Vec::new() });
+    let kind = UpstreamKind::Http(UpstreamHttp {
+        url,
+        headers: Vec::new(),
+    });
     Gateway::start(Settings {
         upstreams: vec![UpstreamSettings::new("up", kind)],
         limits,

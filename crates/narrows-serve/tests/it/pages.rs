@@ -18,7 +18,13 @@ use crate::{Gate, within};
 async fn health_counts_the_upstreams() {
     let gate = Gate::start().await;
     within("the upstream", gate.gateway.settled()).await;
-    let reply = gate.stranger().at("/health").send("GET", &[], "").await.reply().await;
+    let reply = gate
+        .stranger()
+        .at("/health")
+        .send("GET", &[], "")
+        .await
+        .reply()
+        .await;
     assert_eq!(reply.status, 200);
     let mut health = reply.json();
     assert!(health["gateway"]["uptime_s"].take().is_u64());
@@ -41,8 +47,13 @@ async fn health_counts_the_upstreams() {
 async fn ready_says_when_the_upstreams_have_settled() {
     // An upstream that accepts connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/mcp", silent.local_addr().unwrap()).parse().unwrap();
-    let kind = UpstreamKind::Http(UpstreamHttp { url, headers: Vec::new() });
+    let url = format!("http://{}/mcp", silent.local_addr().unwrap())
+        .parse()
+        .unwrap();
+    let kind = UpstreamKind::Http(UpstreamHttp {
+        url,
+        headers: Vec::new(),
+    });
     let gateway = Gateway::start(Settings {
         upstreams: vec![UpstreamSettings::new("silent", kind)],
         list_wait: Duration::from_secs(3600),
@@ -51,25 +62,64 @@ async fn ready_says_when_the_upstreams_have_settled() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let stop = CancellationToken::new();
-    tokio::spawn(narrows_serve::serve(listener, gateway, HttpSettings::default(), stop.clone()));
-    let ready = Client::new(address).at("/ready").send("GET", &[], "").await.reply().await;
-    assert_eq!((ready.status, ready.json()), (503, json!({ "ready": false })));
-    let health = Client::new(address).at("/health").send("GET", &[], "").await.reply().await;
+    tokio::spawn(narrows_serve::serve(
+        listener,
+        gateway,
+        HttpSettings::default(),
+        stop.clone(),
+    ));
+    let ready = Client::new(address)
+        .at("/ready")
+        .send("GET", &[], "")
+        .await
+        .reply()
+        .await;
+    assert_eq!(
+        (ready.status, ready.json()),
+        (503, json!({ "ready": false }))
+    );
+    let health = Client::new(address)
+        .at("/health")
+        .send("GET", &[], "")
+        .await
+        .reply()
+        .await;
     assert_eq!(health.json()["gateway"]["upstreams"]["starting"], 1);
     stop.cancel();
 
     let gate = Gate::start().await;
     within("the upstream", gate.gateway.settled()).await;
-    let ready = gate.stranger().at("/ready").send("GET", &[], "").await.reply().await;
-    assert_eq!((ready.status, ready.json()), (200, json!({ "ready": true })));
+    let ready = gate
+        .stranger()
+        .at("/ready")
+        .send("GET", &[], "")
+        .await
+        .reply()
+        .await;
+    assert_eq!(
+        (ready.status, ready.json()),
+        (200, json!({ "ready": true }))
+    );
 }
 
 #[tokio::test]
 async fn the_first_page_names_the_endpoints() {
     let gate = Gate::start().await;
-    let reply = gate.stranger().at("/").send("GET", &[], "").await.reply().await;
+    let reply = gate
+        .stranger()
+        .at("/")
+        .send("GET", &[], "")
+        .await
+        .reply()
+        .await;
     assert_eq!(reply.status, 200);
-    for word in ["Narrows", env!("CARGO_PKG_VERSION"), "/mcp", "/servers/up/mcp", "/health"] {
+    for word in [
+        "Narrows",
+        env!("CARGO_PKG_VERSION"),
+        "/mcp",
+        "/servers/up/mcp",
+        "/health",
+    ] {
         assert!(reply.text().contains(word), "{word}: {}", reply.text());
     }
 }
@@ -77,13 +127,37 @@ async fn the_first_page_names_the_endpoints() {
 #[tokio::test]
 async fn unknown_paths_and_methods_are_said_to_be_so() {
     let gate = Gate::start().await;
-    for path in ["/nowhere", "/mcp/a/b", "/servers/up", "/healthy", "/%zz", "//mcp", "/mcp/%ff"] {
-        let reply = gate.stranger().at(path).send("GET", &[], "").await.reply().await;
+    for path in [
+        "/nowhere",
+        "/mcp/a/b",
+        "/servers/up",
+        "/healthy",
+        "/%zz",
+        "//mcp",
+        "/mcp/%ff",
+    ] {
+        let reply = gate
+            .stranger()
+            .at(path)
+            .send("GET", &[], "")
+            .await
+            .reply()
+            .await;
         assert_eq!(reply.status, 404, "{path}");
         assert!(reply.json()["error"].is_string(), "{path}");
     }
-    let reply = gate.stranger().at("/health").send("POST", &[], "").await.reply().await;
+    let reply = gate
+        .stranger()
+        .at("/health")
+        .send("POST", &[], "")
+        .await
+        .reply()
+        .await;
     assert_eq!(reply.status, 405);
     assert!(reply.json()["error"].is_string());
-    assert!(reply.header("allow").is_some_and(|allow| allow.contains("GET")));
+    assert!(
+        reply
+            .header("allow")
+            .is_some_and(|allow| allow.contains("GET"))
+    );
 }

@@ -40,7 +40,10 @@ async fn a_result_that_nothing_precedes_is_plain_json() {
     let client = gate.client().await;
     let reply = client.post(&call("7", "echo")).await;
     assert_eq!(reply.status, 200);
-    assert_eq!(reply.header("content-length"), Some(&*reply.text().len().to_string()));
+    assert_eq!(
+        reply.header("content-length"),
+        Some(&*reply.text().len().to_string())
+    );
     let answer = reply.json();
     assert_eq!(answer["id"], 7);
     assert_eq!(answer["result"]["content"][0]["text"], r#"{"id":7}"#);
@@ -95,7 +98,10 @@ async fn a_client_that_reads_only_events_gets_events() {
 #[tokio::test]
 async fn a_long_silence_becomes_a_stream_with_signs_of_life() {
     let keep_alive = Duration::from_millis(20);
-    let http = HttpSettings { keep_alive, ..HttpSettings::default() };
+    let http = HttpSettings {
+        keep_alive,
+        ..HttpSettings::default()
+    };
     let mut gate = Gate::with(http, Limits::default()).await;
     let client = gate.client().await;
     let mut answer = client.call("7", "hold").await;
@@ -112,7 +118,10 @@ async fn a_large_result_arrives_whole() {
     let gate = Gate::start().await;
     let client = gate.client().await;
     let reply = client.post(&call("7", "blob")).await;
-    assert_eq!(reply.header("content-length"), Some(&*reply.text().len().to_string()));
+    assert_eq!(
+        reply.header("content-length"),
+        Some(&*reply.text().len().to_string())
+    );
     let answer = reply.json();
     assert_eq!(answer["id"], 7);
     assert_eq!(answer["result"]["content"][0]["text"], "x".repeat(300_000));
@@ -143,7 +152,9 @@ async fn errors_of_the_core_are_answers_like_any_other() {
     let unknown = client.post(&call("7", "ekko")).await;
     assert_eq!(unknown.refusal(), r#"200 -32602 "unknown_tool" 7"#);
     assert_eq!(unknown.json()["error"]["data"]["nearest"][0], "up__echo");
-    let method = client.post(r#"{"jsonrpc":"2.0","id":"m","method":"no/such"}"#).await;
+    let method = client
+        .post(r#"{"jsonrpc":"2.0","id":"m","method":"no/such"}"#)
+        .await;
     assert_eq!(method.refusal(), r#"200 -32601 "unknown_method" "m""#);
 }
 
@@ -151,14 +162,33 @@ async fn errors_of_the_core_are_answers_like_any_other() {
 async fn what_is_no_json_is_not_let_in() {
     let gate = Gate::start().await;
     let client = gate.client().await;
-    for kind in ["text/plain", "application/x-www-form-urlencoded", "application/json-seq"] {
-        let reply = client.send("POST", &[("content-type", kind)], LIST).await.reply().await;
-        assert_eq!(reply.refusal(), r#"415 -32600 "unsupported_content_type" null"#);
+    for kind in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "application/json-seq",
+    ] {
+        let reply = client
+            .send("POST", &[("content-type", kind)], LIST)
+            .await
+            .reply()
+            .await;
+        assert_eq!(
+            reply.refusal(),
+            r#"415 -32600 "unsupported_content_type" null"#
+        );
     }
     let reply = client.send("POST", &[], LIST).await.reply().await;
     assert_eq!(reply.status, 415);
     let charset = [("content-type", "application/json; charset=utf-8")];
-    assert_eq!(client.send("POST", &charset, LIST).await.reply().await.status, 200);
+    assert_eq!(
+        client
+            .send("POST", &charset, LIST)
+            .await
+            .reply()
+            .await
+            .status,
+        200
+    );
 }
 
 #[tokio::test]
@@ -175,18 +205,27 @@ async fn a_protocol_version_must_be_a_known_one() {
     let gate = Gate::start().await;
     let client = gate.client().await;
     let send = async |version| {
-        let headers = [("content-type", "application/json"), ("mcp-protocol-version", version)];
+        let headers = [
+            ("content-type", "application/json"),
+            ("mcp-protocol-version", version),
+        ];
         client.send("POST", &headers, LIST).await.reply().await
     };
     let reply = send("1999-01-01").await;
-    assert_eq!(reply.refusal(), r#"400 -32600 "unsupported_protocol_version" null"#);
+    assert_eq!(
+        reply.refusal(),
+        r#"400 -32600 "unsupported_protocol_version" null"#
+    );
     assert_eq!(send("2025-06-18").await.status, 200);
     assert_eq!(send("2024-11-05").await.status, 200);
 }
 
 #[tokio::test]
 async fn a_body_may_not_be_too_large() {
-    let http = HttpSettings { max_message_bytes: 1000, ..HttpSettings::default() };
+    let http = HttpSettings {
+        max_message_bytes: 1000,
+        ..HttpSettings::default()
+    };
     let gate = Gate::with(http, Limits::default()).await;
     let client = gate.client().await;
     let exact = |size: usize| format!("{LIST}{}", " ".repeat(size - LIST.len()));
@@ -198,8 +237,12 @@ async fn a_body_may_not_be_too_large() {
     let mut connection = Connection::open(gate.address).await;
     let head = raw_head(&client, "transfer-encoding: chunked");
     connection.write(head.as_bytes()).await;
-    connection.write(format!("258\r\n{}\r\n", " ".repeat(600)).as_bytes()).await;
-    connection.write(format!("258\r\n{}\r\n", " ".repeat(600)).as_bytes()).await;
+    connection
+        .write(format!("258\r\n{}\r\n", " ".repeat(600)).as_bytes())
+        .await;
+    connection
+        .write(format!("258\r\n{}\r\n", " ".repeat(600)).as_bytes())
+        .await;
     assert_eq!(connection.reply().await.refusal(), refusal);
 }
 
@@ -214,7 +257,10 @@ async fn garbage_is_answered_and_harms_nobody() {
         ("", parse),
         ("{", parse),
         ("nonsense", parse),
-        ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"} x", parse),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"} x",
+            parse,
+        ),
         (&deep, parse),
         ("1", invalid),
         ("null", invalid),
@@ -222,14 +268,19 @@ async fn garbage_is_answered_and_harms_nobody() {
         ("{}", invalid),
         ("[]", invalid),
         (r#"{"jsonrpc":"1.0","method":"x"}"#, invalid),
-        (r#"{"jsonrpc":"2.0","id":9,"method":7}"#, r#"400 -32600 "invalid_request" 9"#),
+        (
+            r#"{"jsonrpc":"2.0","id":9,"method":7}"#,
+            r#"400 -32600 "invalid_request" 9"#,
+        ),
         (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, invalid),
     ] {
         let shown: String = body.chars().take(60).collect();
         assert_eq!(client.post(body).await.refusal(), expected, "{shown}");
     }
     let mut connection = Connection::open(gate.address).await;
-    connection.write(raw_head(&client, "content-length: 4").as_bytes()).await;
+    connection
+        .write(raw_head(&client, "content-length: 4").as_bytes())
+        .await;
     connection.write(b"\xff\xfe\x00\x01").await;
     assert_eq!(connection.reply().await.refusal(), parse);
     assert_eq!(client.post(LIST).await.status, 200);
@@ -249,7 +300,11 @@ async fn an_initialize_without_its_members_is_refused() {
         let body =
             format!(r#"{{"jsonrpc":"2.0","id":"i","method":"initialize","params":{params}}}"#);
         let reply = client.post(&body).await;
-        assert_eq!(reply.refusal(), r#"400 -32602 "invalid_params" "i""#, "{params}");
+        assert_eq!(
+            reply.refusal(),
+            r#"400 -32602 "invalid_params" "i""#,
+            "{params}"
+        );
         assert_eq!(reply.header("mcp-session-id"), None);
     }
 }
@@ -296,7 +351,9 @@ async fn a_body_that_comes_byte_by_byte_is_waited_for() {
     let client = gate.client().await;
     let mut connection = Connection::open(gate.address).await;
     let length = format!("content-length: {}", LIST.len());
-    connection.write(raw_head(&client, &length).as_bytes()).await;
+    connection
+        .write(raw_head(&client, &length).as_bytes())
+        .await;
     for byte in LIST.as_bytes() {
         connection.write(&[*byte]).await;
         tokio::task::yield_now().await;
@@ -307,19 +364,30 @@ async fn a_body_that_comes_byte_by_byte_is_waited_for() {
 #[tokio::test]
 async fn a_body_that_does_not_come_is_not_waited_for_long() {
     let body_timeout = Duration::from_millis(20);
-    let http = HttpSettings { body_timeout, ..HttpSettings::default() };
+    let http = HttpSettings {
+        body_timeout,
+        ..HttpSettings::default()
+    };
     let gate = Gate::with(http, Limits::default()).await;
     let client = gate.client().await;
     let mut connection = Connection::open(gate.address).await;
-    connection.write(raw_head(&client, "content-length: 100").as_bytes()).await;
+    connection
+        .write(raw_head(&client, "content-length: 100").as_bytes())
+        .await;
     connection.write(b"{").await;
-    assert_eq!(connection.reply().await.refusal(), r#"408 -32600 "request_timeout" null"#);
+    assert_eq!(
+        connection.reply().await.refusal(),
+        r#"408 -32600 "request_timeout" null"#
+    );
 }
 
 #[tokio::test]
 async fn a_head_that_does_not_come_is_not_waited_for_long() {
     let header_timeout = Duration::from_millis(20);
-    let http = HttpSettings { header_timeout, ..HttpSettings::default() };
+    let http = HttpSettings {
+        header_timeout,
+        ..HttpSettings::default()
+    };
     let gate = Gate::with(http, Limits::default()).await;
     let mut connection = Connection::open(gate.address).await;
     connection.write(b"POST /mcp HTTP/1.1\r\nhost: loc").await;

@@ -34,14 +34,20 @@ impl Pipe {
         let served = tokio::spawn(async move {
             stdio(gateway, "default", their_input, their_output, settings).await
         });
-        Pipe { upstream, input: Some(input), output: BufReader::new(output), served }
+        Pipe {
+            upstream,
+            input: Some(input),
+            output: BufReader::new(output),
+            served,
+        }
     }
 
     async fn open(revision: &str, capabilities: &str) -> Pipe {
         let mut pipe = Pipe::start(StdioSettings::default()).await;
         pipe.say(&initialize(1, revision, capabilities)).await;
         assert_eq!(pipe.hear().await["result"]["protocolVersion"], revision);
-        pipe.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+        pipe.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+            .await;
         pipe
     }
 
@@ -51,48 +57,71 @@ impl Pipe {
 
     async fn write(&mut self, bytes: &[u8]) {
         let input = self.input.as_mut().expect("input that is still open");
-        within("the input to be taken", input.write_all(bytes)).await.unwrap();
+        within("the input to be taken", input.write_all(bytes))
+            .await
+            .unwrap();
     }
 
     async fn hear(&mut self) -> Value {
         let mut line = String::new();
-        within("a line", self.output.read_line(&mut line)).await.unwrap();
+        within("a line", self.output.read_line(&mut line))
+            .await
+            .unwrap();
         assert!(!line.is_empty(), "the output has ended");
         serde_json::from_str(&line).unwrap()
     }
 
     async fn hear_frame(&mut self) -> Value {
         let mut header = String::new();
-        within("a header", self.output.read_line(&mut header)).await.unwrap();
-        let length = header.trim().strip_prefix("Content-Length: ").unwrap().parse().unwrap();
+        within("a header", self.output.read_line(&mut header))
+            .await
+            .unwrap();
+        let length = header
+            .trim()
+            .strip_prefix("Content-Length: ")
+            .unwrap()
+            .parse()
+            .unwrap();
         let mut empty = String::new();
         self.output.read_line(&mut empty).await.unwrap();
         assert_eq!(empty, "\r\n");
         let mut body: Vec<u8> = vec![0; length];
-        within("a frame", self.output.read_exact(&mut body)).await.unwrap();
+        within("a frame", self.output.read_exact(&mut body))
+            .await
+            .unwrap();
         serde_json::from_slice(&body).unwrap()
     }
 
     /// Ends the input and waits for the edge to end.
     async fn end(mut self) -> Upstream {
         self.input.take().unwrap().shutdown().await.unwrap();
-        within("the edge to end", self.served).await.unwrap().unwrap();
+        within("the edge to end", self.served)
+            .await
+            .unwrap()
+            .unwrap();
         self.upstream
     }
 }
 
 fn refusal(answer: &Value) -> String {
     let error = &answer["error"];
-    format!("{} {} {}", error["code"], error["data"]["code"], answer["id"])
+    format!(
+        "{} {} {}",
+        error["code"], error["data"]["code"], answer["id"]
+    )
 }
 
 #[tokio::test]
 async fn a_session_from_its_first_line_to_its_last() {
     let mut pipe = Pipe::open("2025-06-18", "{}").await;
-    pipe.say(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#).await;
+    pipe.say(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#)
+        .await;
     assert_eq!(pipe.hear().await["result"]["tools"][0]["name"], "up__echo");
     pipe.say(&call("3", "echo")).await;
-    assert_eq!(pipe.hear().await["result"]["content"][0]["text"], r#"{"id":3}"#);
+    assert_eq!(
+        pipe.hear().await["result"]["content"][0]["text"],
+        r#"{"id":3}"#
+    );
     pipe.end().await;
 }
 
@@ -112,18 +141,29 @@ async fn content_length_frames_are_answered_in_kind() {
 async fn before_initialize_there_is_only_ping() {
     let mut pipe = Pipe::start(StdioSettings::default()).await;
     pipe.say(PING).await;
-    assert_eq!(pipe.hear().await, json!({ "jsonrpc": "2.0", "id": "p", "result": {} }));
+    assert_eq!(
+        pipe.hear().await,
+        json!({ "jsonrpc": "2.0", "id": "p", "result": {} })
+    );
     pipe.say(&call("2", "echo")).await;
     assert_eq!(refusal(&pipe.hear().await), r#"-32600 "not_initialized" 2"#);
     pipe.say(&format!("[{PING}]")).await;
-    assert_eq!(refusal(&pipe.hear().await), r#"-32600 "not_initialized" null"#);
-    pipe.say(r#"{"jsonrpc":"2.0","method":"notifications/whatever"}"#).await;
-    pipe.say(r#"{"jsonrpc":"2.0","id":3,"method":"initialize","params":{}}"#).await;
+    assert_eq!(
+        refusal(&pipe.hear().await),
+        r#"-32600 "not_initialized" null"#
+    );
+    pipe.say(r#"{"jsonrpc":"2.0","method":"notifications/whatever"}"#)
+        .await;
+    pipe.say(r#"{"jsonrpc":"2.0","id":3,"method":"initialize","params":{}}"#)
+        .await;
     assert_eq!(refusal(&pipe.hear().await), r#"-32602 "invalid_params" 3"#);
     pipe.say(&initialize(4, "2025-06-18", "{}")).await;
     assert_eq!(pipe.hear().await["id"], 4);
     pipe.say(&initialize(5, "2025-06-18", "{}")).await;
-    assert_eq!(refusal(&pipe.hear().await), r#"-32600 "already_initialized" 5"#);
+    assert_eq!(
+        refusal(&pipe.hear().await),
+        r#"-32600 "already_initialized" 5"#
+    );
     pipe.end().await;
 }
 
@@ -140,18 +180,30 @@ async fn a_client_need_not_wait_for_the_answer_to_initialize() {
 #[tokio::test]
 async fn garbage_is_answered_and_reading_goes_on() {
     let max_message_bytes = 2000;
-    let mut pipe = Pipe::start(StdioSettings { max_message_bytes, ..StdioSettings::default() }).await;
+    let mut pipe = Pipe::start(StdioSettings {
+        max_message_bytes,
+        ..StdioSettings::default()
+    })
+    .await;
     pipe.say(&initialize(1, "2025-06-18", "{}")).await;
     pipe.hear().await;
     for (line, expected) in [
         ("{nonsense", r#"-32700 "parse_error" null"#),
         ("\u{fffd}", r#"-32700 "parse_error" null"#),
         ("{}", r#"-32600 "invalid_request" null"#),
-        (r#"{"jsonrpc":"2.0","id":8,"method":[]}"#, r#"-32600 "invalid_request" 8"#),
+        (
+            r#"{"jsonrpc":"2.0","id":8,"method":[]}"#,
+            r#"-32600 "invalid_request" 8"#,
+        ),
         (&" x".repeat(2000), r#"-32600 "request_too_large" null"#),
     ] {
         pipe.say(line).await;
-        assert_eq!(refusal(&pipe.hear().await), expected, "{}", &line[..line.len().min(40)]);
+        assert_eq!(
+            refusal(&pipe.hear().await),
+            expected,
+            "{}",
+            &line[..line.len().min(40)]
+        );
     }
     pipe.say(&call("2", "echo")).await;
     assert_eq!(pipe.hear().await["id"], 2);
@@ -170,9 +222,13 @@ async fn events_come_before_their_answer_and_calls_overtake_each_other() {
     held.ask("theirs").await;
     let question = pipe.hear().await;
     assert_eq!(question["method"], "elicitation/create");
-    let reply = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "decline" } });
+    let reply =
+        json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "decline" } });
     pipe.say(&reply.to_string()).await;
-    assert_eq!(pipe.upstream.heard("id", &json!("theirs")).await["result"]["action"], "decline");
+    assert_eq!(
+        pipe.upstream.heard("id", &json!("theirs")).await["result"]["action"],
+        "decline"
+    );
     held.progress(2).await;
     held.answer("done").await;
     assert_eq!(pipe.hear().await["params"]["progress"], 2);
@@ -186,7 +242,10 @@ async fn what_belongs_to_no_call_comes_by_itself() {
     pipe.say(&call("2", "hold")).await;
     let mut held = pipe.upstream.held().await;
     pipe.upstream.add_tool(&mut held).await;
-    assert_eq!(pipe.hear().await["method"], "notifications/tools/list_changed");
+    assert_eq!(
+        pipe.hear().await["method"],
+        "notifications/tools/list_changed"
+    );
     pipe.end().await;
 }
 
@@ -195,10 +254,12 @@ async fn a_request_taken_back_is_not_answered() {
     let mut pipe = Pipe::open("2025-06-18", "{}").await;
     pipe.say(&call("2", "hold")).await;
     let held = pipe.upstream.held().await;
-    let cancel =
-        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#;
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#;
     pipe.say(cancel).await;
-    let notice = pipe.upstream.heard("method", &json!("notifications/cancelled")).await;
+    let notice = pipe
+        .upstream
+        .heard("method", &json!("notifications/cancelled"))
+        .await;
     assert_eq!(notice["params"]["requestId"], held.id);
     pipe.say(PING).await;
     assert_eq!(pipe.hear().await["id"], "p");
@@ -208,14 +269,18 @@ async fn a_request_taken_back_is_not_answered() {
 #[tokio::test]
 async fn batches_are_answered_as_one_array_where_there_are_any() {
     let mut pipe = Pipe::open("2025-03-26", "{}").await;
-    pipe.say(&format!("[{},{},7]", call("1", "echo"), PING)).await;
+    pipe.say(&format!("[{},{},7]", call("1", "echo"), PING))
+        .await;
     let answers = pipe.hear().await;
     assert_eq!(answers.as_array().unwrap().len(), 3, "{answers}");
     pipe.end().await;
 
     let mut pipe = Pipe::open("2025-06-18", "{}").await;
     pipe.say(&format!("[{PING}]")).await;
-    assert_eq!(refusal(&pipe.hear().await), r#"-32600 "batch_not_supported" null"#);
+    assert_eq!(
+        refusal(&pipe.hear().await),
+        r#"-32600 "batch_not_supported" null"#
+    );
     pipe.end().await;
 }
 
@@ -225,16 +290,25 @@ async fn the_end_of_the_input_cancels_everything() {
     pipe.say(&call("2", "hold")).await;
     let held = pipe.upstream.held().await;
     let mut upstream = pipe.end().await;
-    let notice = upstream.heard("method", &json!("notifications/cancelled")).await;
+    let notice = upstream
+        .heard("method", &json!("notifications/cancelled"))
+        .await;
     assert_eq!(notice["params"]["requestId"], held.id);
 }
 
 #[tokio::test]
 async fn shutdown_is_answered_and_ends_the_connection() {
     let mut pipe = Pipe::open("2025-06-18", "{}").await;
-    pipe.say(r#"{"jsonrpc":"2.0","id":9,"method":"shutdown"}"#).await;
-    assert_eq!(pipe.hear().await, json!({ "jsonrpc": "2.0", "id": 9, "result": {} }));
-    within("the edge to end", pipe.served).await.unwrap().unwrap();
+    pipe.say(r#"{"jsonrpc":"2.0","id":9,"method":"shutdown"}"#)
+        .await;
+    assert_eq!(
+        pipe.hear().await,
+        json!({ "jsonrpc": "2.0", "id": 9, "result": {} })
+    );
+    within("the edge to end", pipe.served)
+        .await
+        .unwrap()
+        .unwrap();
 }
 
 #[tokio::test]
@@ -244,8 +318,14 @@ async fn a_client_that_takes_no_output_has_left() {
     let held = pipe.upstream.held().await;
     drop(pipe.output);
     drop(pipe.input);
-    within("the edge to end", pipe.served).await.unwrap().unwrap();
-    let notice = pipe.upstream.heard("method", &json!("notifications/cancelled")).await;
+    within("the edge to end", pipe.served)
+        .await
+        .unwrap()
+        .unwrap();
+    let notice = pipe
+        .upstream
+        .heard("method", &json!("notifications/cancelled"))
+        .await;
     assert_eq!(notice["params"]["requestId"], held.id);
 }
 
@@ -262,14 +342,18 @@ async fn a_client_that_does_not_read_is_bounded_and_its_end_is_noticed() {
     pipe.hear().await;
     // The output pipe holds 64 KiB; these answers are ten thousand.
     for id in 0..10_000 {
-        pipe.say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)).await;
+        pipe.say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#))
+            .await;
     }
     pipe.end().await;
 }
 
 #[tokio::test]
 async fn requests_beyond_the_limit_are_refused() {
-    let settings = StdioSettings { max_calls: 2, ..StdioSettings::default() };
+    let settings = StdioSettings {
+        max_calls: 2,
+        ..StdioSettings::default()
+    };
     let mut pipe = Pipe::start(settings).await;
     pipe.say(&initialize(1, "2025-06-18", "{}")).await;
     pipe.hear().await;
@@ -278,7 +362,10 @@ async fn requests_beyond_the_limit_are_refused() {
     pipe.say(&call("3", "hold")).await;
     let _other = pipe.upstream.held().await;
     pipe.say(&call("4", "echo")).await;
-    assert_eq!(refusal(&pipe.hear().await), r#"-32603 "too_many_requests" 4"#);
+    assert_eq!(
+        refusal(&pipe.hear().await),
+        r#"-32603 "too_many_requests" 4"#
+    );
     held.answer("done").await;
     assert_eq!(pipe.hear().await["id"], 2);
     pipe.say(&call("5", "echo")).await;
@@ -294,12 +381,21 @@ async fn an_unknown_endpoint_is_said_to_be_so() {
     let (ours, theirs) = tokio::io::duplex(4096);
     let (their_input, their_output) = tokio::io::split(theirs);
     let served = tokio::spawn(async move {
-        stdio(gateway, "nowhere", their_input, their_output, StdioSettings::default()).await
+        stdio(
+            gateway,
+            "nowhere",
+            their_input,
+            their_output,
+            StdioSettings::default(),
+        )
+        .await
     });
     let (output, mut write) = tokio::io::split(ours);
     write.write_all(input.as_bytes()).await.unwrap();
     let mut line = String::new();
-    within("an answer", BufReader::new(output).read_line(&mut line)).await.unwrap();
+    within("an answer", BufReader::new(output).read_line(&mut line))
+        .await
+        .unwrap();
     let answer = serde_json::from_str(&line).unwrap();
     assert_eq!(refusal(&answer), r#"-32600 "unknown_endpoint" 1"#);
     write.shutdown().await.unwrap();

@@ -33,7 +33,10 @@ async fn answers_in_flight_finish_and_open_streams_end() {
 
 #[tokio::test]
 async fn an_answer_that_does_not_come_is_not_waited_for_long() {
-    let http = HttpSettings { grace: Duration::from_millis(50), ..HttpSettings::default() };
+    let http = HttpSettings {
+        grace: Duration::from_millis(50),
+        ..HttpSettings::default()
+    };
     let mut gate = Gate::with(http, Limits::default()).await;
     let client = gate.client().await;
     let mut plain = client.call("7", "hold").await;
@@ -42,14 +45,19 @@ async fn an_answer_that_does_not_come_is_not_waited_for_long() {
     within("the edge to end", gate.served).await.unwrap();
     assert!(plain.closed().await);
     // Its session is gone, and with it the call.
-    let notice =
-        gate.upstream.heard("method", &serde_json::json!("notifications/cancelled")).await;
+    let notice = gate
+        .upstream
+        .heard("method", &serde_json::json!("notifications/cancelled"))
+        .await;
     assert_eq!(notice["params"]["requestId"], held.id);
 }
 
 #[tokio::test]
 async fn connections_beyond_the_limit_wait_for_their_turn() {
-    let http = HttpSettings { max_connections: 1, ..HttpSettings::default() };
+    let http = HttpSettings {
+        max_connections: 1,
+        ..HttpSettings::default()
+    };
     let gate = Gate::with(http, Limits::default()).await;
     let client = gate.stranger().at("/health");
     let mut first = client.send("GET", &[], "").await;

@@ -33,7 +33,11 @@ async fn events_have_ids_that_differ_between_streams() {
 #[tokio::test]
 async fn streams_are_primed_for_clients_that_know_it() {
     let mut gate = Gate::start().await;
-    for (revision, primed) in [("2025-11-25", true), ("2025-06-18", false), ("2025-03-26", false)] {
+    for (revision, primed) in [
+        ("2025-11-25", true),
+        ("2025-06-18", false),
+        ("2025-03-26", false),
+    ] {
         let client = gate.client_of(revision).await;
         let mut answer = client.call("1", "hold").await;
         let mut held = gate.upstream.held().await;
@@ -48,7 +52,10 @@ async fn streams_are_primed_for_clients_that_know_it() {
             assert!(is_priming(&general.event().await.unwrap()));
             // The id of the empty event stands before everything on its stream.
             let mut resumed = client.get(Some(&first.id)).await;
-            assert_eq!(resumed.message().await.1["method"], "notifications/progress");
+            assert_eq!(
+                resumed.message().await.1["method"],
+                "notifications/progress"
+            );
         }
         held.answer("done").await;
     }
@@ -75,7 +82,10 @@ async fn a_stream_goes_on_where_it_broke_off() {
     held.answer("done").await;
     let mut again = client.get(Some(&second)).await;
     assert_eq!(again.message().await.1["params"]["progress"], 3);
-    assert_eq!(again.message().await.1["result"]["content"][0]["text"], "done");
+    assert_eq!(
+        again.message().await.1["result"]["content"][0]["text"],
+        "done"
+    );
     assert_eq!(again.event().await, None);
 
     // It has ended, and can still be read, from any of its places.
@@ -85,7 +95,11 @@ async fn a_stream_goes_on_where_it_broke_off() {
     assert_eq!(replayed.message().await.1["id"], 7);
     assert_eq!(replayed.event().await, None);
     let heard = gate.upstream.heard_so_far();
-    assert!(heard.iter().all(|message| message["method"] != "notifications/cancelled"));
+    assert!(
+        heard
+            .iter()
+            .all(|message| message["method"] != "notifications/cancelled")
+    );
 }
 
 #[tokio::test]
@@ -125,7 +139,11 @@ async fn a_disconnect_is_no_cancellation() {
         }
     }
     let heard = gate.upstream.heard_so_far();
-    assert!(heard.iter().all(|message| message["method"] != "notifications/cancelled"));
+    assert!(
+        heard
+            .iter()
+            .all(|message| message["method"] != "notifications/cancelled")
+    );
 }
 
 #[tokio::test]
@@ -147,14 +165,19 @@ async fn delete_cancels_what_a_disconnect_did_not() {
         let notice = gate.upstream.heard("method", &method).await;
         cancelled.push(notice["params"]["requestId"].clone());
     }
-    assert!(cancelled.contains(&held.id) && cancelled.contains(&other.id), "{cancelled:?}");
+    assert!(
+        cancelled.contains(&held.id) && cancelled.contains(&other.id),
+        "{cancelled:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_question_comes_on_the_stream_of_its_call() {
     let mut gate = Gate::start().await;
     let mut client = gate.stranger();
-    client.initialize("2025-06-18", r#"{"elicitation":{}}"#).await;
+    client
+        .initialize("2025-06-18", r#"{"elicitation":{}}"#)
+        .await;
     let mut general = client.get(None).await;
     general.head().await;
     let mut answer = client.call("7", "hold").await;
@@ -214,7 +237,14 @@ async fn an_unknown_event_id_begins_anew() {
     let client = gate.client().await;
     let _answer = client.call("7", "hold").await;
     let mut held = gate.upstream.held().await;
-    for last in ["99-1", "nonsense", "", "-1--1", "0-99999", "18446744073709551615-1"] {
+    for last in [
+        "99-1",
+        "nonsense",
+        "",
+        "-1--1",
+        "0-99999",
+        "18446744073709551615-1",
+    ] {
         let mut general = client.get(Some(last)).await;
         assert_eq!(general.head().await.status, 200, "{last}");
         gate.upstream.add_tool(&mut held).await;
@@ -226,7 +256,10 @@ async fn an_unknown_event_id_begins_anew() {
 #[tokio::test]
 async fn a_stream_carries_signs_of_life() {
     let keep_alive = Duration::from_millis(20);
-    let http = HttpSettings { keep_alive, ..HttpSettings::default() };
+    let http = HttpSettings {
+        keep_alive,
+        ..HttpSettings::default()
+    };
     let gate = Gate::with(http, Limits::default()).await;
     let client = gate.client().await;
     let mut general = client.get(None).await;
@@ -247,7 +280,10 @@ async fn a_stream_is_for_clients_that_read_events() {
 
 #[tokio::test]
 async fn only_the_newest_messages_wait_for_a_client_that_comes_back() {
-    let http = HttpSettings { resume_events: 3, ..HttpSettings::default() };
+    let http = HttpSettings {
+        resume_events: 3,
+        ..HttpSettings::default()
+    };
     let mut gate = Gate::with(http, Limits::default()).await;
     let client = gate.client().await;
     let mut answer = client.call("7", "hold").await;
@@ -279,9 +315,7 @@ async fn a_client_that_does_not_read_holds_up_nobody() {
     held.progress(0).await;
     stuck.head().await;
     // Far more than any buffer on the way holds.
-    for progress in 1..50_000 {
-        held.progress(progress).await;
-    }
+    held.progress_at_length(1..5_000).await;
     assert_eq!(other.call("7", "echo").await.reply().await.json()["id"], 7);
     assert_eq!(lazy.call("8", "echo").await.reply().await.json()["id"], 8);
     held.answer("done").await;
@@ -299,4 +333,33 @@ async fn a_client_that_does_not_read_holds_up_nobody() {
     };
     assert_eq!(result["id"], 7);
     assert_eq!(stuck.event().await, None);
+}
+
+#[tokio::test]
+async fn a_client_that_never_reads_loses_its_connection_but_not_its_stream() {
+    let write_timeout = Duration::from_millis(50);
+    let http = HttpSettings {
+        write_timeout,
+        ..HttpSettings::default()
+    };
+    let mut gate = Gate::with(http, Limits::default()).await;
+    let client = gate.client().await;
+    let mut stuck = client.call("7", "hold").await;
+    let mut held = gate.upstream.held().await;
+    held.progress(0).await;
+    let (first, _) = stuck.message().await;
+    // The call goes on once its connection is given up, so the answer is taken.
+    held.progress_at_length(1..5_000).await;
+    held.answer("done").await;
+    while !client.call("7", "echo").await.reply().await.json()["error"].is_null() {}
+    drop(stuck);
+    let mut resumed = client.get(Some(&first)).await;
+    let last = loop {
+        let (_, message) = resumed.message().await;
+        if message["id"] == 7 {
+            break message;
+        }
+    };
+    assert_eq!(last["result"]["content"][0]["text"], "done");
+    assert_eq!(resumed.event().await, None);
 }

@@ -48,14 +48,21 @@ impl Upstream {
                 connections.spawn(connection(socket, hold.clone(), hear.clone(), more.clone()));
             }
         });
-        Upstream { address, held, heard, more_tools, _tasks: tasks }
+        Upstream {
+            address,
+            held,
+            heard,
+            more_tools,
+            _tasks: tasks,
+        }
     }
 
     /// Offers one tool more from now on, and says so on the stream of `held`.
     pub(crate) async fn add_tool(&self, held: &mut Held) {
         self.more_tools.fetch_add(1, Ordering::Relaxed);
         let method = "notifications/tools/list_changed";
-        held.event(json!({ "jsonrpc": "2.0", "method": method })).await;
+        held.event(json!({ "jsonrpc": "2.0", "method": method }))
+            .await;
     }
 
     /// The next call of `hold`.
@@ -66,7 +73,9 @@ impl Upstream {
     /// The next notification or answer with this member at this value.
     pub(crate) async fn heard(&mut self, member: &str, value: &Value) -> Value {
         loop {
-            let heard = within("a message upstream", self.heard.recv()).await.unwrap();
+            let heard = within("a message upstream", self.heard.recv())
+                .await
+                .unwrap();
             if heard[member] == *value {
                 return heard;
             }
@@ -84,19 +93,34 @@ impl Held {
     pub(crate) async fn progress(&mut self, progress: u64) {
         let params = json!({ "progressToken": self.token, "progress": progress });
         let method = "notifications/progress";
-        self.event(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
+        self.event(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+            .await;
+    }
+
+    /// Progress with a few kilobytes to read each time.
+    pub(crate) async fn progress_at_length(&mut self, range: std::ops::Range<u64>) {
+        let message = "x".repeat(5_000);
+        for progress in range {
+            let params =
+                json!({ "progressToken": self.token, "progress": progress, "message": message });
+            let method = "notifications/progress";
+            self.event(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+                .await;
+        }
     }
 
     /// Asks the client something on this call's stream.
     pub(crate) async fn ask(&mut self, id: &str) {
         let params = json!({ "message": "well?", "requestedSchema": { "type": "object" } });
         let method = "elicitation/create";
-        self.event(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await;
+        self.event(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+            .await;
     }
 
     pub(crate) async fn answer(mut self, text: &str) {
         let result = json!({ "content": [{ "type": "text", "text": text }] });
-        self.event(json!({ "jsonrpc": "2.0", "id": self.id, "result": result })).await;
+        self.event(json!({ "jsonrpc": "2.0", "id": self.id, "result": result }))
+            .await;
     }
 
     async fn event(&mut self, message: Value) {
@@ -131,7 +155,10 @@ async fn connection(
             }),
             ("tools/list", _) => {
                 let more = (0..more_tools.load(Ordering::Relaxed)).map(|n| format!("more{n}"));
-                let names = ["echo", "hold", "blob"].map(String::from).into_iter().chain(more);
+                let names = ["echo", "hold", "blob"]
+                    .map(String::from)
+                    .into_iter()
+                    .chain(more);
                 let tool = |name| json!({ "name": name, "inputSchema": { "type": "object" } });
                 json!({ "tools": names.map(tool).collect::<Vec<_>>() })
             }
@@ -171,7 +198,8 @@ async fn read(socket: &mut BufReader<TcpStream>) -> Option<(String, Value)> {
     }
     let length = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+        name.eq_ignore_ascii_case("content-length")
+            .then(|| value.trim().parse::<usize>().ok())?
     });
     let mut body = vec![0; length.unwrap_or(0)];
     socket.read_exact(&mut body).await.ok()?;

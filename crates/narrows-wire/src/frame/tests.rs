@@ -269,6 +269,21 @@ fn a_reader_always_finds_room() {
 }
 
 #[test]
+fn the_memory_of_a_large_message_is_given_back() {
+    let mut decoder = Decoder::new(Framing::Newline, 1 << 23);
+    let mut large = vec![b'x'; 5 << 20];
+    large.push(b'\n');
+    decoder.push(&large);
+    assert!(decoder.next().unwrap().is_some());
+    for round in 0..10_000 {
+        decoder.push(&[b'y'; 1000]);
+        decoder.push(b"\n");
+        assert!(decoder.next().unwrap().is_some());
+        assert!(round < 100 || decoder.buffer().capacity() <= KEPT);
+    }
+}
+
+#[test]
 fn line_breaks_between_tokens_become_spaces() {
     let mut out = BytesMut::new();
     encode(Framing::Newline, b"{\n\"a\":\r\n1}", &mut out);

@@ -251,6 +251,17 @@ fn a_name_cannot_smuggle_fields_in() {
     check_encoded(event, "data: y\n\n");
 }
 
+#[test]
+fn a_name_with_a_nul_is_written_and_an_id_with_one_is_not() {
+    let event = Event {
+        event: Some("a\0b".into()),
+        id: Some("c\0d".into()),
+        ..Event::default()
+    };
+    check_encoded(event, "event: a\0b\ndata: \n\n");
+    check("event: a\0b\ndata: x\n\n", &["a\0b|x|-|-"]);
+}
+
 fn any_event() -> impl Strategy<Value = Event> {
     let data =
         prop_oneof!["[a-z{}\": \n]{0,30}", ".{0,30}"].prop_map(|data| data.replace('\r', ""));

@@ -138,11 +138,8 @@ fn for_people(config: &Config, servers: &[Finding], palette: Palette) -> String 
         let _ = writeln!(text, "  {}", summary(server));
         if let Some((failure, hint)) = &server.failure {
             for line in &failure.stderr {
-                let _ = writeln!(
-                    text,
-                    "          {}",
-                    palette.paint(Tone::Faint, &plain(line))
-                );
+                let line = palette.paint(Tone::Faint, &plain(line));
+                let _ = writeln!(text, "          | {line}");
             }
             if let Some(hint) = hint {
                 let _ = writeln!(text, "          hint: {}", plain(hint));

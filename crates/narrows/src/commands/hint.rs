@@ -23,9 +23,9 @@ pub(super) fn word(kind: FailureKind) -> &'static str {
 pub(super) fn hint(failure: &Failure, settings: &UpstreamSettings) -> Option<String> {
     match (&settings.kind, failure.kind) {
         (UpstreamKind::Stdio(stdio), FailureKind::NotFound) => Some(not_found(stdio)),
-        (UpstreamKind::Stdio(_), FailureKind::Process) => {
-            let text = "it ended by itself; its last words are above, or run the command by hand";
-            Some(text.to_owned())
+        // What it wrote to stderr says more than we could.
+        (UpstreamKind::Stdio(_), FailureKind::Process) if failure.stderr.is_empty() => {
+            Some("run the command by hand to see more".to_owned())
         }
         (UpstreamKind::Stdio(_), FailureKind::Protocol | FailureKind::WrongTransport) => {
             let text = "stdout is for messages only: does it print something else there?";
@@ -50,18 +50,12 @@ pub(super) fn hint(failure: &Failure, settings: &UpstreamSettings) -> Option<Str
 }
 
 fn not_found(stdio: &StdioSettings) -> String {
-    let command = stdio.command.as_str();
-    // The system says the same of a missing folder as of a missing program.
-    if let Some(cwd) = stdio.cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
-        return format!("the folder {} is not there", cwd.display());
-    }
-    if command.contains(char::is_whitespace) && stdio.args.is_empty() {
-        return "put the program into \"command\" and its arguments into \"args\"".to_owned();
-    }
-    match command {
-        "npx" | "node" => format!("{command} comes with Node.js; install it, or mend PATH"),
-        "uvx" | "uv" => format!("{command} comes with uv; install it, or mend PATH"),
-        _ if command.contains('/') => "look at the path of the command".to_owned(),
+    match stdio.command.as_str() {
+        command @ ("npx" | "node") => {
+            format!("{command} comes with Node.js; install it, or mend PATH")
+        }
+        command @ ("uvx" | "uv") => format!("{command} comes with uv; install it, or mend PATH"),
+        command if command.contains('/') => "look at the path of the command".to_owned(),
         _ => "install it, write its whole path, or mend PATH".to_owned(),
     }
 }

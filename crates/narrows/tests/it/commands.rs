@@ -57,7 +57,27 @@ fn check_says_what_is_there_and_what_is_wrong() {
     let folder = Folder::with(MIXED);
     let ran = folder.run(&["check"]);
     assert_eq!(ran.code, Some(1));
-    check(&ran, expect![[""]]);
+    check(
+        &ran,
+        expect![[r#"
+        exit 1
+        --- stdout
+        configuration  narrows.json
+        up        demo    builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+        down      gone    stdio    './nowhere' is not there
+                  hint: look at the path of the command
+        down      spaced  stdio    'no such program' was not found in PATH (/root/.cargo/bin:/root/.cargo/bin:/root/.pyenv/plugins/pyenv-virtualenv/shims:/root/.pyenv/shims:/root/.pyenv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin); arguments belong in 'args', not in 'command'
+                  hint: put the program into "command" and its arguments into "args"
+        down      loud    stdio    exited with status 3
+                  my last words
+                  hint: it ended by itself; its last words are above, or run the command by hand
+        down      far     http     no connection to http://127.0.0.1:1/mcp: tcp connect error: Connection refused (os error 111)
+                  hint: is the server running, at 127.0.0.1 on port 1?
+        disabled  off     stdio    disabled in the configuration
+        1 of 5 servers up, N tools, N tokens
+        --- stderr
+    "#]],
+    );
 }
 
 #[test]
@@ -74,7 +94,22 @@ fn check_names_the_variable_that_is_not_set_and_still_tries_the_others() {
     );
     let ran = folder.run(&["check"]);
     assert_eq!(ran.code, Some(2));
-    check(&ran, expect![[""]]);
+    check(
+        &ran,
+        expect![[r#"
+        exit 2
+        --- stdout
+        configuration  narrows.json
+        up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+        left out  a              environment variable NOT_SET is not set
+        1 of 2 servers up, N tools, N tokens
+        --- stderr
+        error: narrows.json:1:102: server 'a': environment variable NOT_SET is not set
+          path: mcpServers.a.headers.Authorization
+          help: set it, or give a default: ${NOT_SET:-...}
+        The configuration has 1 error.
+    "#]],
+    );
 }
 
 #[test]
@@ -91,7 +126,15 @@ fn check_answers_programs_in_json() {
         .iter()
         .map(|s| format!("{} {} {}", s["id"], s["state"], s["failure"]["kind"]))
         .collect();
-    expect![[""]].assert_eq(&format!("{}\n", servers.join("\n")));
+    expect![[r#"
+        "demo" "up" null
+        "gone" "down" "not_found"
+        "spaced" "down" "not_found"
+        "loud" "down" "process"
+        "far" "down" "connect"
+        "off" "disabled" null
+    "#]]
+    .assert_eq(&format!("{}\n", servers.join("\n")));
     assert!(value["tools"].as_u64().unwrap() > 0 && value["tokens"].as_u64().unwrap() > 0);
 
     let folder = Folder::with(r#"{"mcpServers": {"a": {"command": 5}}}"#);
@@ -108,7 +151,27 @@ fn check_answers_programs_in_json() {
 fn tools_lists_names_and_costs() {
     let ran = Folder::with(MIXED).run(&["tools"]);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
-    check(&ran, expect![[""]]);
+    check(
+        &ran,
+        expect![[r#"
+        exit 0
+        --- stdout
+        demo  N tools, N tokens
+          demo__echo              ~74  Gives back the text it was given.
+          demo__sample_log        ~92  A long log of a web shop, the same every time, with a few errors in it.
+          demo__sample_table      ~94  A large table of orders as JSON text: an array of objects with the same keys.
+          demo__count            ~116  Counts slowly, with progress and log messages. Can be cancelled.
+          demo__ask_name          ~62  Asks the user for a name by a form, and greets them.
+          demo__touch_readme      ~75  Changes the resource demo://readme and tells who has subscribed to it.
+        gone  './nowhere' is not there
+        spaced  'no such program' was not found in PATH (/root/.cargo/bin:/root/.cargo/bin:/root/.pyenv/plugins/pyenv-virtualenv/shims:/root/.pyenv/shims:/root/.pyenv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin); arguments belong in 'args', not in 'command'
+        loud  exited with status 3
+        far  no connection to http://127.0.0.1:1/mcp: tcp connect error: Connection refused (os error 111)
+        off  disabled in the configuration
+        in all N tools, N tokens
+        --- stderr
+    "#]],
+    );
     let ran = Folder::new().run(&["tools", "demo", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!(value["servers"][0]["tools"][0]["published"], "demo__echo");
@@ -130,9 +193,25 @@ fn one_tool_is_shown_with_its_schema() {
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
     assert!(ran.stdout.contains("\"inputSchema\""), "{}", ran.stdout);
     let ran = folder.run(&["tools", "demo", "ecko"]);
-    check(&ran, expect![[""]]);
+    check(
+        &ran,
+        expect![[r#"
+        exit 1
+        --- stdout
+        --- stderr
+        error: server 'demo' has no tool 'ecko'; did you mean echo?
+    "#]],
+    );
     let ran = folder.run(&["tools", "dem"]);
-    check(&ran, expect![[""]]);
+    check(
+        &ran,
+        expect![[r#"
+        exit 1
+        --- stdout
+        --- stderr
+        error: there is no server 'dem'; did you mean demo?
+    "#]],
+    );
 }
 
 #[test]
@@ -154,15 +233,69 @@ fn why_a_tool_is_there_or_not() {
 #[test]
 fn call_prints_the_text() {
     let folder = Folder::with(MIXED);
-    let arguments = r#"{"message": "hello"}"#;
+    let arguments = r#"{"text": "hello"}"#;
     let ran = folder.run(&["call", "demo", "echo", arguments]);
-    check(&ran, expect![[""]]);
+    check(
+        &ran,
+        expect![[r#"
+        exit 1
+        --- stdout
+        --- stderr
+        error: the tool reports: Unknown argument 'message': 'echo' takes text
+    "#]],
+    );
     let ran = folder.run_with_input(&["call", "demo", "echo", "-"], arguments);
-    check(&ran, expect![[""]]);
+    check(
+        &ran,
+        expect![[r#"
+        exit 1
+        --- stdout
+        --- stderr
+        error: the tool reports: Unknown argument 'message': 'echo' takes text
+    "#]],
+    );
     folder.write("arguments.json", arguments);
     let ran = folder.run(&["call", "demo", "demo__echo", "@arguments.json", "--json"]);
-    check(&ran, expect![[""]]);
+    check(
+        &ran,
+        expect![[r#"
+        exit 1
+        --- stdout
+        {"content":[{"type":"text","text":"Unknown argument 'message': 'echo' takes text"}],"isError":true}
+        --- stderr
+    "#]],
+    );
     let ran = folder.run(&["call", "demo", "echo", arguments, "--explain"]);
+    check(
+        &ran,
+        expect![[r#"
+        exit 1
+        --- stdout
+        --- stderr
+        endpoint:   default
+        published:  demo__echo
+        server:     demo (builtin)
+        its name:   echo
+        arguments:  N bytes
+        time:       N ms
+        result:     N bytes, N tokens
+        error: the tool reports: Unknown argument 'message': 'echo' takes text
+    "#]],
+    );
+}
+
+#[test]
+fn call_shows_what_happens_on_the_way() {
+    let folder = Folder::new();
+    let ran = folder.run(&["call", "demo", "count", r#"{"steps": 2, "delay_ms": 1}"#]);
+    check(&ran, expect![[""]]);
+    let ran = folder.run(&["call", "demo", "ask_name"]);
+    check(&ran, expect![[""]]);
+}
+
+#[test]
+fn an_error_of_the_tool_is_no_answer() {
+    let ran = Folder::new().run(&["call", "demo", "echo", r#"{"wrong": 1}"#]);
     check(&ran, expect![[""]]);
 }
 
@@ -183,5 +316,13 @@ fn call_says_why_it_did_not_work() {
         );
         assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
     }
-    check(&folder.run(&["call", "demo", "ecko"]), expect![[""]]);
+    check(
+        &folder.run(&["call", "demo", "ecko"]),
+        expect![[r#"
+        exit 1
+        --- stdout
+        --- stderr
+        error: server 'demo' has no tool 'ecko'; did you mean echo?
+    "#]],
+    );
 }

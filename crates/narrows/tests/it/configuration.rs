@@ -37,38 +37,85 @@ fn check(config: &str, expected: Expect) {
 fn a_missing_file() {
     let folder = Folder::new();
     let ran = folder.run(&["check", "--config", "nowhere.json"]);
-    expect![[""]].assert_eq(&ran.shown());
+    expect![[r#"
+        exit 2
+        --- stdout
+        --- stderr
+        error: nowhere.json: there is no such file
+          help: look at the path, or leave --config out for ./narrows.json
+        The configuration has 1 error.
+    "#]]
+    .assert_eq(&ran.shown());
 }
 
 #[test]
 fn a_file_that_cannot_be_read() {
     let folder = Folder::new();
     let ran = folder.run(&["check", "--config", "."]);
-    expect![[""]].assert_eq(&ran.shown());
+    expect![[r#"
+        exit 2
+        --- stdout
+        --- stderr
+        error: .: the file cannot be read: Is a directory (os error 21)
+        The configuration has 1 error.
+    "#]]
+    .assert_eq(&ran.shown());
     folder.write("latin.json", b"{\"\xe4\": 1}");
     let ran = folder.run(&["check", "--config", "latin.json"]);
-    expect![[""]].assert_eq(&ran.shown());
+    expect![[r#"
+        exit 2
+        --- stdout
+        --- stderr
+        error: latin.json: the file is not UTF-8 text
+          help: save it as UTF-8
+        The configuration has 1 error.
+    "#]]
+    .assert_eq(&ran.shown());
 }
 
 #[test]
 fn bad_json() {
     check(
         "{\n  \"mcpServers\": {\n    \"a\": { \"command\": \"x\" \"args\": [] }\n  }\n}",
-        expect![[""]],
+        expect![[r#"
+            error: narrows.json:3:26: this is not valid JSON: expected comma
+            The configuration has 1 error.
+        "#]],
     );
 }
 
 #[test]
 fn wrong_structure() {
-    check(r#"{ "mcpServers": ["files"] }"#, expect![[""]]);
-    check(r#"{ "files": { "command": "npx" } }"#, expect![[""]]);
+    check(
+        r#"{ "mcpServers": ["files"] }"#,
+        expect![[r#"
+        error: narrows.json:1:17: expected an object with a server under each id, found an array
+          path: mcpServers
+        The configuration has 1 error.
+    "#]],
+    );
+    check(
+        r#"{ "files": { "command": "npx" } }"#,
+        expect![[r#"
+        error: narrows.json:1:1: there are no servers: none of `mcpServers`, `servers`, `mcp_servers` is there
+          help: write {"mcpServers": {"files": {"command": "npx", "args": [...]}}}
+        warning: narrows.json:1:3: unknown key `files`
+          path: files
+        The configuration has 1 error.
+    "#]],
+    );
 }
 
 #[test]
 fn a_stdio_server_without_a_command() {
     check(
         r#"{ "mcpServers": { "files": { "type": "stdio" } } }"#,
-        expect![[""]],
+        expect![[r#"
+            error: narrows.json:1:19: server 'files': a stdio server needs a `command`
+              path: mcpServers.files
+              help: add "command": "npx", "args": [...]
+            The configuration has 1 error.
+        "#]],
     );
 }
 
@@ -76,7 +123,12 @@ fn a_stdio_server_without_a_command() {
 fn an_http_server_without_a_url() {
     check(
         r#"{ "mcp_servers": [ { "name": "search", "type": "http" } ] }"#,
-        expect![[""]],
+        expect![[r#"
+            error: narrows.json:1:30: server 'search': an http server needs a `url`
+              path: mcp_servers[0].name
+              help: add "url": "https://..."
+            The configuration has 1 error.
+        "#]],
     );
 }
 
@@ -84,7 +136,12 @@ fn an_http_server_without_a_url() {
 fn an_unknown_transport() {
     check(
         r#"{ "servers": { "a": { "type": "carrier-pigeon", "url": "http://x" } } }"#,
-        expect![[""]],
+        expect![[r#"
+            error: narrows.json:1:31: server 'a': unknown transport `carrier-pigeon`
+              path: servers.a.type
+              help: one of stdio, http, streamable-http, streamableHttp, sse, ws, websocket, rpc, builtin
+            The configuration has 1 error.
+        "#]],
     );
 }
 
@@ -92,7 +149,12 @@ fn an_unknown_transport() {
 fn a_duplicate_id() {
     check(
         r#"{ "servers": [ { "id": "a", "command": ["x"] }, { "id": "a", "command": ["y"] } ] }"#,
-        expect![[""]],
+        expect![[r#"
+            error: narrows.json:1:57: duplicate server id 'a'
+              path: servers[1].id
+              help: every server has an id of its own
+            The configuration has 1 error.
+        "#]],
     );
 }
 
@@ -100,7 +162,12 @@ fn a_duplicate_id() {
 fn a_transport_that_is_not_supported_yet() {
     check(
         r#"{ "mcpServers": { "q": { "type": "rpc", "url": "http://127.0.0.1:8005" } } }"#,
-        expect![[""]],
+        expect![[r#"
+            error: narrows.json:1:19: server 'q': rpc is not supported by this version yet
+              path: mcpServers.q
+              help: set "enabled": false to keep the entry
+            The configuration has 1 error.
+        "#]],
     );
 }
 
@@ -115,6 +182,25 @@ fn everything_at_once() {
   },
   "listen": "here"
 }"#,
-        expect![[""]],
+        expect![[r#"
+            error: narrows.json:3:23: server 'a': expected a string or an array of strings, found a number
+              path: mcpServers.a.command
+            error: narrows.json:4:19: server 'b': a url of scheme `ftp` is not supported
+              path: mcpServers.b.url
+              help: it starts with http:// or https://
+            warning: narrows.json:4:30: server 'b': unknown key `comand`
+              path: mcpServers.b.comand
+              help: did you mean `command`?
+            error: narrows.json:5:5: server 'c': a stdio server needs a `command`
+              path: mcpServers.c
+              help: add "command": "npx", "args": [...]
+            error: narrows.json:5:37: server 'c': expected an array of strings, found a string
+              path: mcpServers.c.args
+              help: put the value in brackets: ["..."]
+            error: narrows.json:7:13: `here` is no address to listen on
+              path: listen
+              help: write address and port, as in "127.0.0.1:7420"
+            The configuration has 5 errors.
+        "#]],
     );
 }

@@ -39,7 +39,7 @@ impl Folder {
             .args(arguments)
             .current_dir(&self.0)
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("PATH", "/usr/bin:/bin")
             .env("HOME", &self.0)
             .stdin(Stdio::null());
         command

@@ -3,7 +3,8 @@
 
 use crate::program::{Folder, Running};
 
-const CANARY: &str = "s3cr3t-canary";
+/// Stands for `CANARY` in the texts below, and is the value of `HIDDEN`.
+const CANARY: &str = "s3cr3t-bird";
 
 #[track_caller]
 fn check(config: &str) {
@@ -25,14 +26,14 @@ fn check(config: &str) {
     ];
     for arguments in commands {
         let mut command = folder.command(arguments);
-        let ran = command.env("CANARY_VARIABLE", CANARY).output().unwrap();
+        let ran = command.env("HIDDEN", CANARY).output().unwrap();
         let text = [ran.stdout, ran.stderr].concat();
         let text = String::from_utf8_lossy(&text);
         assert!(!text.contains(CANARY), "{arguments:?} printed it:\n{text}");
     }
     let arguments = ["serve", "--listen", "127.0.0.1:0", "--log-level", "trace"];
     let mut command = folder.command(&arguments);
-    command.env("CANARY_VARIABLE", CANARY);
+    command.env("HIDDEN", CANARY);
     let running = Running::start(command);
     std::thread::sleep(std::time::Duration::from_millis(500));
     running.signal("TERM");
@@ -46,9 +47,9 @@ fn where_everything_is_right() {
     check(
         r#"{ "mcpServers": {
             "a": { "command": "sh", "args": ["-c", "exit 3", "CANARY"],
-                   "env": { "K": "CANARY", "L": "${CANARY_VARIABLE}", "M": "{CANARY_VARIABLE}" } },
-            "b": { "url": "http://user:CANARY@127.0.0.1:1/CANARY?key=${CANARY_VARIABLE}",
-                   "headers": { "Authorization": "Bearer ${CANARY_VARIABLE}", "X-Key": "CANARY" } } } }"#,
+                   "env": { "K": "CANARY", "L": "${HIDDEN}", "M": "{HIDDEN}" } },
+            "b": { "url": "http://user:CANARY@127.0.0.1:1/mcp?key=${HIDDEN}",
+                   "headers": { "Authorization": "Bearer ${HIDDEN}", "X-Key": "CANARY" } } } }"#,
     );
 }
 

@@ -121,5 +121,5 @@ async fn touch_readme(demo: &Demo, call: &Call) -> String {
             .notify("notifications/resources/updated", &json!({ "uri": README }))
             .await;
     }
-    format!("Touched {README} for the {touched}. time")
+    format!("Touched {README}, {touched} times so far")
 }

@@ -1,12 +1,17 @@
 //! Reading one HTTP answer: a JSON body, or a stream of events.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use ::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use ::http::{HeaderName, HeaderValue, Response, StatusCode};
 use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use narrows_wire::sse::{Decoder, Event};
 use narrows_wire::{Message, Raw};
+use tokio::time::timeout;
 
 use super::client::{Lease, Pool};
 use super::endpoint::{Endpoint, SESSION_ID};
@@ -14,6 +19,9 @@ use super::trouble::{Refused, Trouble, is_html, words};
 
 /// Of a body that is not a result, no more than this is read.
 const EXPLANATION: usize = 64 * 1024;
+
+/// How long a body may go on after all that matters of it has been read.
+const LINGER: Duration = Duration::from_secs(2);
 
 pub(super) struct Answer {
     response: Response<Incoming>,
@@ -69,6 +77,14 @@ impl Answer {
         Ok(body)
     }
 
+    /// For a body that says nothing: read to its end, if that comes soon, the
+    /// connection can be used again.
+    pub(super) async fn discard(self, pool: &Pool) {
+        if self.content() != Content::Events {
+            let _ = timeout(LINGER, self.body(pool, EXPLANATION)).await;
+        }
+    }
+
     pub(super) fn events(self, max: usize) -> Events {
         Events {
             body: self.response.into_body(),
@@ -78,15 +94,8 @@ impl Answer {
         }
     }
 
-    /// Sorts out every status that is no success.
-    pub(super) async fn expect_success(
-        self,
-        endpoint: &Endpoint,
-        in_session: bool,
-    ) -> Result<Answer, Trouble> {
-        if self.status().is_success() {
-            return Ok(self);
-        }
+    /// What a status that is no success means.
+    pub(super) async fn refusal(self, endpoint: &Endpoint, in_session: bool) -> Trouble {
         let status = self.status();
         let kind = self.header(&CONTENT_TYPE).map(str::to_owned);
         let challenge = self.header(&WWW_AUTHENTICATE);
@@ -95,19 +104,27 @@ impl Answer {
             .filter(|scheme| !scheme.is_empty() && scheme.len() <= 20)
             .map(str::to_owned);
         // A refusal counts, with or without an explanation that can be read.
-        let body = self.body(&endpoint.pool, EXPLANATION).await.unwrap_or_default();
+        let body = self
+            .body(&endpoint.pool, EXPLANATION)
+            .await
+            .unwrap_or_default();
         let html = is_html(kind.as_deref(), &body);
-        let refused = Refused { status, challenge, words: words(&body, &endpoint.secrets), html };
+        let refused = Refused {
+            status,
+            challenge,
+            words: words(&body, &endpoint.secrets),
+            html,
+        };
         if in_session && is_session_gone(status, &body) {
-            return Err(Trouble::SessionGone(refused));
+            return Trouble::SessionGone(refused);
         }
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            return Err(Trouble::Refused(refused));
+            return Trouble::Refused(refused);
         }
-        Err(match error_object(&body) {
+        match error_object(&body) {
             Some((_, error)) => Trouble::Answered(error),
             None => Trouble::Refused(refused),
-        })
+        }
     }
 }
 
@@ -135,7 +152,9 @@ impl Events {
                     }
                 }
                 Some(Err(_)) => {
-                    return Err(Trouble::Broken("the stream broke before the answer".to_owned()));
+                    return Err(Trouble::Broken(
+                        "the stream broke before the answer".to_owned(),
+                    ));
                 }
                 None => return Ok(None),
             }
@@ -145,22 +164,19 @@ impl Events {
     /// Lets the stream end by itself, so that the connection can be used
     /// again: the server closes it right after the answer, most often a
     /// moment later than we have read that.
-    pub(super) fn finish(mut self, endpoint: &std::sync::Arc<Endpoint>) {
-        if self.body.is_end_stream() {
-            return endpoint.pool.give_back(self.lease);
+    pub(super) fn finish(mut self, pool: &Arc<Pool>) {
+        if self.body.is_end_stream() || matches!(self.body.frame().now_or_never(), Some(None)) {
+            return pool.give_back(self.lease);
         }
-        let endpoint = endpoint.clone();
+        let pool = pool.clone();
         tokio::spawn(async move {
             let rest = collect(&mut self.body, EXPLANATION);
-            if let Ok(Ok(_)) = tokio::time::timeout(LINGER, rest).await {
-                endpoint.pool.give_back(self.lease);
+            if let Ok(Ok(_)) = timeout(LINGER, rest).await {
+                pool.give_back(self.lease);
             }
         });
     }
 }
-
-/// How long a stream may stay open after its answer.
-const LINGER: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// The body in one piece. The usual small one is a single frame and is not copied.
 async fn collect(body: &mut Incoming, max: usize) -> Result<Bytes, Trouble> {
@@ -172,7 +188,9 @@ async fn collect(body: &mut Incoming, max: usize) -> Result<Bytes, Trouble> {
     let mut rest = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let broken = |_| Trouble::Broken("the connection broke within the answer".to_owned());
-        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(broken)?.into_data() else {
+            continue;
+        };
         if first.len().max(rest.len()) + data.len() > max {
             return Err(Trouble::TooLarge(max));
         }
@@ -180,7 +198,8 @@ async fn collect(body: &mut Incoming, max: usize) -> Result<Bytes, Trouble> {
             first = data;
         } else {
             if rest.is_empty() {
-                let length = announced.map_or(2 * (first.len() + data.len()), |length| length as usize);
+                let length =
+                    announced.map_or(2 * (first.len() + data.len()), |length| length as usize);
                 rest.reserve(length);
                 rest.extend_from_slice(&std::mem::take(&mut first));
             }
@@ -190,7 +209,11 @@ async fn collect(body: &mut Incoming, max: usize) -> Result<Bytes, Trouble> {
             break;
         }
     }
-    Ok(if rest.is_empty() { first } else { rest.freeze() })
+    Ok(if rest.is_empty() {
+        first
+    } else {
+        rest.freeze()
+    })
 }
 
 /// The error of a JSON-RPC answer, and whether it names a request.

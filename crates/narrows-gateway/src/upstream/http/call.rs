@@ -28,11 +28,21 @@ pub(super) async fn call(
     message: Bytes,
 ) -> Result<Raw, LinkError> {
     let endpoint = &link.endpoint;
-    let mut open = Open { link, call: call.outgoing, id: call.id, sent: false, lost: false, done: false };
+    let mut open = Open {
+        link,
+        call: call.outgoing,
+        id: call.id,
+        sent: false,
+        lost: false,
+        done: false,
+    };
     let mut session = endpoint.session();
     let mut reopened = false;
     loop {
-        let outcome = match endpoint.post(&session, message.clone(), &mut open.sent).await {
+        let outcome = match endpoint
+            .post(&session, message.clone(), &mut open.sent)
+            .await
+        {
             Ok(answer) => read_answer(link, call, &session, answer).await,
             Err(trouble) => Err(trouble),
         };
@@ -40,7 +50,7 @@ pub(super) async fn call(
             Err(Trouble::SessionGone(_)) if !reopened => {
                 reopened = true;
                 open.sent = false;
-                session = link.reopen(session.serial).await?;
+                session = Box::pin(link.reopen(session.serial)).await?;
             }
             Err(Trouble::Broken(what)) => {
                 // Losing the connection cancels nothing in MCP, so the server
@@ -64,19 +74,26 @@ pub(super) async fn read_answer(
     answer: Answer,
 ) -> Result<Raw, Trouble> {
     if answer.content() == Content::Events {
-        return read_events(link, call, session, answer).await;
+        return Box::pin(read_events(link, call, session, answer)).await;
     }
     let content = answer.content();
-    let (status, kind) = (answer.status(), answer.header(&::http::header::CONTENT_TYPE));
+    let (status, kind) = (
+        answer.status(),
+        answer.header(&::http::header::CONTENT_TYPE),
+    );
     // Only for the text of an error; JSON needs none, and is the hot path.
     let kind = (content != Content::Json).then(|| kind.unwrap_or("no content type").to_owned());
-    let body = answer.body(&link.endpoint.pool, link.endpoint.max_message_bytes).await?;
+    let body = answer
+        .body(&link.endpoint.pool, link.endpoint.max_message_bytes)
+        .await?;
     if body.is_empty() {
         return Err(Trouble::Invalid(format!("HTTP {status} without an answer")));
     }
     match hear(link, Some(call), body.clone()) {
         Ok(Some(answer)) => answer.map_err(Trouble::Answered),
-        Ok(None) => Err(Trouble::Invalid("it does not answer the request it came for".to_owned())),
+        Ok(None) => Err(Trouble::Invalid(
+            "it does not answer the request it came for".to_owned(),
+        )),
         Err(_) if is_html(kind.as_deref(), &body) => {
             Err(Trouble::NotMcp("it answers with a web page".to_owned()))
         }
@@ -99,11 +116,13 @@ async fn read_events(
     loop {
         match follow(link, call, &mut events, &mut place, &mut tries).await {
             Ok(Some(answer)) => {
-                events.finish(&link.endpoint);
+                events.finish(&link.endpoint.pool);
                 return answer.map_err(Trouble::Answered);
             }
             Ok(None) if place.last_event_id.is_none() => {
-                return Err(Trouble::Invalid("its stream ended without the answer".to_owned()));
+                return Err(Trouble::Invalid(
+                    "its stream ended without the answer".to_owned(),
+                ));
             }
             Err(Trouble::Broken(what)) if place.last_event_id.is_none() => {
                 return Err(Trouble::Broken(what));
@@ -149,7 +168,8 @@ async fn resume(
     let endpoint = &link.endpoint;
     loop {
         if *tries == RESUMPTIONS {
-            let told = format!("its stream broke and could not be resumed in {RESUMPTIONS} attempts");
+            let told =
+                format!("its stream broke and could not be resumed in {RESUMPTIONS} attempts");
             return Err(Trouble::Broken(told));
         }
         *tries += 1;
@@ -162,7 +182,8 @@ async fn resume(
                 StatusCode::TOO_MANY_REQUESTS => {}
                 status if status.is_server_error() => {}
                 status => {
-                    let told = format!("its stream broke, and it refuses to resume it (HTTP {status})");
+                    let told =
+                        format!("its stream broke, and it refuses to resume it (HTTP {status})");
                     return Err(Trouble::Broken(told));
                 }
             },
@@ -199,6 +220,9 @@ impl Drop for Open<'_> {
         let params = Raw::empty_object()
             .with_member("requestId", &Raw::number(self.id))
             .with_member("reason", &Raw::string(reason));
-        self.link.outbox.put(encode_notification("notifications/cancelled", Some(&params)));
+        self.link.outbox.put(encode_notification(
+            "notifications/cancelled",
+            Some(&params),
+        ));
     }
 }

@@ -110,7 +110,11 @@ impl Pool {
         loop {
             let mut lease = match idle.take() {
                 Some(lease) => lease,
-                None => self.connect().await.map_err(Unanswered::Unreachable)?,
+                // Boxed, as all that is rare on the way of a call: its future
+                // would be five times as large otherwise.
+                None => Box::pin(self.connect())
+                    .await
+                    .map_err(Unanswered::Unreachable)?,
             };
             let before = std::mem::replace(sent, true);
             match lease.sender.try_send_request(request).await {
@@ -157,7 +161,10 @@ impl Pool {
     /// Whether any idle connection is still open.
     #[cfg(test)]
     pub(super) fn has_open(&self) -> bool {
-        self.idle.lock().iter().any(|lease| !lease.sender.is_closed())
+        self.idle
+            .lock()
+            .iter()
+            .any(|lease| !lease.sender.is_closed())
     }
 
     async fn take_idle(&self) -> Option<Lease> {

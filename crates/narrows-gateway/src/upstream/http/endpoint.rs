@@ -39,7 +39,7 @@ pub(super) struct Endpoint {
     pub(super) max_message_bytes: usize,
     /// What may be told of the URL: no user info, no query.
     pub(super) shown: String,
-    /// What must not be told: values of configured headers.
+    /// What must not be told: words of configured headers and of the query.
     pub(super) secrets: Vec<Box<str>>,
     /// Where requests go, as it is written in them.
     target: ArcSwap<Uri>,
@@ -75,13 +75,16 @@ impl Endpoint {
         };
         let site = Site::of(&settings.url).ok_or_else(no_url)?;
         let pool = client.pool(&site);
-        let path = settings.url.path_and_query().map_or("/", |path| path.as_str());
+        let path = settings
+            .url
+            .path_and_query()
+            .map_or("/", |path| path.as_str());
         let target = write_target(&pool, path);
         let common = common_headers(settings, &pool);
         Ok(Endpoint {
             max_message_bytes,
             shown: show(&site, path),
-            secrets: secrets(settings),
+            secrets: secrets(&common, &settings.url),
             target: ArcSwap::from_pointee(target),
             session: ArcSwap::from_pointee(Session::new(&common, 0, None)),
             common,
@@ -115,8 +118,14 @@ impl Endpoint {
         message: Bytes,
         sent: &mut bool,
     ) -> Result<Answer, Trouble> {
-        let answer = self.send(&Method::POST, &session.post, message, sent).await?;
-        answer.expect_success(self, session.id.is_some()).await
+        let answer = self
+            .send(&Method::POST, &session.post, message, sent)
+            .await?;
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let refusal = answer.refusal(self, session.id.is_some());
+        Err(Box::pin(refusal).await)
     }
 
     /// Asks for a stream of messages, from `last_event_id` on. The status is as it came.
@@ -129,14 +138,18 @@ impl Endpoint {
         if let Some(value) = last_event_id.and_then(|id| HeaderValue::from_str(id).ok()) {
             headers.insert(LAST_EVENT_ID, value);
         }
-        self.send(&Method::GET, &headers, Bytes::new(), &mut false).await
+        self.send(&Method::GET, &headers, Bytes::new(), &mut false)
+            .await
     }
 
     /// Ends the session on the server's side, if there is one.
     pub(super) async fn delete(&self) -> Result<(), Trouble> {
         let session = self.session();
         if session.id.is_some() {
-            self.send(&Method::DELETE, &session.get, Bytes::new(), &mut false).await?;
+            let answer = self
+                .send(&Method::DELETE, &session.get, Bytes::new(), &mut false)
+                .await?;
+            answer.discard(&self.pool).await;
         }
         Ok(())
     }
@@ -181,6 +194,7 @@ impl Endpoint {
                 return Ok(answer);
             }
             self.follow(&answer, &target)?;
+            Box::pin(answer.discard(&self.pool)).await;
         }
         Err(Trouble::NotMcp("it redirects in a circle".to_owned()))
     }
@@ -194,11 +208,14 @@ impl Endpoint {
         let to = resolve(site, from.path(), location)
             .ok_or_else(|| Trouble::NotMcp(format!("it answered HTTP {status} to nowhere")))?;
         let to_site = Site::of(&to);
-        let keeps_method =
-            matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        let keeps_method = matches!(
+            status,
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+        );
         if to_site.as_ref() != Some(site) || !keeps_method {
             let shown = to_site.map_or("elsewhere".to_owned(), |site| show(&site, to.path()));
-            let told = format!("it answered HTTP {status} to {shown}; configure that URL if it is right");
+            let told =
+                format!("it answered HTTP {status} to {shown}; configure that URL if it is right");
             return Err(Trouble::NotMcp(told));
         }
         let path = to.path_and_query().map_or("/", |path| path.as_str());
@@ -237,7 +254,12 @@ impl Session {
         let accept = HeaderValue::from_static("application/json, text/event-stream");
         post.insert(ACCEPT, accept);
         post.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Session { serial, id, post, get }
+        Session {
+            serial,
+            id,
+            post,
+            get,
+        }
     }
 }
 
@@ -257,7 +279,10 @@ fn common_headers(settings: &HttpSettings, pool: &Pool) -> HeaderMap {
             headers.entry(name).or_insert(value);
         }
     };
-    default(HOST, HeaderValue::from_str(pool.site().authority().as_str()).ok());
+    default(
+        HOST,
+        HeaderValue::from_str(pool.site().authority().as_str()).ok(),
+    );
     let agent = concat!("narrows/", env!("CARGO_PKG_VERSION"));
     default(USER_AGENT, Some(HeaderValue::from_static(agent)));
     default(AUTHORIZATION, user_info(&settings.url));
@@ -275,12 +300,19 @@ fn user_info(url: &Uri) -> Option<HeaderValue> {
     matcher.intercept(url)?.basic_auth().cloned()
 }
 
-/// Anything in a configured header may be a secret, and so may its parts
-/// (`Bearer …`). Short words are none, and would riddle the text with stars.
-fn secrets(settings: &HttpSettings) -> Vec<Box<str>> {
-    let values = settings.headers.iter().filter_map(|(_, value)| value.to_str().ok());
-    let words = values.flat_map(|value| value.split([' ', ',', ';', '=', ':']));
-    words.filter(|word| word.len() >= 6).map(Into::into).collect()
+/// Anything in a configured header or in the query may be a secret, and so may
+/// its parts (`Bearer …`). Short words are none, and would riddle the text with
+/// stars.
+fn secrets(headers: &HeaderMap, url: &Uri) -> Vec<Box<str>> {
+    let confided = headers.values().filter(|value| value.is_sensitive());
+    let values = confided.filter_map(|value| value.to_str().ok());
+    let words = values
+        .chain(url.query())
+        .flat_map(|value| value.split([' ', ',', ';', '&', '=']));
+    words
+        .filter(|word| word.len() >= 6)
+        .map(Into::into)
+        .collect()
 }
 
 fn write_target(pool: &Pool, path: &str) -> Uri {
@@ -303,17 +335,28 @@ fn show(site: &Site, path: &str) -> String {
 /// The absolute form of a `Location`.
 fn resolve(site: &Site, from: &str, location: &str) -> Option<Uri> {
     let to: Uri = if location.starts_with("//") {
-        format!("{}:{location}", if site.is_https() { "https" } else { "http" }).parse().ok()?
+        format!(
+            "{}:{location}",
+            if site.is_https() { "https" } else { "http" }
+        )
+        .parse()
+        .ok()?
     } else if location.starts_with('/') {
         let path = location.split('#').next().unwrap_or(location);
-        path.parse::<Uri>().ok().map(|uri| site.uri(uri.path_and_query().map_or("/", |p| p.as_str())))?
+        path.parse::<Uri>()
+            .ok()
+            .map(|uri| site.uri(uri.path_and_query().map_or("/", |p| p.as_str())))?
     } else if location.contains("://") {
         location.parse().ok()?
     } else if location.is_empty() {
         return None;
     } else {
         let folder = &from[..from.rfind('/').map_or(0, |slash| slash + 1)];
-        return resolve(site, from, &format!("/{}{location}", folder.trim_start_matches('/')));
+        return resolve(
+            site,
+            from,
+            &format!("/{}{location}", folder.trim_start_matches('/')),
+        );
     };
     to.authority().is_some().then_some(to)
 }

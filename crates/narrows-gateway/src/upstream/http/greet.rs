@@ -38,8 +38,10 @@ impl HttpLink {
     }
 
     async fn exchange_hellos(self: &Arc<Self>, limit: Duration) -> Result<ServerHello, Failure> {
-        let (id, result) =
-            self.initialize(limit).await.map_err(|trouble| trouble.into_failure(&self.endpoint.shown))?;
+        let (id, result) = self
+            .initialize(limit)
+            .await
+            .map_err(|trouble| trouble.into_failure(&self.endpoint.shown))?;
         let hello = ServerHello::read(&result)?;
         self.endpoint.enter(hello.revision, id);
         // Posted here and not by the queue: no request may overtake it.
@@ -67,7 +69,11 @@ impl HttpLink {
         let answer = self.endpoint.post(&stranger, message, &mut false).await?;
         let session_id = answer.session_id();
         let outgoing = Outgoing::own("initialize", None, limit);
-        let call = Call { id, outgoing: &outgoing, patience: &Patience::new(limit) };
+        let call = Call {
+            id,
+            outgoing: &outgoing,
+            patience: &Patience::new(limit),
+        };
         let result = read_answer(self, &call, &stranger, answer).await?;
         Ok((session_id, result))
     }
@@ -110,6 +116,9 @@ impl HttpLink {
 
     #[cfg(test)]
     pub(super) fn is_listening(&self) -> bool {
-        self.listener.lock().as_ref().is_some_and(|task| !task.is_finished())
+        self.listener
+            .lock()
+            .as_ref()
+            .is_some_and(|task| !task.is_finished())
     }
 }

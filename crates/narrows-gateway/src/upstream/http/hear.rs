@@ -80,9 +80,14 @@ fn hear_notice(link: &HttpLink, call: Option<&Call<'_>>, notification: Notificat
             }
         }
         "notifications/cancelled" => {
-            let id = params.and_then(|params| params.member("requestId")).and_then(Id::from_raw);
+            let id = params
+                .and_then(|params| params.member("requestId"))
+                .and_then(Id::from_raw);
             if let (Some(origin), Some(id)) = (origin, id) {
-                origin.sink.send(Event::Withdraw(AskKey { link: link.serial, id }));
+                origin.sink.send(Event::Withdraw(AskKey {
+                    link: link.serial,
+                    id,
+                }));
             }
         }
         // About the server, not about the call on whose stream they happen to come.
@@ -90,7 +95,8 @@ fn hear_notice(link: &HttpLink, call: Option<&Call<'_>>, notification: Notificat
         | "notifications/prompts/list_changed"
         | "notifications/resources/list_changed"
         | "notifications/resources/updated" => {
-            link.ears.notice(Notice::from_server(&link.server, method, params));
+            link.ears
+                .notice(Notice::from_server(&link.server, method, params));
         }
         _ => {
             let notice = Notice::from_server(&link.server, method, params);
@@ -103,8 +109,12 @@ fn hear_notice(link: &HttpLink, call: Option<&Call<'_>>, notification: Notificat
 }
 
 fn hear_progress(link: &HttpLink, call: &Call<'_>, params: &Raw) {
-    let Some(own) = &call.outgoing.progress_token else { return };
-    let Some(token) = params.member("progressToken") else { return };
+    let Some(own) = &call.outgoing.progress_token else {
+        return;
+    };
+    let Some(token) = params.member("progressToken") else {
+        return;
+    };
     if token.as_u64() != Some(call.id) {
         return;
     }
@@ -124,7 +134,10 @@ fn hear_question(link: &Arc<HttpLink>, call: Option<&Call<'_>>, request: Request
         server: link.server.clone(),
         method: request.method,
         params: request.params,
-        key: AskKey { link: link.serial, id: request.id.clone() },
+        key: AskKey {
+            link: link.serial,
+            id: request.id.clone(),
+        },
         reply: AskReply::new(link.clone(), request.id),
     };
     match call.and_then(Call::origin) {

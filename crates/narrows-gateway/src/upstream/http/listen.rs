@@ -16,6 +16,9 @@ use super::trouble::Trouble;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// A server that wants to be asked again at once still leaves us time to breathe.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+
 /// The place in a stream from which it can be resumed.
 #[derive(Default)]
 pub(super) struct Place {
@@ -30,7 +33,7 @@ impl Place {
             self.last_event_id.clone_from(&event.id);
         }
         if let Some(retry) = event.retry {
-            self.retry = Some(Duration::from_millis(retry).min(LONGEST_PAUSE));
+            self.retry = Some(Duration::from_millis(retry).clamp(SHORTEST_PAUSE, LONGEST_PAUSE));
         }
     }
 }
@@ -43,8 +46,10 @@ pub(super) fn is_message(event: &Event) -> bool {
 
 /// What came of an attempt to open the stream.
 enum Attempt {
-    /// It was open for a while; whether an event came.
-    Listened(bool),
+    /// It was open for a while; `news` if any event came.
+    Listened {
+        news: bool,
+    },
     /// It may go better next time.
     Failed,
     SessionGone,
@@ -58,24 +63,25 @@ pub(super) async fn listen(link: Weak<HttpLink>, endpoint: Arc<Endpoint>, sessio
     let mut opened = false;
     let mut pause = FIRST_PAUSE;
     loop {
-        match attempt(&link, &endpoint, &session, &mut place).await {
-            Attempt::Listened(heard) => {
+        let wait = match attempt(&link, &endpoint, &session, &mut place).await {
+            Attempt::Listened { news } => {
                 opened = true;
-                if heard {
+                if news {
                     pause = FIRST_PAUSE;
                 }
+                place.retry.unwrap_or(pause)
             }
-            Attempt::Failed => {}
+            Attempt::Failed => pause,
             // A server without the stream may say 404 as well.
             Attempt::SessionGone if opened => {
                 if let Some(link) = link.upgrade() {
                     // The new session brings its own listener, in place of this one.
                     let _ = link.reopen(session.serial).await;
                 }
+                pause
             }
             Attempt::SessionGone | Attempt::None => return,
-        }
-        let wait = place.retry.take().unwrap_or(pause);
+        };
         // Clients that lost a server together must not come back together.
         tokio::time::sleep(wait.mul_f64(1.0 + fastrand::f64() / 4.0)).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
@@ -98,10 +104,13 @@ async fn attempt(
         StatusCode::NOT_IMPLEMENTED => Attempt::None,
         StatusCode::TOO_MANY_REQUESTS => Attempt::Failed,
         status if status.is_server_error() => Attempt::Failed,
-        status if status.is_success() && answer.content() == Content::Events => {
-            Attempt::Listened(follow(link, answer, endpoint, place).await)
+        status if status.is_success() && answer.content() == Content::Events => Attempt::Listened {
+            news: follow(link, answer, endpoint, place).await,
+        },
+        _ => {
+            answer.discard(&endpoint.pool).await;
+            Attempt::None
         }
-        _ => Attempt::None,
     }
 }
 
@@ -118,14 +127,19 @@ async fn follow(
         let event = match events.next().await {
             Ok(Some(event)) => event,
             Err(Trouble::TooLarge(max)) => {
-                tracing::warn!(url = endpoint.shown, "skipped a message of more than {max} bytes");
+                tracing::warn!(
+                    url = endpoint.shown,
+                    "skipped a message of more than {max} bytes"
+                );
                 continue;
             }
             Ok(None) | Err(_) => return heard,
         };
         heard = true;
         place.moved_by(&event);
-        let Some(link) = link.upgrade() else { return heard };
+        let Some(link) = link.upgrade() else {
+            return heard;
+        };
         if is_message(&event)
             && let Err(error) = hear(&link, None, event.data)
         {

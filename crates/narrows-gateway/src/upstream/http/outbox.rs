@@ -17,9 +17,6 @@ const WAITING: usize = 256;
 /// A server that has not accepted a message by then must not hold up the next.
 const ACCEPTED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The body of an acceptance says nothing; more than this is not read of it.
-const ACCEPTANCE: usize = 4096;
-
 pub(super) struct Outbox {
     queue: mpsc::Sender<Item>,
     _task: AbortOnDropHandle<()>,
@@ -35,7 +32,10 @@ impl Outbox {
     pub(super) fn new(endpoint: Arc<Endpoint>, server: Arc<str>) -> Self {
         let (queue, waiting) = mpsc::channel(WAITING);
         let task = tokio::spawn(deliver(waiting, endpoint, server));
-        Outbox { queue, _task: AbortOnDropHandle::new(task) }
+        Outbox {
+            queue,
+            _task: AbortOnDropHandle::new(task),
+        }
     }
 
     /// False if the queue is full and the message lost.
@@ -45,7 +45,9 @@ impl Outbox {
 
     /// For what must not be lost. There are never more of these than open questions.
     pub(super) fn put_surely(&self, message: Bytes) {
-        if let Err(mpsc::error::TrySendError::Full(item)) = self.queue.try_send(Item::Message(message)) {
+        if let Err(mpsc::error::TrySendError::Full(item)) =
+            self.queue.try_send(Item::Message(message))
+        {
             let queue = self.queue.clone();
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                 runtime.spawn(async move { queue.send(item).await });
@@ -84,8 +86,9 @@ async fn deliver(mut waiting: mpsc::Receiver<Item>, endpoint: Arc<Endpoint>, ser
 
 /// Posts a message that has no answer (MCP 2025-03-26 and later: 202 Accepted).
 pub(super) async fn post(endpoint: &Endpoint, message: Bytes) -> Result<(), Trouble> {
-    let answer = endpoint.post(&endpoint.session(), message, &mut false).await?;
-    // Reading to the end keeps the connection; an answer that goes on is cut off.
-    let _ = answer.body(&endpoint.pool, ACCEPTANCE).await;
+    let answer = endpoint
+        .post(&endpoint.session(), message, &mut false)
+        .await?;
+    answer.discard(&endpoint.pool).await;
     Ok(())
 }

@@ -21,17 +21,26 @@ impl Patience {
     pub(super) fn new(limit: Duration) -> Self {
         // Longer than any call, and short enough to be added to any instant.
         let limit = limit.min(Duration::from_secs(365 * 24 * 3600));
-        Patience { limit, start: Instant::now(), renewed: AtomicU64::new(0) }
+        Patience {
+            limit,
+            start: Instant::now(),
+            renewed: AtomicU64::new(0),
+        }
     }
 
     pub(super) fn renew(&self) {
         let passed = self.start.elapsed().as_nanos();
-        self.renewed.store(u64::try_from(passed).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.renewed
+            .store(u64::try_from(passed).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// What `future` gives, or `None` once the time is up. `late` is called
     /// then, before `future` is dropped.
-    pub(super) async fn limit<F: Future>(&self, future: F, late: impl FnOnce()) -> Option<F::Output> {
+    pub(super) async fn limit<F: Future>(
+        &self,
+        future: F,
+        late: impl FnOnce(),
+    ) -> Option<F::Output> {
         let mut future = pin!(future);
         let mut timer = pin!(sleep_until(self.deadline()));
         let output = poll_fn(|cx| {
@@ -54,7 +63,7 @@ impl Patience {
         output
     }
 
-    fn deadline(&self) -> Instant {
+    pub(super) fn deadline(&self) -> Instant {
         let renewed = Duration::from_nanos(self.renewed.load(Ordering::Relaxed));
         self.start + renewed + self.limit
     }
@@ -79,14 +88,20 @@ mod tests {
         assert!(patience.limit(renewing, || late = true).await.is_none());
         assert!(late);
         let took = start.elapsed();
-        assert!(took >= Duration::from_secs(37) && took < Duration::from_millis(37_100), "{took:?}");
+        assert!(
+            took >= Duration::from_secs(37) && took < Duration::from_millis(37_100),
+            "{took:?}"
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_in_time_is_given_back() {
         for limit in [Duration::from_secs(10), Duration::MAX] {
             let patience = Patience::new(limit);
-            let output = patience.limit(tokio::time::sleep(Duration::from_secs(9)), || unreachable!());
+            let output = patience.limit(
+                tokio::time::sleep(Duration::from_secs(9)),
+                || unreachable!(),
+            );
             assert!(output.await.is_some());
         }
     }

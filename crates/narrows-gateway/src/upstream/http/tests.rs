@@ -28,7 +28,9 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// Fails instead of hanging.
 async fn soon<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(20), future).await.expect("within 20 s")
+    tokio::time::timeout(Duration::from_secs(20), future)
+        .await
+        .expect("within 20 s")
 }
 
 fn client() -> HttpClient {
@@ -67,7 +69,8 @@ async fn try_open(
     let (notice_to, notices) = mpsc::unbounded_channel();
     let (ask_to, asks) = mpsc::unbounded_channel();
     let ears = Arc::new(TestEars(notice_to, ask_to));
-    let opening = HttpLink::open(client, settings, "srv".into(), 7, &hello(), ears, MAX, LONG);
+    let ours = hello();
+    let opening = HttpLink::open(client, settings, "srv".into(), 7, &ours, ears, MAX, LONG);
     let (link, hello) = opening.await?;
     Ok((link, hello, Heard { notices, asks }))
 }
@@ -95,8 +98,16 @@ struct Behind {
 
 fn behind() -> Behind {
     let (sink, events) = EventSink::channel(16);
-    let asks = Asks { elicitation: true, ..Asks::default() };
-    let origin = Origin { session: 1, sink, asks, cancel: Arc::new(Cancel::default()) };
+    let asks = Asks {
+        elicitation: true,
+        ..Asks::default()
+    };
+    let origin = Origin {
+        session: 1,
+        sink,
+        asks,
+        cancel: Arc::new(Cancel::default()),
+    };
     Behind { origin, events }
 }
 
@@ -104,5 +115,9 @@ fn behind() -> Behind {
 fn outgoing(origin: Origin, timeout: Duration) -> Outgoing<'static> {
     let params = raw(&json!({"name": "t", "_meta": {"progressToken": "tok"}}));
     let token = params.member("_meta").unwrap().member("progressToken");
-    Outgoing { progress_token: token, origin: Some(origin), ..Outgoing::own("tools/call", Some(params), timeout) }
+    Outgoing {
+        progress_token: token,
+        origin: Some(origin),
+        ..Outgoing::own("tools/call", Some(params), timeout)
+    }
 }

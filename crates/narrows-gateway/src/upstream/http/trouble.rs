@@ -41,8 +41,7 @@ pub(super) struct Refused {
 impl Trouble {
     /// For one request over a link that goes on.
     pub(super) fn into_link_error(self, shown: &str) -> LinkError {
-        let closed =
-            |kind, detail: String| LinkError::Closed(Arc::new(Failure::new(kind, detail)));
+        let closed = |kind, detail: String| LinkError::Closed(Arc::new(Failure::new(kind, detail)));
         match self {
             Trouble::Answered(error) => LinkError::Answered(error),
             Trouble::Unreachable(failure) => LinkError::Closed(failure),

@@ -1,1 +1,169 @@
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
 
+use narrows_testkit::{Folder, processes, until};
+use rustix::process::Signal;
+
+use super::table::Entry;
+use super::{MARK, Process, Tree};
+
+/// A child that leads a group, with `sh`; ended when dropped.
+struct Leader(Child);
+
+impl Leader {
+    fn start(script: &str, mark: Option<&str>) -> Leader {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", script])
+            .stdout(Stdio::null())
+            .stdin(Stdio::null());
+        if let Some(mark) = mark {
+            command.env(MARK, mark);
+        }
+        Leader(command.process_group(0).spawn().expect("sh starts"))
+    }
+
+    fn tree(&self, mark: &str) -> Tree {
+        Tree::of(self.0.id(), mark)
+    }
+
+    fn reap(&mut self) {
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        self.reap();
+    }
+}
+
+async fn pid(folder: &Folder, name: &str) -> u32 {
+    folder
+        .read_when_there(name)
+        .await
+        .trim()
+        .parse()
+        .expect("a pid")
+}
+
+#[test]
+fn a_stat_line_is_read_whatever_the_name_is() {
+    let rest =
+        "S 7 42 42 0 -1 4194560 116 0 0 0 0 0 0 0 20 0 1 0 12345 2500000 200 18446744073709551615";
+    for name in ["sh", "a b", ") R 1 2 (", "(((", "\u{fffd}"] {
+        let entry = Entry::parse(format!("42 ({name}) {rest}").as_bytes()).expect("an entry");
+        assert_eq!(
+            entry.process,
+            Process {
+                pid: 42,
+                started: 12345
+            }
+        );
+        assert_eq!((entry.parent, entry.group, entry.alive), (7, 42, true));
+    }
+    let zombie = Entry::parse(format!("42 (sh) {}", rest.replacen('S', "Z", 1)).as_bytes());
+    assert!(zombie.is_some_and(|entry| !entry.alive));
+    for broken in ["", "42", "42 (sh", "42 (sh) S 7", "x (sh) S 7 42"] {
+        assert!(Entry::parse(broken.as_bytes()).is_none(), "{broken:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_child_of_a_dead_parent_is_known_from_before() {
+    let folder = Folder::new();
+    // The middle one goes, the last one stays, in a session of its own.
+    let script = format!(
+        "env -u {MARK} setsid sh -c 'sleep 1000 & echo $! > {}; read x < {}' & wait",
+        folder.file("pid").display(),
+        folder.file("go").display()
+    );
+    Command::new("mkfifo")
+        .arg(folder.file("go"))
+        .status()
+        .expect("mkfifo runs");
+    let leader = Leader::start(&script, None);
+    let sleep = pid(&folder, "pid").await;
+    let mut tree = leader.tree("unused");
+    tree.collect();
+    folder.write("go", "\n");
+    drop(leader);
+    let adopted = || !tree_has(&tree, sleep) || processes::children(1).contains(&sleep);
+    until("init has adopted it", adopted).await;
+    assert!(processes::is_alive(sleep));
+    tree.signal(Signal::KILL);
+    processes::gone([sleep]).await;
+    assert!(tree.is_gone());
+}
+
+fn tree_has(tree: &Tree, pid: u32) -> bool {
+    tree.members
+        .iter()
+        .any(|member| u32::try_from(member.process.pid) == Ok(pid))
+}
+
+#[tokio::test]
+async fn a_mark_finds_what_nothing_else_does() {
+    let folder = Folder::new();
+    let file = folder.file("pid");
+    let script = format!(
+        "setsid sh -c 'echo $$ > {}; exec sleep 1000' &",
+        file.display()
+    );
+    let mut leader = Leader::start(&script, Some("mark.7"));
+    let orphan = pid(&folder, "pid").await;
+    leader.reap();
+
+    let mut stranger = leader.tree("mark.70");
+    assert!(
+        stranger.is_gone(),
+        "another mark that begins the same is another tree's"
+    );
+    stranger.signal(Signal::KILL);
+    assert!(processes::is_alive(orphan));
+
+    for mark in ["mark", "mark.7"] {
+        assert!(!Tree::new(mark).is_gone(), "{mark}");
+    }
+    leader.tree("mark.7").signal(Signal::KILL);
+    processes::gone([orphan]).await;
+}
+
+#[tokio::test]
+async fn a_number_that_another_process_got_is_left_alone() {
+    let mut leader = Leader::start("exec sleep 1000", None);
+    let pid = leader.0.id();
+    let mut tree = leader.tree("unused");
+    tree.collect();
+    // As if the number had been another process's when we looked.
+    for group in &mut tree.groups {
+        group.started = group.started.map(|started| started - 1);
+    }
+    for member in &mut tree.members {
+        member.process.started -= 1;
+    }
+    assert!(tree.is_gone());
+    tree.signal(Signal::KILL);
+    assert!(processes::is_alive(pid));
+    leader.0.kill().expect("it lives");
+    leader.reap();
+}
+
+#[test]
+fn groups_that_mean_everybody_are_never_watched() {
+    let mut tree = Tree::new("unused");
+    for group in [0, 1, u32::MAX] {
+        tree.add_group(group);
+    }
+    assert!(tree.groups.is_empty());
+    tree.signal(Signal::KILL);
+    assert!(tree.is_gone());
+}
+
+#[tokio::test]
+async fn a_zombie_counts_as_gone() {
+    let leader = Leader::start("exit 0", None);
+    let mut tree = leader.tree("unused");
+    until("it has ended", || tree.is_gone()).await;
+}

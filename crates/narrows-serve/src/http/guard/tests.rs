@@ -11,7 +11,11 @@ fn guard() -> Guard {
 fn check(authority: Option<&str>, host: Option<&str>, origin: Option<&str>, expected: &str) {
     let host = host.map(|text| HeaderValue::from_bytes(text.as_bytes()).unwrap());
     let origin = origin.map(|text| HeaderValue::from_bytes(text.as_bytes()).unwrap());
-    let head = Head { host: host.as_ref(), origin: origin.as_ref(), ..Head::default() };
+    let head = Head {
+        host: host.as_ref(),
+        origin: origin.as_ref(),
+        ..Head::default()
+    };
     let shown = match guard().check(authority, &head) {
         Ok(()) => "allowed",
         Err(Refused::Host) => "bad host",
@@ -33,7 +37,14 @@ fn origin(origin: &str, expected: &str) {
 
 #[test]
 fn loopback_is_ours_at_any_port() {
-    for name in ["localhost", "LocalHost:1", "127.0.0.1", "127.0.0.1:7420", "[::1]", "[::1]:65535"] {
+    for name in [
+        "localhost",
+        "LocalHost:1",
+        "127.0.0.1",
+        "127.0.0.1:7420",
+        "[::1]",
+        "[::1]:65535",
+    ] {
         host(name, "allowed");
     }
 }
@@ -50,11 +61,30 @@ fn configured_hosts_are_ours() {
 #[test]
 fn any_other_name_is_not() {
     for name in [
-        "evil.example", "evil.example:7420", "localhost.evil.example", "127.0.0.1.evil.example",
-        "localhost:80@evil.example", "evil@localhost", "localhost:", "", ":80", "[::1", "::1",
-        "[::1]evil", "[::1]:80x", "127.0.0.2", "0.0.0.0", "localhost.", " localhost", "läuft",
+        "evil.example",
+        "evil.example:7420",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "localhost:80@evil.example",
+        "evil@localhost",
+        "localhost:",
+        "",
+        ":80",
+        "[::1",
+        "::1",
+        "[::1]evil",
+        "[::1]:80x",
+        "127.0.0.2",
+        "0.0.0.0",
+        "localhost.",
+        " localhost",
+        "läuft",
     ] {
-        let expected = if name == "localhost:" { "allowed" } else { "bad host" };
+        let expected = if name == "localhost:" {
+            "allowed"
+        } else {
+            "bad host"
+        };
         host(name, expected);
     }
     check(None, None, None, "bad host");
@@ -63,7 +93,12 @@ fn any_other_name_is_not() {
 #[test]
 fn the_name_in_the_request_line_counts_too() {
     check(Some("localhost:7420"), None, None, "allowed");
-    check(Some("localhost:7420"), Some("localhost:7420"), None, "allowed");
+    check(
+        Some("localhost:7420"),
+        Some("localhost:7420"),
+        None,
+        "allowed",
+    );
     check(Some("evil.example"), Some("localhost"), None, "bad host");
     check(Some("localhost"), Some("evil.example"), None, "bad host");
 }
@@ -71,8 +106,13 @@ fn the_name_in_the_request_line_counts_too() {
 #[test]
 fn pages_of_our_own_may_call() {
     for page in [
-        "http://localhost", "http://localhost:5173", "https://127.0.0.1:1", "http://[::1]:8080",
-        "http://gateway.example", "https://app.example", "vscode-webview://abc",
+        "http://localhost",
+        "http://localhost:5173",
+        "https://127.0.0.1:1",
+        "http://[::1]:8080",
+        "http://gateway.example",
+        "https://app.example",
+        "vscode-webview://abc",
     ] {
         origin(page, "allowed");
     }
@@ -81,9 +121,18 @@ fn pages_of_our_own_may_call() {
 #[test]
 fn other_pages_may_not() {
     for page in [
-        "null", "", "http://evil.example", "http://localhost.evil.example", "localhost",
-        "https://app.example.evil", "https://app.example:444", "http://app.example",
-        "file://localhost", "http://localhost/path", "http://evil@localhost", "vscode-webview://x",
+        "null",
+        "",
+        "http://evil.example",
+        "http://localhost.evil.example",
+        "localhost",
+        "https://app.example.evil",
+        "https://app.example:444",
+        "http://app.example",
+        "file://localhost",
+        "http://localhost/path",
+        "http://evil@localhost",
+        "vscode-webview://x",
     ] {
         origin(page, "bad origin");
     }

@@ -5,7 +5,10 @@ use super::*;
 fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in lines {
-        headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        headers.append(
+            HeaderName::from_static(name),
+            HeaderValue::from_static(value),
+        );
     }
     headers
 }
@@ -44,7 +47,11 @@ fn accept_says_which_forms_the_client_reads() {
 
 #[track_caller]
 fn check_json(value: &'static str, expected: bool) {
-    assert_eq!(Head::read(&headers(&[("content-type", value)])).is_json(), expected, "{value}");
+    assert_eq!(
+        Head::read(&headers(&[("content-type", value)])).is_json(),
+        expected,
+        "{value}"
+    );
 }
 
 #[test]
@@ -61,9 +68,23 @@ fn only_json_is_json() {
 
 #[test]
 fn a_header_that_comes_twice_is_noticed() {
-    let once = headers(&[("host", "a"), ("origin", "b"), ("x-other", "1"), ("x-other", "2")]);
+    let once = headers(&[
+        ("host", "a"),
+        ("origin", "b"),
+        ("x-other", "1"),
+        ("x-other", "2"),
+    ]);
     assert!(!Head::read(&once).repeated);
-    for name in ["host", "origin", "content-type", "mcp-session-id", "mcp-protocol-version"] {
-        assert!(Head::read(&headers(&[(name, "a"), (name, "a")])).repeated, "{name}");
+    for name in [
+        "host",
+        "origin",
+        "content-type",
+        "mcp-session-id",
+        "mcp-protocol-version",
+    ] {
+        assert!(
+            Head::read(&headers(&[(name, "a"), (name, "a")])).repeated,
+            "{name}"
+        );
     }
 }

@@ -83,12 +83,18 @@ async fn take_in(
     match message {
         Message::Request(request) if &*request.method == "initialize" => {
             let hello = Hello::read(request.params.as_ref());
-            let hello = hello.map_err(|why| Refusal { id: Some(request.id.clone()), why })?;
+            let hello = hello.map_err(|why| Refusal {
+                id: Some(request.id.clone()),
+                why,
+            })?;
             initialize(edge, target, request.id, hello, accept).await
         }
         Message::Request(request) => {
             let session = found.session();
-            let session = session.map_err(|why| Refusal { id: Some(request.id.clone()), why })?;
+            let session = session.map_err(|why| Refusal {
+                id: Some(request.id.clone()),
+                why,
+            })?;
             let call = Call::one(&session.session, request);
             Ok(run(edge, &session, call, accept, headers).await)
         }
@@ -112,20 +118,35 @@ async fn initialize(
 ) -> Result<Response<Body>, Refusal> {
     let Hello { revision, client } = hello;
     let gateway = &edge.gateway;
-    let opening =
-        gateway.open(target.door(), Principal::Anonymous, Lifetime::Idle, revision, client);
+    let opening = gateway.open(
+        target.door(),
+        Principal::Anonymous,
+        Lifetime::Idle,
+        revision,
+        client,
+    );
     let opened: Opened = match opening.await {
         Some(Ok(opened)) => opened,
         Some(Err(failure)) => {
             let body = encode_error(Some(&id), &error::core(&failure, revision));
             return Ok(answer::message(error::open_status(&failure), body));
         }
-        None => return Err(Refusal { id: Some(id), why: Refused::UnknownEndpoint }),
+        None => {
+            return Err(Refusal {
+                id: Some(id),
+                why: Refused::UnknownEndpoint,
+            });
+        }
     };
     let result = opened.result.clone();
     let name = HeaderValue::from_str(opened.session.id())
         .expect("session ids are made of printable characters");
-    let session = edge.sessions.insert(opened, target.clone().into_owned(), edge.bounds(), &edge.tasks);
+    let session = edge.sessions.insert(
+        opened,
+        target.clone().into_owned(),
+        edge.bounds(),
+        &edge.tasks,
+    );
     let mut answer = if accept.json {
         answer::json(StatusCode::OK, Body::result(&id, result))
     } else {
@@ -174,7 +195,11 @@ async fn run_batch(
             First::End => return whole(encode_batch(&answers)),
         }
     };
-    let before = answers.iter().filter_map(Answer::encode).chain(event).collect();
+    let before = answers
+        .iter()
+        .filter_map(Answer::encode)
+        .chain(event)
+        .collect();
     stream(edge, session, waiting.leave(), before)
 }
 
@@ -222,7 +247,12 @@ impl<'e> Waiting<'e> {
             Accept { json: false, .. } => Some(Duration::ZERO),
             Accept { .. } => Some(edge.settings.keep_alive),
         };
-        Waiting { call: Some(call), tasks: &edge.tasks, patience, silence: None }
+        Waiting {
+            call: Some(call),
+            tasks: &edge.tasks,
+            patience,
+            silence: None,
+        }
     }
 
     async fn step(&mut self) -> First {
@@ -233,7 +263,9 @@ impl<'e> Waiting<'e> {
         if self.patience == Some(Duration::ZERO) {
             return Poll::Ready(First::Silence);
         }
-        let Some(call) = &mut self.call else { return Poll::Ready(First::End) };
+        let Some(call) = &mut self.call else {
+            return Poll::Ready(First::End);
+        };
         if let Poll::Ready(step) = call.poll_step(cx) {
             return Poll::Ready(match step {
                 Some(Step::Event(message)) => First::Event(message),
@@ -244,14 +276,20 @@ impl<'e> Waiting<'e> {
                 }
             });
         }
-        let Some(patience) = self.patience else { return Poll::Pending };
-        let silence = self.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        let Some(patience) = self.patience else {
+            return Poll::Pending;
+        };
+        let silence = self
+            .silence
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
         silence.as_mut().poll(cx).map(|()| First::Silence)
     }
 
     /// The call, to be carried on as a stream.
     fn leave(mut self) -> Call {
-        self.call.take().expect("only a call at its end is given up")
+        self.call
+            .take()
+            .expect("only a call at its end is given up")
     }
 }
 

@@ -23,7 +23,10 @@ fn check(bounds: Bounds, sizes: &[usize], from: u64, expected: &str) {
     assert_eq!(replay.bytes(), kept);
 }
 
-const SMALL: Bounds = Bounds { events: 3, bytes: 100 };
+const SMALL: Bounds = Bounds {
+    events: 3,
+    bytes: 100,
+};
 
 #[test]
 fn everything_is_there_while_it_fits() {
@@ -57,5 +60,13 @@ fn the_oldest_go_when_they_are_too_large() {
 #[test]
 fn the_newest_stays_however_large() {
     check(SMALL, &[10, 5000], 1, "2:5000");
-    check(Bounds { events: 0, bytes: 0 }, &[10, 20], 1, "2:20");
+    check(
+        Bounds {
+            events: 0,
+            bytes: 0,
+        },
+        &[10, 20],
+        1,
+        "2:20",
+    );
 }

@@ -1,1 +1,118 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Wake;
 
+use super::*;
+
+const BOUNDS: Bounds = Bounds {
+    events: 10,
+    bytes: 1000,
+};
+
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Reads what is there, as sizes: `1:5 2:7 ...` if more may come, `.` at the end.
+fn read(reader: &mut Reader, woken: &Arc<Woken>) -> String {
+    let waker = Waker::from(woken.clone());
+    let mut cx = Context::from_waker(&waker);
+    let mut seen = Vec::new();
+    loop {
+        match reader.poll_next(&mut cx) {
+            Poll::Ready(Some((number, message))) => {
+                seen.push(format!("{number}:{}", message.len()))
+            }
+            Poll::Ready(None) => seen.push(".".to_string()),
+            Poll::Pending => seen.push("...".to_string()),
+        }
+        if seen.last().is_some_and(|last| last.ends_with('.')) {
+            return seen.join(" ");
+        }
+    }
+}
+
+fn push(stream: &Stream, size: usize) {
+    let mut state = stream.lock();
+    state.take_in(Step::Event(vec![b'x'; size].into()));
+    if let Some(waker) = state.waker.take() {
+        waker.wake();
+    }
+}
+
+#[test]
+fn a_reader_sees_what_is_there_then_what_comes_then_the_end() {
+    let woken = Arc::<Woken>::default();
+    let stream = Stream::sample(3, &[5, 6], BOUNDS);
+    let mut reader = stream.attach(Some(0));
+    assert_eq!(reader.place(), (3, 0));
+    assert_eq!(read(&mut reader, &woken), "1:5 2:6 ...");
+    push(&stream, 7);
+    assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+    assert_eq!(read(&mut reader, &woken), "3:7 ...");
+    assert_eq!(reader.place(), (3, 3));
+    stream.end();
+    assert_eq!(woken.0.load(Ordering::Relaxed), 2);
+    assert_eq!(read(&mut reader, &woken), ".");
+}
+
+#[test]
+fn the_next_reader_takes_over() {
+    let woken = Arc::<Woken>::default();
+    let stream = Stream::sample(3, &[5, 6], BOUNDS);
+    let mut first = stream.attach(Some(1));
+    assert_eq!(read(&mut first, &woken), "2:6 ...");
+    let mut second = stream.attach(Some(1));
+    assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+    assert_eq!(read(&mut first, &woken), ".");
+    assert_eq!(read(&mut second, &woken), "2:6 ...");
+    drop(first);
+    push(&stream, 7);
+    assert_eq!(read(&mut second, &woken), "3:7 ...");
+}
+
+#[test]
+fn a_reader_that_was_away_too_long_misses_the_oldest() {
+    let woken = Arc::<Woken>::default();
+    let stream = Stream::sample(
+        3,
+        &[5],
+        Bounds {
+            events: 2,
+            bytes: 1000,
+        },
+    );
+    let mut reader = stream.attach(Some(0));
+    assert_eq!(read(&mut reader, &woken), "1:5 ...");
+    for size in [6, 7, 8, 9] {
+        push(&stream, size);
+    }
+    assert_eq!(read(&mut reader, &woken), "4:8 5:9 ...");
+}
+
+#[test]
+fn a_reader_from_nowhere_begins_at_the_next_message() {
+    let woken = Arc::<Woken>::default();
+    let stream = Stream::sample(3, &[5, 6], BOUNDS);
+    for last in [None, Some(2), Some(99), Some(u64::MAX)] {
+        let mut reader = stream.attach(last);
+        assert_eq!(reader.place(), (3, 2));
+        assert_eq!(read(&mut reader, &woken), "...");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_counts_as_delivered_when_its_end_was_read() {
+    let woken = Arc::<Woken>::default();
+    let stream = Stream::sample(3, &[5], BOUNDS);
+    let mut reader = stream.attach(Some(0));
+    stream.end();
+    assert_eq!(stream.delivered(), None);
+    let now = Instant::now();
+    assert_eq!(read(&mut reader, &woken), "1:5 .");
+    assert_eq!(stream.delivered(), Some(now));
+}

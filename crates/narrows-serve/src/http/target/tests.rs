@@ -30,9 +30,23 @@ fn one_server_by_its_id() {
 #[test]
 fn everything_else_is_no_door() {
     for path in [
-        "", "/", "/mcpx", "/mcp//", "/mcp/a/b", "/MCP", "/servers", "/servers/", "/servers//mcp",
-        "/servers/a/b/mcp", "/servers/mcp", "/servers/a", "/mcp/%", "/mcp/%4", "/mcp/%zz",
-        "/mcp/%ff", "/health",
+        "",
+        "/",
+        "/mcpx",
+        "/mcp//",
+        "/mcp/a/b",
+        "/MCP",
+        "/servers",
+        "/servers/",
+        "/servers//mcp",
+        "/servers/a/b/mcp",
+        "/servers/mcp",
+        "/servers/a",
+        "/mcp/%",
+        "/mcp/%4",
+        "/mcp/%zz",
+        "/mcp/%ff",
+        "/health",
     ] {
         check(path, "nothing");
     }

@@ -8,12 +8,17 @@ use tokio::sync::mpsc;
 
 use super::super::super::link::{LinkError, Outgoing};
 use super::super::HttpLink;
+use super::super::hear::{Call, hear};
+use super::super::patience::Patience;
 use super::server::{Reply, Seen, Server, event, events, json_reply, stream};
 use super::{LONG, behind, call, open, outgoing, raw, soon};
 use crate::exchange::{AnswerTo, Event};
 
 /// A server whose answers to calls are streams in the hands of the test.
-async fn streaming() -> (Server, mpsc::UnboundedReceiver<(Seen, mpsc::UnboundedSender<String>)>) {
+async fn streaming() -> (
+    Server,
+    mpsc::UnboundedReceiver<(Seen, mpsc::UnboundedSender<String>)>,
+) {
     let (give, calls) = mpsc::unbounded_channel();
     let respond = move |seen: Seen| {
         let (sender, reply) = events();
@@ -42,8 +47,14 @@ async fn progress_and_notices_reach_the_client_under_its_own_token() {
         let id = seen.body["id"].clone();
         assert_eq!(seen.body["params"]["_meta"]["progressToken"], id);
         for text in [
-            note("notifications/progress", json!({"progressToken": id, "progress": 0.50, "x": 1})),
-            note("notifications/progress", json!({"progressToken": 99, "progress": 1})),
+            note(
+                "notifications/progress",
+                json!({"progressToken": id, "progress": 0.50, "x": 1}),
+            ),
+            note(
+                "notifications/progress",
+                json!({"progressToken": 99, "progress": 1}),
+            ),
             "data: no json\n\n".to_owned(),
             note("notifications/message", json!({"level": "info"})),
             note("notifications/tools/list_changed", json!({})),
@@ -56,14 +67,28 @@ async fn progress_and_notices_reach_the_client_under_its_own_token() {
     assert_eq!(result.unwrap().as_str(), "\"done\"");
     let mut notices = Vec::new();
     while let Ok(event) = behind.events.try_recv() {
-        let Event::Notice(notice) = *event else { panic!("{event:?}") };
+        let Event::Notice(notice) = *event else {
+            panic!("{event:?}")
+        };
         assert_eq!(notice.server.as_deref(), Some("srv"));
-        notices.push((notice.method.to_string(), notice.params.unwrap().as_str().to_owned()));
+        notices.push((
+            notice.method.to_string(),
+            notice.params.unwrap().as_str().to_owned(),
+        ));
     }
     assert_eq!(notices[0].0, "notifications/progress");
-    assert!(notices[0].1.contains(r#""progressToken":"tok""#), "{notices:?}");
+    assert!(
+        notices[0].1.contains(r#""progressToken":"tok""#),
+        "{notices:?}"
+    );
     assert!(notices[0].1.contains(r#""progress":0.5"#), "{notices:?}");
-    assert_eq!(notices[1], ("notifications/message".to_owned(), r#"{"level":"info"}"#.to_owned()));
+    assert_eq!(
+        notices[1],
+        (
+            "notifications/message".to_owned(),
+            r#"{"level":"info"}"#.to_owned()
+        )
+    );
     assert_eq!(notices.len(), 2);
     // About the server as a whole, so not for this call alone.
     let notice = soon(heard.notices.recv()).await.unwrap();
@@ -80,33 +105,65 @@ async fn a_question_on_a_calls_stream_goes_to_who_called() {
         let (seen, stream) = calls.recv().await.unwrap();
         stream.send(question(json!("p"), "ping")).unwrap();
         let pong = server.saw("answer").await;
-        assert_eq!(pong.body, json!({"jsonrpc": "2.0", "id": "p", "result": {}}));
+        assert_eq!(
+            pong.body,
+            json!({"jsonrpc": "2.0", "id": "p", "result": {}})
+        );
         assert_eq!(pong.header("mcp-session-id"), "s1");
 
-        stream.send(question(json!("q-1"), "elicitation/create")).unwrap();
-        let Event::Ask(ask) = *behind.events.recv().await.unwrap() else { panic!("a question") };
-        assert_eq!((&*ask.server, &*ask.method, ask.key.link), ("srv", "elicitation/create", 7));
+        stream
+            .send(question(json!("q-1"), "elicitation/create"))
+            .unwrap();
+        let Event::Ask(ask) = *behind.events.recv().await.unwrap() else {
+            panic!("a question")
+        };
+        assert_eq!(
+            (&*ask.server, &*ask.method, ask.key.link),
+            ("srv", "elicitation/create", 7)
+        );
         assert_eq!(ask.params.unwrap().as_str(), r#"{"q":1}"#);
-        ask.reply.answer(Ok(Raw::from_static(r#"{"action":"accept"}"#)));
+        ask.reply
+            .answer(Ok(Raw::from_static(r#"{"action":"accept"}"#)));
         let answer = server.saw("answer").await;
-        assert_eq!(answer.body, json!({"jsonrpc": "2.0", "id": "q-1", "result": {"action": "accept"}}));
+        assert_eq!(
+            answer.body,
+            json!({"jsonrpc": "2.0", "id": "q-1", "result": {"action": "accept"}})
+        );
 
         // The client has not said that it can be asked this.
-        stream.send(question(json!(5), "sampling/createMessage")).unwrap();
+        stream
+            .send(question(json!(5), "sampling/createMessage"))
+            .unwrap();
         let refusal = server.saw("answer").await;
-        assert_eq!((&refusal.body["id"], &refusal.body["error"]["code"]), (&json!(5), &json!(-32601)));
+        assert_eq!(
+            (&refusal.body["id"], &refusal.body["error"]["code"]),
+            (&json!(5), &json!(-32601))
+        );
 
         // A question that nobody looks at is refused by its drop.
-        stream.send(question(json!(6), "elicitation/create")).unwrap();
+        stream
+            .send(question(json!(6), "elicitation/create"))
+            .unwrap();
         drop(behind.events.recv().await.unwrap());
         let refusal = server.saw("answer").await;
-        assert_eq!((&refusal.body["id"], &refusal.body["error"]["code"]), (&json!(6), &json!(-32603)));
+        assert_eq!(
+            (&refusal.body["id"], &refusal.body["error"]["code"]),
+            (&json!(6), &json!(-32603))
+        );
 
         // A question taken back is withdrawn where it went.
-        stream.send(question(json!(8), "elicitation/create")).unwrap();
-        let Event::Ask(ask) = *behind.events.recv().await.unwrap() else { panic!("a question") };
-        stream.send(note("notifications/cancelled", json!({"requestId": 8}))).unwrap();
-        let Event::Withdraw(key) = *behind.events.recv().await.unwrap() else { panic!("withdrawn") };
+        stream
+            .send(question(json!(8), "elicitation/create"))
+            .unwrap();
+        let Event::Ask(ask) = *behind.events.recv().await.unwrap() else {
+            panic!("a question")
+        };
+        stream
+            .send(note("notifications/cancelled", json!({"requestId": 8})))
+            .unwrap();
+        let Event::Withdraw(key) = *behind.events.recv().await.unwrap() else {
+            panic!("withdrawn")
+        };
         assert_eq!(key, ask.key);
         ask.reply.forget();
 
@@ -131,37 +188,56 @@ async fn a_question_during_a_request_of_our_own_goes_to_the_links_owner() {
     assert_eq!(result.unwrap().as_str(), "0");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_call_without_progress_times_out_and_is_taken_back() {
-    let (mut server, mut calls) = streaming().await;
+#[tokio::test]
+async fn a_call_that_takes_too_long_is_taken_back() {
+    let (mut server, _calls) = streaming().await;
     let (link, _heard) = open(&server).await;
-    let behind = behind();
-    let limit = Duration::from_secs(300);
-    let start = tokio::time::Instant::now();
-    let sending = link.request(outgoing(behind.origin.clone(), limit));
-    let serving = async {
-        let (seen, stream) = calls.recv().await.unwrap();
-        for _ in 0..3 {
-            tokio::time::sleep(limit - Duration::from_secs(1)).await;
-            let id = seen.body["id"].clone();
-            stream.send(note("notifications/progress", json!({"progressToken": id, "progress": 1}))).unwrap();
-        }
-        // Any other message is no progress.
-        tokio::time::sleep(limit - Duration::from_secs(1)).await;
-        stream.send(note("notifications/message", json!({}))).unwrap();
-        (seen, stream)
-    };
-    let (result, (seen, _stream)) = tokio::join!(sending, serving);
-    assert!(matches!(result, Err(LinkError::Timeout(after)) if after == limit));
-    let took = start.elapsed().as_secs();
-    assert!((1_197..1_200).contains(&took), "{took} s");
+    let limit = Duration::from_millis(100);
+    let sending = link.request(outgoing(behind().origin, limit));
+    assert!(matches!(soon(sending).await, Err(LinkError::Timeout(after)) if after == limit));
     let taken_back = server.saw("notifications/cancelled").await;
-    assert_eq!(taken_back.body["params"], json!({"requestId": seen.body["id"], "reason": "timeout"}));
+    assert_eq!(taken_back.body["params"]["reason"], "timeout");
+    assert!(taken_back.body["params"]["requestId"].is_u64());
+}
+
+#[tokio::test]
+async fn progress_starts_the_time_anew_and_nothing_else_does() {
+    let (server, _calls) = streaming().await;
+    let (link, _heard) = open(&server).await;
+    tokio::time::pause();
+    let outgoing = outgoing(behind().origin, LONG);
+    let patience = Patience::new(LONG);
+    let call = Call {
+        id: 5,
+        outgoing: &outgoing,
+        patience: &patience,
+    };
+    let passed = Duration::from_secs(50);
+    let heard = |frame: serde_json::Value| {
+        assert!(
+            hear(&link, Some(&call), frame.to_string().into())
+                .unwrap()
+                .is_none()
+        );
+        patience.deadline()
+    };
+    let first = patience.deadline();
+    tokio::time::advance(passed).await;
+    let progress = |token| json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token}});
+    assert_eq!(
+        heard(json!({"jsonrpc": "2.0", "method": "notifications/message"})),
+        first
+    );
+    assert_eq!(heard(progress(4)), first);
+    assert_eq!(heard(progress(5)), first + passed);
 }
 
 #[tokio::test]
 async fn a_dropped_call_is_taken_back_with_the_clients_reason() {
-    for (reason, expected) in [(Some("changed my mind"), "changed my mind"), (None, "cancelled by the client")] {
+    for (reason, expected) in [
+        (Some("changed my mind"), "changed my mind"),
+        (None, "cancelled by the client"),
+    ] {
         let (mut server, mut calls) = streaming().await;
         let (link, _heard) = open(&server).await;
         let behind = behind();
@@ -176,26 +252,40 @@ async fn a_dropped_call_is_taken_back_with_the_clients_reason() {
         behind.origin.cancel.raise(reason);
         drop(sending);
         let taken_back = server.saw("notifications/cancelled").await;
-        assert_eq!(taken_back.body["params"], json!({"requestId": seen.body["id"], "reason": expected}));
+        assert_eq!(
+            taken_back.body["params"],
+            json!({"requestId": seen.body["id"], "reason": expected})
+        );
         assert_eq!(taken_back.header("mcp-session-id"), "s1");
     }
 }
 
 #[tokio::test]
 async fn an_answered_call_is_not_taken_back() {
-    let mut server = Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
+    let mut server =
+        Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (link, _heard) = open(&server).await;
     call(&link).await.unwrap();
     soon(link.close()).await;
     assert_eq!(
-        server.rest().into_iter().filter(|what| what != "GET").collect::<Vec<_>>(),
-        ["initialize", "notifications/initialized", "tools/call", "DELETE"]
+        server
+            .rest()
+            .into_iter()
+            .filter(|what| what != "GET")
+            .collect::<Vec<_>>(),
+        [
+            "initialize",
+            "notifications/initialized",
+            "tools/call",
+            "DELETE"
+        ]
     );
 }
 
 #[tokio::test]
 async fn what_waits_for_no_answer_is_posted_in_order() {
-    let mut server = Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
+    let mut server =
+        Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (link, _heard) = open(&server).await;
     for n in 0..100 {
         match n % 2 {
@@ -204,15 +294,26 @@ async fn what_waits_for_no_answer_is_posted_in_order() {
         }
     }
     for n in 0..100 {
-        let seen = server.saw(if n % 2 == 0 { "notifications/n" } else { "answer" }).await;
-        let body = if n % 2 == 0 { &seen.body["params"] } else { &seen.body["result"] };
+        let seen = server
+            .saw(if n % 2 == 0 {
+                "notifications/n"
+            } else {
+                "answer"
+            })
+            .await;
+        let body = if n % 2 == 0 {
+            &seen.body["params"]
+        } else {
+            &seen.body["result"]
+        };
         assert_eq!(body["n"], n);
     }
 }
 
 #[tokio::test]
 async fn a_renamed_tool_is_sent_under_its_own_name() {
-    let mut server = Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
+    let mut server =
+        Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (link, _heard) = open(&server).await;
     let params = raw(&json!({"name": "srv__t", "arguments": {"a": 1}}));
     let place = params.member("name").unwrap();
@@ -221,7 +322,10 @@ async fn a_renamed_tool_is_sent_under_its_own_name() {
         ..Outgoing::own("tools/call", Some(params), LONG)
     };
     soon(link.request(call)).await.unwrap();
-    assert_eq!(server.saw("tools/call").await.body["params"], json!({"name": "t", "arguments": {"a": 1}}));
+    assert_eq!(
+        server.saw("tools/call").await.body["params"],
+        json!({"name": "t", "arguments": {"a": 1}})
+    );
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::net::TcpListener;
 
 use super::super::super::link::{Failure, FailureKind};
 use super::super::trouble::words;
@@ -42,7 +43,11 @@ async fn each_way_to_fail_has_its_kind() {
         (429, Refused, "Too Many Requests"),
     ] {
         let expected = format!("http://HOST/mcp answered HTTP {code} {text}: why");
-        check(&failure(move |_| reply(code, "text/plain", "why")).await, kind, &expected);
+        check(
+            &failure(move |_| reply(code, "text/plain", "why")).await,
+            kind,
+            &expected,
+        );
     }
     check(
         &failure(|_| reply(200, "text/html", "<html>hi</html>")).await,
@@ -60,11 +65,19 @@ async fn each_way_to_fail_has_its_kind() {
     };
     for code in [200, 400] {
         let failure = failure(move |seen| error(code, seen)).await;
-        check(&failure, Refused, "it answered initialize with an error: not you");
+        check(
+            &failure,
+            Refused,
+            "it answered initialize with an error: not you",
+        );
     }
     let answer = failure(|seen| json_reply(&seen.result(hello("2099-01-01")))).await;
     assert_eq!(answer.kind, Protocol);
-    assert!(answer.detail.contains("2099-01-01") && answer.detail.contains("2025-11-25"), "{}", answer.detail);
+    assert!(
+        answer.detail.contains("2099-01-01") && answer.detail.contains("2025-11-25"),
+        "{}",
+        answer.detail
+    );
     assert_eq!(failure(|_| json_reply("{}")).await.kind, Protocol);
 }
 
@@ -74,9 +87,11 @@ async fn every_legacy_revision_opens_in_either_form() {
         for streams in [false, true] {
             let server = Server::bare(move |seen: Seen| async move {
                 match seen.what() {
-                    "initialize" if streams => {
-                        reply(200, "text/event-stream", &event(&seen.result(hello(version))))
-                    }
+                    "initialize" if streams => reply(
+                        200,
+                        "text/event-stream",
+                        &event(&seen.result(hello(version))),
+                    ),
                     "initialize" => json_reply(&seen.result(hello(version))),
                     "GET" => status(405),
                     // A server may have no ear for it.
@@ -84,7 +99,8 @@ async fn every_legacy_revision_opens_in_either_form() {
                 }
             });
             let mut server = server.await;
-            let (_link, hello, _heard) = soon(try_open(client(), &server.settings())).await.unwrap();
+            let (_link, hello, _heard) =
+                soon(try_open(client(), &server.settings())).await.unwrap();
             assert_eq!(hello.revision.as_str(), version);
             assert_eq!(hello.capabilities.as_str(), r#"{"tools":{}}"#);
             let initialized = server.saw("notifications/initialized").await;
@@ -97,47 +113,83 @@ async fn every_legacy_revision_opens_in_either_form() {
 async fn nobody_there_and_no_url() {
     let server = Server::start(|_| async { status(500) }).await;
     let settings = server.settings();
-    drop(server);
+    server.stop().await;
     let refused = soon(try_open(client(), &settings)).await.err().unwrap();
     assert_eq!(refused.kind, FailureKind::Connect);
-    assert!(refused.detail.contains("Connection refused"), "{}", refused.detail);
-    let settings = HttpSettings { url: "/mcp".parse().unwrap(), headers: Vec::new() };
+    assert!(
+        refused.detail.contains("Connection refused"),
+        "{}",
+        refused.detail
+    );
+    let settings = HttpSettings {
+        url: "/mcp".parse().unwrap(),
+        headers: Vec::new(),
+    };
     let nowhere = soon(try_open(client(), &settings)).await.err().unwrap();
-    check(&nowhere, FailureKind::Connect, "its address is no http or https URL");
+    check(
+        &nowhere,
+        FailureKind::Connect,
+        "its address is no http or https URL",
+    );
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_server_that_says_nothing_is_given_up() {
     let server = Server::bare(|_| std::future::pending()).await;
     let ears = std::sync::Arc::new(TestEars(
         tokio::sync::mpsc::unbounded_channel().0,
         tokio::sync::mpsc::unbounded_channel().0,
     ));
-    let (hello, limit) = (super::hello(), Duration::from_secs(30));
+    let (hello, limit) = (super::hello(), Duration::from_millis(50));
     let settings = server.settings();
     let opening = HttpLink::open(client(), &settings, "s".into(), 1, &hello, ears, MAX, limit);
     let failure = opening.await.err().unwrap();
     assert_eq!(failure.kind, FailureKind::TimedOut);
-    assert!(failure.detail.ends_with("/mcp: no answer to initialize within 30 s"), "{}", failure.detail);
+    assert!(
+        failure
+            .detail
+            .ends_with("/mcp: no answer to initialize within 0.05 s"),
+        "{}",
+        failure.detail
+    );
 }
 
 #[tokio::test]
 async fn secrets_are_not_told() {
     let mut server = Server::bare(|seen: Seen| async move {
-        let told = format!("bad token {} for {}", seen.header("authorization"), seen.header("x-key"));
+        let told = format!(
+            "bad token {} for {} at {}",
+            seen.header("authorization"),
+            seen.header("x-key"),
+            seen.uri
+        );
         reply(401, "text/plain", &told)
     })
     .await;
-    let url = format!("http://joe:pa%3Ass-word@{}/mcp?key=s3cr3t-key", server.address);
+    let url = format!(
+        "http://joe:pa%3Ass-word@{}/mcp?key=s3cr3t-key",
+        server.address
+    );
     let settings = HttpSettings {
         url: url.parse().unwrap(),
-        headers: vec![("x-key".parse().unwrap(), "Bearer abcdef123".parse().unwrap())],
+        headers: vec![(
+            "x-key".parse().unwrap(),
+            "Bearer abcdef123".parse().unwrap(),
+        )],
     };
     let failure = soon(try_open(client(), &settings)).await.err().unwrap();
     for secret in ["joe", "pa%3A", "ss-word", "s3cr3t", "abcdef123", "am9l"] {
-        assert!(!failure.detail.contains(secret), "{secret} in {}", failure.detail);
+        assert!(
+            !failure.detail.contains(secret),
+            "{secret} in {}",
+            failure.detail
+        );
     }
-    assert!(failure.detail.contains("/mcp answered HTTP 401"), "{}", failure.detail);
+    assert!(
+        failure.detail.contains("/mcp answered HTTP 401"),
+        "{}",
+        failure.detail
+    );
     // They are sent, though.
     let seen = server.saw("initialize").await;
     assert_eq!(seen.header("authorization"), "Basic am9lOnBhOnNzLXdvcmQ=");
@@ -160,7 +212,12 @@ fn words_are_one_short_line() {
 
 #[tokio::test]
 async fn redirects_on_the_same_site_are_followed_and_remembered() {
-    for location in ["/v2/mcp/?a=b", "http://HOST/v2/mcp/?a=b", "v2/mcp/?a=b", "//HOST/v2/mcp/?a=b"] {
+    for location in [
+        "/v2/mcp/?a=b",
+        "http://HOST/v2/mcp/?a=b",
+        "v2/mcp/?a=b",
+        "//HOST/v2/mcp/?a=b",
+    ] {
         let address = std::sync::Arc::new(std::sync::OnceLock::<String>::new());
         let known = address.clone();
         let server = Server::bare(move |seen: Seen| {
@@ -168,7 +225,9 @@ async fn redirects_on_the_same_site_are_followed_and_remembered() {
             async move {
                 if seen.uri.path() == "/mcp" {
                     let mut reply = status(307);
-                    reply.headers_mut().insert("location", location.parse().unwrap());
+                    reply
+                        .headers_mut()
+                        .insert("location", location.parse().unwrap());
                     return reply;
                 }
                 match seen.what() {
@@ -185,7 +244,10 @@ async fn redirects_on_the_same_site_are_followed_and_remembered() {
         super::call(&link).await.unwrap();
         assert_eq!(server.saw("initialize").await.uri.path(), "/mcp");
         assert_eq!(server.saw("initialize").await.uri, "/v2/mcp/?a=b");
-        assert_eq!(server.saw("notifications/initialized").await.uri, "/v2/mcp/?a=b");
+        assert_eq!(
+            server.saw("notifications/initialized").await.uri,
+            "/v2/mcp/?a=b"
+        );
         assert_eq!(server.saw("tools/call").await.uri, "/v2/mcp/?a=b");
     }
 }
@@ -195,7 +257,9 @@ async fn other_redirects_are_not_followed() {
     let to = |code: u16, location: &'static str| {
         move |_: &Seen| {
             let mut reply = status(code);
-            reply.headers_mut().insert("location", location.parse().unwrap());
+            reply
+                .headers_mut()
+                .insert("location", location.parse().unwrap());
             reply
         }
     };
@@ -209,16 +273,34 @@ async fn other_redirects_are_not_followed() {
         FailureKind::WrongTransport,
         "http://HOST/mcp: it redirects in a circle",
     );
-    assert!(failure(to(302, "/login")).await.detail.contains("HTTP 302 Found to http://HOST/login"));
+    assert!(
+        failure(to(302, "/login"))
+            .await
+            .detail
+            .contains("HTTP 302 Found to http://HOST/login")
+    );
     assert!(failure(to(308, "")).await.detail.contains("to nowhere"));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn connecting_has_a_limit() {
-    // Reserved for documentation, so nobody answers; where the network says so
-    // at once, that is an answer as well.
-    let settings = HttpSettings { url: "http://192.0.2.1/mcp".parse().unwrap(), headers: Vec::new() };
-    let client = HttpClient::new(&ProxySettings::default(), Duration::from_secs(3));
-    let failure = try_open(client, &settings).await.err().unwrap();
+    // It accepts, and then keeps silent where TLS would begin.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/mcp", listener.local_addr().unwrap())
+        .parse()
+        .unwrap();
+    let settings = HttpSettings {
+        url,
+        headers: Vec::new(),
+    };
+    let client = HttpClient::new(&ProxySettings::default(), Duration::from_millis(50));
+    let failure = soon(try_open(client, &settings)).await.err().unwrap();
     assert_eq!(failure.kind, FailureKind::Connect);
+    assert!(
+        failure
+            .detail
+            .ends_with("/mcp: no connection within 0.05 s"),
+        "{}",
+        failure.detail
+    );
 }

@@ -42,7 +42,9 @@ impl Seen {
     }
 
     pub(super) fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
     }
 
     /// An answer to this request.
@@ -57,7 +59,7 @@ pub(super) struct Server {
     pub(super) address: SocketAddr,
     seen: mpsc::UnboundedReceiver<Seen>,
     accepted: Arc<AtomicU64>,
-    _task: AbortOnDropHandle<()>,
+    task: AbortOnDropHandle<()>,
 }
 
 impl Server {
@@ -106,16 +108,31 @@ impl Server {
                     }
                 });
                 connections.spawn(
-                    hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service),
+                    hyper::server::conn::http1::Builder::new()
+                        .serve_connection(TokioIo::new(socket), service),
                 );
             }
         });
-        Server { address, seen, accepted, _task: AbortOnDropHandle::new(task) }
+        Server {
+            address,
+            seen,
+            accepted,
+            task: AbortOnDropHandle::new(task),
+        }
     }
 
     pub(super) fn settings(&self) -> HttpSettings {
         let url = format!("http://{}/mcp", self.address).parse().unwrap();
-        HttpSettings { url, headers: Vec::new() }
+        HttpSettings {
+            url,
+            headers: Vec::new(),
+        }
+    }
+
+    /// Closes the port and every connection.
+    pub(super) async fn stop(self) {
+        self.task.abort();
+        let _ = self.task.await;
     }
 
     /// How many connections were made.
@@ -135,15 +152,26 @@ impl Server {
 
     /// What all requests so far were, that nobody has looked at yet.
     pub(super) fn rest(&mut self) -> Vec<String> {
-        std::iter::from_fn(|| self.seen.try_recv().ok()).map(|seen| seen.what().to_owned()).collect()
+        std::iter::from_fn(|| self.seen.try_recv().ok())
+            .map(|seen| seen.what().to_owned())
+            .collect()
     }
 }
 
 async fn see(request: Request<Incoming>) -> Seen {
     let (head, body) = request.into_parts();
-    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let body = body
+        .collect()
+        .await
+        .map(|body| body.to_bytes())
+        .unwrap_or_default();
     let body = serde_json::from_slice(&body).unwrap_or_default();
-    Seen { method: head.method, uri: head.uri, headers: head.headers, body }
+    Seen {
+        method: head.method,
+        uri: head.uri,
+        headers: head.headers,
+        body,
+    }
 }
 
 fn usual(seen: &Seen, sessions: &AtomicU64) -> Option<Reply> {
@@ -151,7 +179,9 @@ fn usual(seen: &Seen, sessions: &AtomicU64) -> Option<Reply> {
         "initialize" => {
             let session = sessions.fetch_add(1, Ordering::Relaxed) + 1;
             let mut reply = json_reply(&seen.result(hello("2025-11-25")));
-            reply.headers_mut().insert("mcp-session-id", format!("s{session}").parse().unwrap());
+            reply
+                .headers_mut()
+                .insert("mcp-session-id", format!("s{session}").parse().unwrap());
             Some(reply)
         }
         "GET" => Some(status(405)),
@@ -178,7 +208,9 @@ pub(super) fn reply(code: u16, kind: &str, body: &str) -> Reply {
     let mut reply = Response::new(Full::new(Bytes::copy_from_slice(body.as_bytes())).boxed());
     *reply.status_mut() = StatusCode::from_u16(code).unwrap();
     if !kind.is_empty() {
-        reply.headers_mut().insert("content-type", kind.parse().unwrap());
+        reply
+            .headers_mut()
+            .insert("content-type", kind.parse().unwrap());
     }
     reply
 }
@@ -191,7 +223,9 @@ pub(super) fn stream(kind: &str) -> (mpsc::UnboundedSender<String>, Reply) {
         Some((Ok(Frame::data(Bytes::from(text))), receiver))
     });
     let mut reply = Response::new(BodyExt::boxed(StreamBody::new(frames.boxed_sync())));
-    reply.headers_mut().insert("content-type", kind.parse().unwrap());
+    reply
+        .headers_mut()
+        .insert("content-type", kind.parse().unwrap());
     (sender, reply)
 }
 
@@ -204,7 +238,9 @@ pub(super) fn event(data: &str) -> String {
 }
 
 trait BoxedSync: futures_util::Stream + Sized {
-    fn boxed_sync(self) -> std::pin::Pin<Box<dyn futures_util::Stream<Item = Self::Item> + Send + Sync>>
+    fn boxed_sync(
+        self,
+    ) -> std::pin::Pin<Box<dyn futures_util::Stream<Item = Self::Item> + Send + Sync>>
     where
         Self: Send + Sync + 'static,
     {

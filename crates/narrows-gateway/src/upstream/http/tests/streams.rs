@@ -12,7 +12,10 @@ use super::{call, open, soon};
 use crate::lock::Mutex;
 
 /// Answers GETs with these, one after the other, and calls with `on_call`.
-async fn server(gets: Vec<Reply>, on_call: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {
+async fn server(
+    gets: Vec<Reply>,
+    on_call: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+) -> Server {
     let gets = Arc::new(Mutex::new(VecDeque::from(gets)));
     let greeted = Mutex::new(0u64);
     Server::bare(move |seen: Seen| {
@@ -21,7 +24,9 @@ async fn server(gets: Vec<Reply>, on_call: impl Fn(&Seen) -> Reply + Send + Sync
                 let mut greeted = greeted.lock();
                 *greeted += 1;
                 let mut reply = json_reply(&seen.result(super::server::hello("2025-11-25")));
-                reply.headers_mut().insert("mcp-session-id", format!("s{greeted}").parse().unwrap());
+                reply
+                    .headers_mut()
+                    .insert("mcp-session-id", format!("s{greeted}").parse().unwrap());
                 reply
             }
             "tools/call" => on_call(&seen),
@@ -41,7 +46,10 @@ fn notice(method: &str) -> String {
 async fn the_servers_own_stream_is_heard_and_resumed() {
     let (first, first_reply) = events();
     let (second, second_reply) = events();
-    let mut server = server(vec![first_reply, status(503), second_reply], |_| status(500)).await;
+    let mut server = server(vec![first_reply, status(503), second_reply], |_| {
+        status(500)
+    })
+    .await;
     let (link, mut heard) = open(&server).await;
     let get = server.saw("GET").await;
     assert_eq!(get.header("accept"), "text/event-stream");
@@ -49,7 +57,12 @@ async fn the_servers_own_stream_is_heard_and_resumed() {
     assert_eq!(get.header("mcp-protocol-version"), "2025-11-25");
     assert_eq!(get.header("last-event-id"), "");
 
-    first.send(format!("id: e1\nretry: 1\n{}", notice("notifications/tools/list_changed"))).unwrap();
+    first
+        .send(format!(
+            "id: e1\nretry: 1\n{}",
+            notice("notifications/tools/list_changed")
+        ))
+        .unwrap();
     let heard_first = soon(heard.notices.recv()).await.unwrap();
     assert_eq!(&*heard_first.method, "notifications/tools/list_changed");
     let question = json!({"jsonrpc": "2.0", "id": "x", "method": "roots/list"});
@@ -60,14 +73,19 @@ async fn the_servers_own_stream_is_heard_and_resumed() {
     assert_eq!(server.saw("answer").await.body["id"], "x");
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     first.send(event(&ping.to_string())).unwrap();
-    assert_eq!(server.saw("answer").await.body, json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
+    assert_eq!(
+        server.saw("answer").await.body,
+        json!({"jsonrpc": "2.0", "id": 1, "result": {}})
+    );
 
     // Cut, refused for a while, and open again.
     first.send("retry: 1\n\n".to_owned()).unwrap();
     drop(first);
     assert_eq!(server.saw("GET").await.header("last-event-id"), "e1");
     assert_eq!(server.saw("GET").await.header("last-event-id"), "e1");
-    second.send(notice("notifications/resources/updated")).unwrap();
+    second
+        .send(notice("notifications/resources/updated"))
+        .unwrap();
     let heard_second = soon(heard.notices.recv()).await.unwrap();
     assert_eq!(&*heard_second.method, "notifications/resources/updated");
     assert!(link.endpoint.has_ended().is_none());
@@ -76,11 +94,19 @@ async fn the_servers_own_stream_is_heard_and_resumed() {
 #[tokio::test]
 async fn a_server_without_a_stream_of_its_own_is_not_asked_again() {
     for code in [400, 404, 405, 501] {
-        let mut server = server(vec![status(code)], |seen| json_reply(&seen.result(json!(1)))).await;
+        let mut server = server(vec![status(code)], |seen| {
+            json_reply(&seen.result(json!(1)))
+        })
+        .await;
         let (link, _heard) = open(&server).await;
         server.saw("GET").await;
         call(&link).await.unwrap();
-        soon(async { while link.is_listening() { tokio::task::yield_now().await } }).await;
+        soon(async {
+            while link.is_listening() {
+                tokio::task::yield_now().await
+            }
+        })
+        .await;
         assert!(!server.rest().contains(&"GET".to_owned()), "{code}");
     }
 }
@@ -89,7 +115,10 @@ async fn a_server_without_a_stream_of_its_own_is_not_asked_again() {
 async fn a_session_lost_while_idle_is_found_by_the_stream() {
     let (first, first_reply) = events();
     let (second, second_reply) = events();
-    let mut server = server(vec![first_reply, status(404), second_reply], |_| status(500)).await;
+    let mut server = server(vec![first_reply, status(404), second_reply], |_| {
+        status(500)
+    })
+    .await;
     let (_link, mut heard) = open(&server).await;
     first.send("id: 1\nretry: 1\n\n".to_owned()).unwrap();
     assert_eq!(server.saw("GET").await.header("mcp-session-id"), "s1");
@@ -97,10 +126,19 @@ async fn a_session_lost_while_idle_is_found_by_the_stream() {
     server.saw("initialize").await;
     let get = server.saw("GET").await;
     // What was the place in the old session means nothing in the new one.
-    assert_eq!((get.header("mcp-session-id"), get.header("last-event-id")), ("s2", ""));
-    assert_eq!(&*soon(heard.notices.recv()).await.unwrap().method, "narrows/reopened");
+    assert_eq!(
+        (get.header("mcp-session-id"), get.header("last-event-id")),
+        ("s2", "")
+    );
+    assert_eq!(
+        &*soon(heard.notices.recv()).await.unwrap().method,
+        "narrows/reopened"
+    );
     second.send(notice("notifications/x")).unwrap();
-    assert_eq!(&*soon(heard.notices.recv()).await.unwrap().method, "notifications/x");
+    assert_eq!(
+        &*soon(heard.notices.recv()).await.unwrap().method,
+        "notifications/x"
+    );
 }
 
 #[tokio::test]
@@ -115,7 +153,10 @@ async fn a_lost_link_stops_listening() {
 }
 
 /// A call whose stream is cut after a first event with an id, and these answers to what comes then.
-async fn cut_after(first: String, gets: Vec<Reply>) -> (Server, mpsc::UnboundedReceiver<serde_json::Value>) {
+async fn cut_after(
+    first: String,
+    gets: Vec<Reply>,
+) -> (Server, mpsc::UnboundedReceiver<serde_json::Value>) {
     let (tell, ids) = mpsc::unbounded_channel();
     // The listener takes the first.
     let gets = std::iter::once(status(405)).chain(gets).collect();
@@ -140,7 +181,10 @@ async fn a_cut_stream_is_resumed_until_the_answer() {
         assert_eq!(server.saw("GET").await.header("last-event-id"), "e1");
         assert_eq!(server.saw("GET").await.header("last-event-id"), "e2");
         let get = server.saw("GET").await;
-        assert_eq!((get.header("last-event-id"), get.header("mcp-session-id")), ("e2", "s1"));
+        assert_eq!(
+            (get.header("last-event-id"), get.header("mcp-session-id")),
+            ("e2", "s1")
+        );
         let answer = json!({"jsonrpc": "2.0", "id": id, "result": "late"});
         rest.send(event(&answer.to_string())).unwrap();
     };
@@ -155,12 +199,22 @@ async fn a_stream_that_cannot_be_resumed_is_given_up() {
     let empty = || reply(200, "text/event-stream", "");
     let silent = cut_after(primed(), (0..9).map(|_| empty()).collect()).await;
     for ((mut server, _ids), expected, asked) in [
-        (refused, "its stream broke, and it refuses to resume it (HTTP 405 Method Not Allowed)", 1),
-        (silent, "its stream broke and could not be resumed in 5 attempts", 5),
+        (
+            refused,
+            "its stream broke, and it refuses to resume it (HTTP 405 Method Not Allowed)",
+            1,
+        ),
+        (
+            silent,
+            "its stream broke and could not be resumed in 5 attempts",
+            5,
+        ),
     ] {
         let (link, _heard) = open(&server).await;
         server.saw("GET").await;
-        let Err(LinkError::Closed(failure)) = call(&link).await else { panic!("lost") };
+        let Err(LinkError::Closed(failure)) = call(&link).await else {
+            panic!("lost")
+        };
         assert_eq!(failure.kind, FailureKind::Connect);
         assert!(failure.detail.ends_with(expected), "{}", failure.detail);
         // The server might still be at it.

@@ -1,11 +1,14 @@
 //! Connections: closed by the server, proxies, TLS.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -14,6 +17,7 @@ use super::super::HttpClient;
 use super::super::connect::Connector;
 use super::server::{Seen, Server, json_reply};
 use super::{call, client, open, soon, try_open};
+use crate::lock::Mutex;
 use crate::settings::{HttpSettings, ProxySettings};
 
 /// What a raw server does with the nth request, after it has read it whole.
@@ -26,44 +30,56 @@ enum Act {
     Cut,
 }
 
-/// A server made of bytes: greets, then acts out the script. Serves one connection at a time.
+/// A server made of bytes: greets, then acts out the script.
 async fn raw_server(script: Vec<Act>) -> (HttpSettings, AbortOnDropHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/mcp", listener.local_addr().unwrap()).parse().unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap())
+        .parse()
+        .unwrap();
+    let script = Arc::new(Mutex::new(VecDeque::from(script)));
     let task = tokio::spawn(async move {
-        let mut script = script.into_iter();
-        loop {
-            let (socket, _) = listener.accept().await.unwrap();
-            let mut socket = BufReader::new(socket);
-            while let Some((what, body)) = read_request(&mut socket).await {
-                let answer = |result: serde_json::Value| {
-                    let text = json!({"jsonrpc": "2.0", "id": body["id"], "result": result}).to_string();
-                    format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{text}", text.len())
-                };
-                let (text, close) = match what.as_str() {
-                    "initialize" => (answer(super::server::hello("2025-06-18")), false),
-                    "tools/call" => match script.next().expect("a longer script") {
-                        Act::Answer => (answer(json!("ok")), false),
-                        Act::AnswerAndClose => (answer(json!("ok")), true),
-                        Act::Close => (String::new(), true),
-                        Act::Cut => (answer(json!("ok"))[..90].to_owned(), true),
-                    },
-                    "GET" => ("HTTP/1.1 405 No\r\ncontent-length: 0\r\n\r\n".to_owned(), false),
-                    _ => ("HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n".to_owned(), false),
-                };
-                socket.get_mut().write_all(text.as_bytes()).await.unwrap();
-                if close {
-                    break;
-                }
-            }
+        let mut connections = JoinSet::new();
+        while let Ok((socket, _)) = listener.accept().await {
+            connections.spawn(act_out(BufReader::new(socket), script.clone()));
         }
     });
-    (HttpSettings { url, headers: Vec::new() }, AbortOnDropHandle::new(task))
+    let headers = Vec::new();
+    (HttpSettings { url, headers }, AbortOnDropHandle::new(task))
+}
+
+async fn act_out(mut socket: BufReader<TcpStream>, script: Arc<Mutex<VecDeque<Act>>>) {
+    while let Some((what, body)) = read_request(&mut socket).await {
+        let answer = |result: serde_json::Value| {
+            let text = json!({"jsonrpc": "2.0", "id": body["id"], "result": result}).to_string();
+            let length = text.len();
+            format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{text}")
+        };
+        let empty = |status: &str| format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+        let (text, close) = match what.as_str() {
+            "initialize" => (answer(super::server::hello("2025-06-18")), false),
+            "tools/call" => match script.lock().pop_front().expect("a longer script") {
+                Act::Answer => (answer(json!("ok")), false),
+                Act::AnswerAndClose => (answer(json!("ok")), true),
+                Act::Close => (String::new(), true),
+                Act::Cut => (answer(json!("ok"))[..60].to_owned(), true),
+            },
+            "GET" => (empty("405 No"), false),
+            _ => (empty("202 Accepted"), false),
+        };
+        socket.get_mut().write_all(text.as_bytes()).await.unwrap();
+        if close {
+            break;
+        }
+    }
 }
 
 async fn read_request(socket: &mut BufReader<TcpStream>) -> Option<(String, serde_json::Value)> {
     let (mut length, mut first) = (0, String::new());
-    socket.read_line(&mut first).await.ok().filter(|read| *read > 0)?;
+    socket
+        .read_line(&mut first)
+        .await
+        .ok()
+        .filter(|read| *read > 0)?;
     loop {
         let mut line = String::new();
         socket.read_line(&mut line).await.ok()?;
@@ -77,19 +93,27 @@ async fn read_request(socket: &mut BufReader<TcpStream>) -> Option<(String, serd
     let mut body = vec![0; length];
     socket.read_exact(&mut body).await.ok()?;
     let body: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
-    let what = body["method"].as_str().map_or_else(|| first.split(' ').next().unwrap().to_owned(), str::to_owned);
+    let what = body["method"].as_str().map_or_else(
+        || first.split(' ').next().unwrap().to_owned(),
+        str::to_owned,
+    );
     Some((what, body))
 }
 
 #[tokio::test]
 async fn a_connection_closed_before_the_answer_is_told_and_not_tried_again() {
     for (act, expected) in [
-        (Act::Close, "/mcp: the connection was closed before the answer"),
+        (
+            Act::Close,
+            "/mcp: the connection was closed before the answer",
+        ),
         (Act::Cut, "/mcp: the connection broke within the answer"),
     ] {
         let (settings, _server) = raw_server(vec![act, Act::Answer]).await;
         let (link, _, _heard) = soon(try_open(client(), &settings)).await.unwrap();
-        let Err(LinkError::Closed(failure)) = call(&link).await else { panic!("closed") };
+        let Err(LinkError::Closed(failure)) = call(&link).await else {
+            panic!("closed")
+        };
         assert_eq!(failure.kind, FailureKind::Connect);
         assert!(failure.detail.ends_with(expected), "{}", failure.detail);
         // The link goes on, over a new connection.
@@ -105,16 +129,24 @@ async fn a_connection_closed_while_idle_is_not_noticed_by_calls() {
     for _ in 0..50 {
         assert_eq!(call(&link).await.unwrap().as_str(), "\"ok\"");
         // The close is on its way; the connection's own task sees it.
-        soon(async { while link.endpoint.pool.has_open() { tokio::task::yield_now().await } }).await;
+        soon(async {
+            while link.endpoint.pool.has_open() {
+                tokio::task::yield_now().await
+            }
+        })
+        .await;
     }
 }
 
 #[tokio::test]
 async fn links_to_one_site_share_connections() {
-    let server = Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
+    let server =
+        Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let client = client();
     for _ in 0..5 {
-        let (link, _, _heard) = soon(try_open(client.clone(), &server.settings())).await.unwrap();
+        let (link, _, _heard) = soon(try_open(client.clone(), &server.settings()))
+            .await
+            .unwrap();
         call(&link).await.unwrap();
         soon(link.close()).await;
         // The pool outlives the link as long as another holds it.
@@ -126,14 +158,18 @@ async fn links_to_one_site_share_connections() {
 
 #[tokio::test]
 async fn plain_http_goes_through_the_proxy_whole() {
-    let mut proxy = Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
+    let mut proxy =
+        Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let settings = ProxySettings {
         http: format!("http://me:pw@{}", proxy.address),
         no_proxy: "direct.test".to_owned(),
         ..ProxySettings::default()
     };
     let client = HttpClient::new(&settings, Duration::from_secs(5));
-    let upstream = HttpSettings { url: "http://up.test:81/mcp?a=1".parse().unwrap(), headers: Vec::new() };
+    let upstream = HttpSettings {
+        url: "http://up.test:81/mcp?a=1".parse().unwrap(),
+        headers: Vec::new(),
+    };
     let (link, _, _heard) = soon(try_open(client.clone(), &upstream)).await.unwrap();
     call(&link).await.unwrap();
     let seen = proxy.saw("tools/call").await;
@@ -142,14 +178,21 @@ async fn plain_http_goes_through_the_proxy_whole() {
     assert_eq!(seen.header("proxy-authorization"), "Basic bWU6cHc=");
 
     // Loopback never goes through it.
-    let mut near = Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
+    let mut near =
+        Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (_link, _, _heard) = soon(try_open(client, &near.settings())).await.unwrap();
-    assert_eq!(near.saw("initialize").await.header("proxy-authorization"), "");
+    assert_eq!(
+        near.saw("initialize").await.header("proxy-authorization"),
+        ""
+    );
 }
 
 /// A TLS server for `localhost` and `up.test` in front of a plain one, and a client configuration that trusts it.
-async fn tls_front(plain: std::net::SocketAddr) -> (u16, rustls::ClientConfig, AbortOnDropHandle<()>) {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "up.test".to_owned()]).unwrap();
+async fn tls_front(
+    plain: std::net::SocketAddr,
+) -> (u16, rustls::ClientConfig, AbortOnDropHandle<()>) {
+    let made =
+        rcgen::generate_simple_self_signed(["localhost".to_owned(), "up.test".to_owned()]).unwrap();
     let certificate = made.cert.der().clone();
     let key = rustls::pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -173,7 +216,9 @@ async fn tls_front(plain: std::net::SocketAddr) -> (u16, rustls::ClientConfig, A
         while let Ok((socket, _)) = listener.accept().await {
             let acceptor = acceptor.clone();
             tokio::spawn(async move {
-                let Ok(mut secured) = acceptor.accept(socket).await else { return };
+                let Ok(mut secured) = acceptor.accept(socket).await else {
+                    return;
+                };
                 let mut behind = TcpStream::connect(plain).await.unwrap();
                 let _ = tokio::io::copy_bidirectional(&mut secured, &mut behind).await;
             });
@@ -184,13 +229,23 @@ async fn tls_front(plain: std::net::SocketAddr) -> (u16, rustls::ClientConfig, A
 
 #[tokio::test]
 async fn https_is_spoken_to_whom_we_trust() {
-    let mut server = Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
+    let mut server =
+        Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (port, trusting, _front) = tls_front(server.address).await;
-    let settings = HttpSettings { url: format!("https://localhost:{port}/mcp").parse().unwrap(), headers: Vec::new() };
-    let connector = Connector::new(&ProxySettings::default(), Duration::from_secs(5)).with_tls(trusting);
-    let (link, _, _heard) = soon(try_open(HttpClient::with_connector(connector), &settings)).await.unwrap();
+    let settings = HttpSettings {
+        url: format!("https://localhost:{port}/mcp").parse().unwrap(),
+        headers: Vec::new(),
+    };
+    let connector =
+        Connector::new(&ProxySettings::default(), Duration::from_secs(5)).with_tls(trusting);
+    let (link, _, _heard) = soon(try_open(HttpClient::with_connector(connector), &settings))
+        .await
+        .unwrap();
     assert_eq!(call(&link).await.unwrap().as_str(), "1");
-    assert_eq!(server.saw("tools/call").await.header("host"), format!("localhost:{port}"));
+    assert_eq!(
+        server.saw("tools/call").await.header("host"),
+        format!("localhost:{port}")
+    );
 
     // The system does not know our certificate; where it knows none at all, that is told.
     let failure = soon(try_open(client(), &settings)).await.err().unwrap();
@@ -200,68 +255,122 @@ async fn https_is_spoken_to_whom_we_trust() {
 
 #[tokio::test]
 async fn https_goes_through_the_proxy_unread() {
-    let server = Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
+    let server =
+        Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (port, trusting, _front) = tls_front(server.address).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let proxies = ProxySettings {
         https: format!("http://me:pw@{}", listener.local_addr().unwrap()),
         ..ProxySettings::default()
     };
-    let proxy = tokio::spawn(async move {
-        let mut heads = Vec::new();
-        for _ in 0..2 {
+    let (report, mut heads) = mpsc::unbounded_channel();
+    let _proxy = AbortOnDropHandle::new(tokio::spawn(async move {
+        loop {
             let (socket, _) = listener.accept().await.unwrap();
             let mut socket = BufReader::new(socket);
             let mut head = String::new();
             while !head.ends_with("\r\n\r\n") {
                 socket.read_line(&mut head).await.unwrap();
             }
-            heads.push(head);
-            socket.get_mut().write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+            let _ = report.send(head);
+            socket
+                .get_mut()
+                .write_all(b"HTTP/1.1 200 OK\r\n\r\n")
+                .await
+                .unwrap();
             tokio::spawn(async move {
                 let mut behind = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
                 let _ = tokio::io::copy_bidirectional(&mut socket, &mut behind).await;
             });
         }
-        heads
-    });
+    }));
     let connector = Connector::new(&proxies, Duration::from_secs(5)).with_tls(trusting);
-    let settings = HttpSettings { url: "https://up.test/mcp".parse().unwrap(), headers: Vec::new() };
-    let (link, _, _heard) = soon(try_open(HttpClient::with_connector(connector), &settings)).await.unwrap();
+    let settings = HttpSettings {
+        url: "https://up.test/mcp".parse().unwrap(),
+        headers: Vec::new(),
+    };
+    let (link, _, _heard) = soon(try_open(HttpClient::with_connector(connector), &settings))
+        .await
+        .unwrap();
     let calls = (0..3).map(|_| call(&link));
     for result in futures_util::future::join_all(calls).await {
         assert_eq!(result.unwrap().as_str(), "1");
     }
-    for head in soon(proxy).await.unwrap() {
-        assert!(head.starts_with("CONNECT up.test:443 HTTP/1.1\r\n"), "{head}");
-        assert!(head.contains("Proxy-Authorization: Basic bWU6cHc="), "{head}");
+    for _ in 0..server.accepted() {
+        let head = soon(heads.recv()).await.unwrap();
+        assert!(
+            head.starts_with("CONNECT up.test:443 HTTP/1.1\r\n"),
+            "{head}"
+        );
+        assert!(
+            head.contains("Proxy-Authorization: Basic bWU6cHc="),
+            "{head}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_proxy_of_another_kind_is_named() {
-    let proxies = ProxySettings { http: "socks5://127.0.0.1:1".to_owned(), ..ProxySettings::default() };
-    let settings = HttpSettings { url: "http://up.test/mcp".parse().unwrap(), headers: Vec::new() };
-    let failure = soon(try_open(HttpClient::new(&proxies, Duration::from_secs(5)), &settings)).await.err().unwrap();
-    assert_eq!(failure.detail, "no connection to http://up.test/mcp: a proxy of kind socks5 is not supported");
+    let proxies = ProxySettings {
+        http: "socks5://127.0.0.1:1".to_owned(),
+        ..ProxySettings::default()
+    };
+    let settings = HttpSettings {
+        url: "http://up.test/mcp".parse().unwrap(),
+        headers: Vec::new(),
+    };
+    let failure = soon(try_open(
+        HttpClient::new(&proxies, Duration::from_secs(5)),
+        &settings,
+    ))
+    .await
+    .err()
+    .unwrap();
+    assert_eq!(
+        failure.detail,
+        "no connection to http://up.test/mcp: a proxy of kind socks5 is not supported"
+    );
 }
 
 #[tokio::test]
 async fn configured_headers_are_sent_with_everything() {
-    let mut server = Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
+    let mut server =
+        Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let mut settings = server.settings();
-    for (name, value) in [("x-a", "1"), ("accept", "text/plain"), ("content-length", "9"), ("user-agent", "me")] {
-        settings.headers.push((name.parse().unwrap(), value.parse().unwrap()));
+    for (name, value) in [
+        ("x-a", "1"),
+        ("accept", "text/plain"),
+        ("content-length", "9"),
+        ("user-agent", "me"),
+    ] {
+        settings
+            .headers
+            .push((name.parse().unwrap(), value.parse().unwrap()));
     }
     let (link, _, _heard) = soon(try_open(client(), &settings)).await.unwrap();
     call(&link).await.unwrap();
     soon(link.close()).await;
-    for what in ["initialize", "notifications/initialized", "tools/call", "DELETE"] {
+    for what in [
+        "initialize",
+        "notifications/initialized",
+        "tools/call",
+        "DELETE",
+    ] {
         let seen = server.saw(what).await;
-        assert_eq!((seen.header("x-a"), seen.header("user-agent")), ("1", "me"), "{what}");
+        assert_eq!(
+            (seen.header("x-a"), seen.header("user-agent")),
+            ("1", "me"),
+            "{what}"
+        );
         assert_eq!(seen.headers.get_all("accept").iter().count(), 1);
         assert_ne!(seen.header("accept"), "text/plain");
     }
     let (_link, _heard) = open(&server).await;
-    assert!(server.saw("initialize").await.header("user-agent").starts_with("narrows/"));
+    assert!(
+        server
+            .saw("initialize")
+            .await
+            .header("user-agent")
+            .starts_with("narrows/")
+    );
 }

@@ -1,0 +1,432 @@
+//! The server behind either transport: finds the rule for a message and does
+//! its steps. It knows JSON-RPC as plain JSON values.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{GRANDCHILDREN, Grandchild, Lists, RECEIVED, SERVERS, Script, Step};
+
+/// What goes out, to be framed by the transport.
+#[derive(Debug)]
+pub(super) enum Output {
+    /// The answer to a request; the last thing said about it.
+    Answer(String),
+    /// Anything else.
+    Message(String),
+    /// HTTP only: see [`Step::Status`].
+    Status {
+        code: u16,
+        headers: Vec<(String, String)>,
+        body: String,
+    },
+    /// HTTP only.
+    HangUp,
+}
+
+/// Where the output of one message goes.
+pub(super) type Out = mpsc::UnboundedSender<Output>;
+
+pub(super) struct Server {
+    pub(super) script: Script,
+    folder: PathBuf,
+    lists: Mutex<Lists>,
+    asked: Mutex<HashMap<String, oneshot::Sender<Value>>>,
+    next_ask: AtomicU64,
+    /// Over HTTP: the ids of open sessions.
+    pub(super) sessions: Mutex<Vec<String>>,
+}
+
+impl Server {
+    pub(super) fn new(script: Script, folder: &Path) -> Arc<Server> {
+        let server = Server {
+            lists: Mutex::new(script.lists.clone()),
+            script,
+            folder: folder.to_owned(),
+            asked: Mutex::default(),
+            next_ask: AtomicU64::new(1),
+            sessions: Mutex::default(),
+        };
+        server.note(SERVERS, &std::process::id().to_string());
+        Arc::new(server)
+    }
+
+    /// Notes what came, as it came.
+    pub(super) fn record(&self, line: &str) {
+        self.note(RECEIVED, line);
+    }
+
+    pub(super) async fn start(self: &Arc<Self>, out: &Out) {
+        let steps = self.script.at_start.clone();
+        Turn::new(self, Value::Null, out).run(&steps).await;
+    }
+
+    /// Does what there is to do about one message. Requests run on their own.
+    pub(super) fn hear(self: &Arc<Self>, text: &str, out: &Out) {
+        let Ok(message) = serde_json::from_str::<Value>(text) else {
+            return;
+        };
+        match (message["method"].as_str(), message.get("id")) {
+            (Some(_), Some(_)) => {
+                let (server, out) = (self.clone(), out.clone());
+                tokio::spawn(async move { Turn::new(&server, message, &out).answer().await });
+            }
+            (Some("notifications/initialized"), None) => {
+                let (server, out) = (self.clone(), out.clone());
+                tokio::spawn(async move {
+                    let steps = server.script.after_initialized.clone();
+                    Turn::new(&server, message, &out).run(&steps).await;
+                });
+            }
+            (Some(_), None) => {}
+            (None, id) => {
+                let asked = self
+                    .asked
+                    .lock()
+                    .expect("no step panics")
+                    .remove(&id.unwrap_or(&Value::Null).to_string());
+                if let Some(waiting) = asked {
+                    let _ = waiting.send(message);
+                }
+            }
+        }
+    }
+
+    fn note(&self, file: &str, line: &str) {
+        let path = self.folder.join(file);
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        // The test's folder may be gone already; then nobody reads it.
+        let _ = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+    }
+
+    fn capabilities(&self) -> String {
+        if let Some(capabilities) = &self.script.capabilities {
+            return capabilities.clone();
+        }
+        let lists = &self.script.lists;
+        let mut capabilities = json!({ "logging": {}, "completions": {} });
+        if !lists.tools.is_empty() {
+            capabilities["tools"] = json!({ "listChanged": true });
+        }
+        if !lists.prompts.is_empty() {
+            capabilities["prompts"] = json!({ "listChanged": true });
+        }
+        if !lists.resources.is_empty() || !lists.templates.is_empty() {
+            capabilities["resources"] = json!({ "listChanged": true, "subscribe": true });
+        }
+        capabilities.to_string()
+    }
+}
+
+/// One message being dealt with.
+struct Turn<'a> {
+    server: &'a Arc<Server>,
+    message: Value,
+    out: &'a Out,
+    answers: Vec<Value>,
+    answered: bool,
+}
+
+impl<'a> Turn<'a> {
+    fn new(server: &'a Arc<Server>, message: Value, out: &'a Out) -> Self {
+        Turn {
+            server,
+            message,
+            out,
+            answers: Vec::new(),
+            answered: false,
+        }
+    }
+
+    async fn answer(mut self) {
+        let method = self.message["method"].as_str().unwrap_or_default();
+        let params = &self.message["params"];
+        let name = params["name"].as_str().or(params["uri"].as_str());
+        let fits = |rule: &&super::Rule| {
+            rule.method == method && (rule.name.is_none() || rule.name.as_deref() == name)
+        };
+        let rule = self.server.script.rules.iter().find(fits);
+        let steps = rule.map(|rule| rule.steps.clone()).unwrap_or_default();
+        self.run(&steps).await;
+        if !self.answered {
+            self.usual();
+        }
+    }
+
+    async fn run(&mut self, steps: &[Step]) {
+        for step in steps {
+            Box::pin(self.step(step)).await;
+        }
+    }
+
+    async fn step(&mut self, step: &Step) {
+        match step {
+            Step::Reply(result) => self.reply(result),
+            Step::Error(error) => self.finish("error", error),
+            Step::ReplyParams => self.reply_text(&self.message["params"].to_string()),
+            Step::ReplyAnswers => self.reply_text(&Value::from(self.answers.clone()).to_string()),
+            Step::ReplyLength(length) => self.reply_text(&"x".repeat(*length)),
+            Step::ReplySurroundings => self.reply_text(&surroundings().to_string()),
+            Step::Wait(name) => self.wait(name).await,
+            Step::Reach(name) => drop(File::create(self.file(&format!("reached-{name}")))),
+            Step::Stall => std::future::pending().await,
+            Step::Notify { method, params } => self.say(format!(
+                r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#,
+                Value::from(method.as_str())
+            )),
+            Step::Progress { progress, total } => self.progress(*progress, *total),
+            Step::Ask { method, params } => self.ask(method, params).await,
+            Step::Say(text) => self.say(text.clone()),
+            Step::Complain { lines, text } => complain(*lines, text),
+            Step::Spawn(kind) => self.spawn(*kind),
+            Step::Relist(lists) => {
+                *self.server.lists.lock().expect("no step panics") = lists.clone()
+            }
+            Step::Once(name, steps) => {
+                let file = self.file(&format!("once-{name}"));
+                if OpenOptions::new()
+                    .create_new(true)
+                    .write(true)
+                    .open(file)
+                    .is_ok()
+                {
+                    self.run(steps).await;
+                }
+            }
+            Step::Status {
+                code,
+                headers,
+                body,
+            } => {
+                let (code, headers, body) = (*code, headers.clone(), body.clone());
+                self.answered = true;
+                let _ = self.out.send(Output::Status {
+                    code,
+                    headers,
+                    body,
+                });
+            }
+            Step::HangUp => {
+                self.answered = true;
+                let _ = self.out.send(Output::HangUp);
+            }
+            Step::ForgetSessions => self.server.sessions.lock().expect("no step panics").clear(),
+            Step::Exit(status) => std::process::exit(*status),
+            Step::Die => die(),
+        }
+    }
+
+    /// Files are asked for again and again: simple, and the test sees what is released.
+    async fn wait(&self, name: &str) {
+        let file = self.file(&format!("release-{name}"));
+        while !file.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn ask(&mut self, method: &str, params: &str) {
+        let number = self.server.next_ask.fetch_add(1, Ordering::Relaxed);
+        let id = format!("{}-ask-{number}", self.server.script.name);
+        let (sender, answer) = oneshot::channel();
+        let id = Value::from(id).to_string();
+        self.server
+            .asked
+            .lock()
+            .expect("no step panics")
+            .insert(id.clone(), sender);
+        let method = Value::from(method);
+        self.say(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#
+        ));
+        if let Ok(mut answer) = answer.await {
+            let body = if answer["error"].is_null() {
+                answer["result"].take()
+            } else {
+                json!({ "error": answer["error"] })
+            };
+            self.answers.push(body);
+        }
+    }
+
+    fn progress(&self, progress: u64, total: u64) {
+        let token = &self.message["params"]["_meta"]["progressToken"];
+        if !token.is_null() {
+            let params = json!({ "progressToken": token, "progress": progress, "total": total });
+            self.say(
+                json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params })
+                    .to_string(),
+            );
+        }
+    }
+
+    fn spawn(&self, kind: Grandchild) {
+        let command = match kind {
+            Grandchild::InGroup => Command::new("sleep")
+                .arg("1000")
+                .stdin(Stdio::null())
+                .spawn(),
+            Grandchild::OwnSession => Command::new("setsid")
+                .args(["sleep", "1000"])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn(),
+        };
+        let child = command.expect("sleep and setsid are there");
+        self.server.note(GRANDCHILDREN, &child.id().to_string());
+    }
+
+    /// The answer of a server that works.
+    fn usual(&mut self) {
+        let params = self.message["params"].clone();
+        let lists = self.server.lists.lock().expect("no step panics").clone();
+        let script = &self.server.script;
+        match self.message["method"].as_str().unwrap_or_default() {
+            "initialize" => {
+                let revision = script
+                    .revision
+                    .as_deref()
+                    .or(params["protocolVersion"].as_str());
+                let mut result = json!({
+                    "protocolVersion": revision.unwrap_or("2025-11-25"),
+                    "serverInfo": { "name": script.name, "version": "1.0.0" },
+                });
+                if let Some(instructions) = &script.instructions {
+                    result["instructions"] = instructions.as_str().into();
+                }
+                // The capabilities are given as text, so they are put in as text.
+                let result = result.to_string();
+                let members = result.strip_suffix('}').unwrap_or_default();
+                let capabilities = self.server.capabilities();
+                self.reply(&format!(r#"{members},"capabilities":{capabilities}}}"#));
+            }
+            "tools/list" => self.page("tools", &lists.tools),
+            "prompts/list" => self.page("prompts", &lists.prompts),
+            "resources/list" => self.page("resources", &lists.resources),
+            "resources/templates/list" => self.page("resourceTemplates", &lists.templates),
+            "tools/call" if names(&lists.tools, "name").contains(&params["name"]) => {
+                self.reply_text(&format!(
+                    "{} called {} with {}",
+                    script.name, params["name"], params["arguments"]
+                ));
+            }
+            "tools/call" => self.refuse(-32602, &format!("Unknown tool: {}", params["name"])),
+            "prompts/get" => {
+                let text = format!(
+                    "{} prompts {} with {}",
+                    script.name, params["name"], params["arguments"]
+                );
+                let content = json!({ "type": "text", "text": text });
+                self.reply(
+                    &json!({ "messages": [{ "role": "user", "content": content }] }).to_string(),
+                );
+            }
+            "resources/read" => {
+                let text = format!("{} reads {}", script.name, params["uri"]);
+                self.reply(
+                    &json!({ "contents": [{ "uri": params["uri"], "text": text }] }).to_string(),
+                );
+            }
+            "completion/complete" => {
+                let value = format!("{}-completes", script.name);
+                self.reply(&json!({ "completion": { "values": [value] } }).to_string());
+            }
+            "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
+                self.reply("{}")
+            }
+            method => self.refuse(-32601, &format!("Method not found: {method}")),
+        }
+    }
+
+    fn page(&mut self, key: &str, items: &[String]) {
+        let size = match self.server.script.page_size {
+            0 => items.len().max(1),
+            size => size,
+        };
+        // Cursors are opaque to the client, so the plainest will do.
+        let cursor = self.message["params"]["cursor"]
+            .as_str()
+            .map_or(Ok(0), str::parse::<usize>);
+        let Ok(start) = cursor else {
+            return self.refuse(-32602, "Unknown cursor");
+        };
+        let end = items.len().min(start + size);
+        let page = items.get(start..end).unwrap_or_default().join(",");
+        let next = if end < items.len() {
+            format!(r#","nextCursor":"{end}""#)
+        } else {
+            String::new()
+        };
+        self.reply(&format!(r#"{{"{key}":[{page}]{next}}}"#));
+    }
+
+    fn reply_text(&mut self, text: &str) {
+        self.reply(&json!({ "content": [{ "type": "text", "text": text }] }).to_string());
+    }
+
+    fn reply(&mut self, result: &str) {
+        self.finish("result", result);
+    }
+
+    fn refuse(&mut self, code: i64, message: &str) {
+        self.finish(
+            "error",
+            &json!({ "code": code, "message": message }).to_string(),
+        );
+    }
+
+    fn finish(&mut self, member: &str, body: &str) {
+        self.answered = true;
+        let id = &self.message["id"];
+        let _ = self.out.send(Output::Answer(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"{member}":{body}}}"#
+        )));
+    }
+
+    fn say(&self, text: String) {
+        let _ = self.out.send(Output::Message(text));
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.server.folder.join(name)
+    }
+}
+
+fn names(items: &[String], key: &str) -> Vec<Value> {
+    items
+        .iter()
+        .filter_map(|item| serde_json::from_str::<Value>(item).ok())
+        .map(|mut item| item[key].take())
+        .collect()
+}
+
+fn surroundings() -> Value {
+    let env: serde_json::Map<String, Value> = std::env::vars()
+        .map(|(name, value)| (name, value.into()))
+        .collect();
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let cwd = std::env::current_dir().map(|cwd| cwd.display().to_string());
+    json!({ "cwd": cwd.unwrap_or_default(), "args": args, "env": env })
+}
+
+fn complain(lines: u64, text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    for number in 1..=lines {
+        let _ = writeln!(stderr, "{text} {number}");
+    }
+}
+
+/// As if the kernel had run out of memory.
+fn die() -> ! {
+    let own = std::process::id().to_string();
+    let _ = Command::new("kill").args(["-9", &own]).status();
+    std::process::abort()
+}
