@@ -3,8 +3,8 @@
 mod report;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 pub use self::report::{Health, ToolReport, UpstreamReport, UpstreamState};
 use crate::catalogue::{Part, Scope, View, changes};
 use crate::error::Error;
-use crate::exchange::{Caller, ClientHello, EventSink, EventStream, Notice, Principal};
+use crate::exchange::{Ask, Caller, ClientHello, EventSink, EventStream, Notice, Principal, Refusal};
 use crate::lock::Mutex;
 use crate::names;
 use crate::session::{LogLevel, Session};
@@ -88,7 +88,7 @@ impl Gateway {
     /// Starts all upstreams, in parallel and in the background. Needs a tokio runtime.
     pub fn start(settings: Settings) -> Gateway {
         let inner = Arc::new(Inner::new(settings));
-        let ears: Arc<dyn SharedEars> = Arc::new(Hearing);
+        let ears: Arc<dyn SharedEars> = Arc::new(Hearing(Arc::downgrade(&inner)));
         for upstream in inner.upstreams.iter().filter(|upstream| upstream.settings.enabled) {
             inner.tasks.spawn(supervise(upstream.clone(), inner.stop.clone(), ears.clone()));
         }
@@ -314,8 +314,8 @@ impl Endpoint {
     }
 }
 
-/// Hears what the shared links say to nobody in particular.
-struct Hearing;
+/// Hears what the shared links say outside of calls.
+struct Hearing(Weak<Inner>);
 
 impl SharedEars for Hearing {
     fn notice(&self, upstream: &Arc<Upstream>, notice: Notice) {
@@ -327,9 +327,30 @@ impl SharedEars for Hearing {
                     session.tell_updated(upstream.index, Some(&subscribed), &notice);
                 }
             }
-            // Nobody called, so it concerns nobody; the operator may want to know.
-            method => tracing::debug!(server = %upstream.settings.id, method, "a notice without an owner"),
+            method => match self.only_sharer(upstream) {
+                Some(session) => session.tell(notice),
+                None => tracing::debug!(server = %upstream.settings.id, method, "a notice without an owner"),
+            },
         }
+    }
+
+    fn ask(&self, upstream: &Arc<Upstream>, ask: Ask) {
+        match self.only_sharer(upstream) {
+            Some(session) => session.put(ask),
+            None => ask.reply.answer(Err(Refusal::NoOwner.error())),
+        }
+    }
+}
+
+impl Hearing {
+    /// The session that uses the shared link, if there is just one: what the
+    /// server says to nobody in particular cannot be meant for another.
+    fn only_sharer(&self, upstream: &Upstream) -> Option<Arc<Session>> {
+        let inner = self.0.upgrade()?;
+        let sessions = inner.sessions.lock();
+        let mut sharers = sessions.values().filter(|session| session.shares(upstream));
+        let first = sharers.next()?;
+        sharers.next().is_none().then(|| first.clone())
     }
 }
 

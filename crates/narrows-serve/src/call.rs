@@ -7,13 +7,13 @@
 //! may poll it inside a response and hand it to a task when the client is
 //! gone. Dropping it cancels what is left of it.
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use narrows_gateway::exchange::{EventSink, EventStream};
 use narrows_gateway::{Error, Session};
@@ -55,7 +55,7 @@ pub(crate) enum Answer {
 }
 
 /// Boxed, because a call that its client has left moves to a task of its own.
-type Carried = Pin<Box<dyn Future<Output = Answer> + Send>>;
+type Carried = BoxFuture<'static, Answer>;
 
 enum Work {
     One(Carried),

@@ -10,11 +10,11 @@
 
 use std::collections::VecDeque;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use narrows_gateway::exchange::{EventStream, Principal};
 use narrows_gateway::{Door, Error, Gateway, Lifetime, Opened, Session};
 use narrows_wire::{
@@ -82,7 +82,7 @@ enum State<'a> {
 struct Opening<'a> {
     id: Id,
     revision: Revision,
-    opened: Pin<Box<dyn Future<Output = Option<Result<Opened, Error>>> + Send + 'a>>,
+    opened: BoxFuture<'a, Option<Result<Opened, Error>>>,
     /// A client may send on without waiting for the answer to `initialize`.
     backlog: VecDeque<Input>,
 }

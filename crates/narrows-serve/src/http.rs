@@ -1,41 +1,30 @@
 //! The HTTP edge: Streamable HTTP for clients of the initialise era, and a few
 //! pages.
 //!
-//! [`serve`] owns the connections. A request passes the guard (`guard`), then
-//! its path decides: MCP endpoints go straight to `mcp`, everything else
-//! through a router to `pages`. MCP requests do not take the router because
-//! they are the ones that must be cheap. Further ways in are files of their
-//! own beside these two.
+//! [`serve`] owns the connections; `connection` takes a request from its first
+//! byte to one of the ways in: MCP endpoints (`mcp`) or what the router knows
+//! (`pages`). Further ways in are files of their own beside these two.
 
-use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Method, Request, Response};
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::TokioTimer;
 use hyper_util::service::TowerToHyperService;
 use narrows_gateway::Gateway;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::body::Body;
+use self::connection::Connection;
 use self::guard::Guard;
-use self::head::Head;
 use self::replay::Bounds;
 use self::sessions::Sessions;
-use self::socket::Socket;
-use self::target::Target;
-use crate::error::Refused;
 
 mod answer;
 mod body;
+mod connection;
 mod events;
 mod guard;
 mod head;
@@ -46,9 +35,6 @@ mod sessions;
 mod socket;
 mod stream;
 mod target;
-
-/// Longer heads are answered 431.
-const MAX_HEADER_BYTES: usize = 16 * 1024;
 
 /// How often streams that nobody will read again are looked for.
 const SWEEP: Duration = Duration::from_secs(15);
@@ -117,10 +103,6 @@ pub async fn serve(
     let edge = Arc::new(Edge::new(gateway, settings));
     let _end = EndSessions(edge.clone());
     let pages = TowerToHyperService::new(pages::router(edge.clone()));
-    let server = Arc::new(Server {
-        edge: edge.clone(),
-        pages,
-    });
     let mut connections = JoinSet::new();
     let mut sweep = tokio::time::interval(SWEEP);
     loop {
@@ -129,7 +111,8 @@ pub async fn serve(
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < max_connections => match accepted {
                 Ok((socket, _)) => {
-                    connections.spawn(connection(server.clone(), socket, stop.clone()));
+                    let connection = Connection::new(edge.clone(), pages.clone());
+                    connections.spawn(connection.serve(socket, stop.clone()));
                 }
                 Err(error) => accept_failed(&error).await,
             },
@@ -188,83 +171,6 @@ impl Drop for EndSessions {
     fn drop(&mut self) {
         self.0.sessions.close();
     }
-}
-
-/// What a connection answers from.
-struct Server {
-    edge: Arc<Edge>,
-    pages: TowerToHyperService<axum::Router>,
-}
-
-async fn connection(server: Arc<Server>, socket: TcpStream, stop: CancellationToken) {
-    // Answers are written whole; waiting for more to send only delays them.
-    let _ = socket.set_nodelay(true);
-    let settings = &server.edge.settings;
-    let header_timeout = settings.header_timeout;
-    let socket = Socket::new(socket, settings.write_timeout);
-    let service = service_fn(move |request| {
-        let server = server.clone();
-        async move { Ok::<_, Infallible>(respond(&server, request).await) }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(header_timeout)
-        .max_header_size(MAX_HEADER_BYTES)
-        .serve_connection(socket, service);
-    let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "connection ended");
-    }
-}
-
-async fn respond(server: &Server, request: Request<Incoming>) -> Response<Body> {
-    let edge = &server.edge;
-    let (mut parts, body) = request.into_parts();
-    let mut headers = std::mem::take(&mut parts.headers);
-    let target = Target::parse(parts.uri.path());
-    let head = Head::read(&headers);
-    let authority = parts.uri.authority().map(|authority| authority.as_str());
-    let checked = edge.guard.check(authority, &head);
-    let checked = checked.and(if head.repeated {
-        Err(Refused::RepeatedHeader)
-    } else {
-        Ok(())
-    });
-    if let Err(refused) = checked {
-        return match target {
-            Some(_) => answer::refused(None, &refused),
-            None => pages::refused(&refused),
-        };
-    }
-    let origin = head.origin.cloned();
-    let mut answer = match target {
-        Some(target) => match mcp::enter(edge, &target, &parts.method, &head) {
-            mcp::Entered::Answer(answer) => answer,
-            mcp::Entered::Post(entry) => {
-                headers.clear();
-                mcp::post(edge, &target, entry, body, headers).await
-            }
-        },
-        None if parts.method == Method::OPTIONS => guard::preflight(&head, "GET, HEAD, OPTIONS"),
-        None => {
-            parts.headers = headers;
-            match server.pages.call(Request::from_parts(parts, body)).await {
-                Ok(page) => page.map(Body::Page),
-                Err(never) => match never {},
-            }
-        }
-    };
-    if let Some(origin) = origin {
-        guard::expose(origin, answer.headers_mut());
-    }
-    answer
 }
 
 /// A client that went away before we accepted it is no trouble. Running out of

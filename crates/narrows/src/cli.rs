@@ -243,7 +243,7 @@ Examples:
   narrows call files read_file @arguments.json --json
 
 Only the server that is called is started. Text goes to stdout; progress, log messages and
-error results go to stderr. Questions of the server to its user are declined.";
+error results go to stderr. A server that wants to ask its user something cannot.";
 
 #[cfg(test)]
 mod tests {

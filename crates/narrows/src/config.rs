@@ -48,7 +48,7 @@ pub(crate) fn load(flag: Option<&Path>, environment: &Environment) -> Result<Con
     let Some(path) = locate(flag, environment, Path::exists) else {
         return Ok(built_in(environment));
     };
-    let text = read_file(&path).map_err(|problem| vec![problem])?;
+    let text = read_file(&path).map_err(|problem| vec![*problem])?;
     // Relative folders in the file are relative to it, wherever we are.
     let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
     let folder = absolute.parent().unwrap_or(Path::new("/"));
@@ -114,18 +114,20 @@ fn built_in(environment: &Environment) -> Config {
     }
 }
 
-fn read_file(path: &Path) -> Result<String, Problem> {
+fn read_file(path: &Path) -> Result<String, Box<Problem>> {
     let name = path.display().to_string();
+    let problem =
+        |what: String, help: Option<String>| Box::new(Problem::with_file(&name, what, help));
     let bytes = std::fs::read(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             let help = format!("look at the path, or leave --config out for ./{FILE_NAME}");
-            Problem::with_file(&name, "there is no such file", Some(help))
+            problem("there is no such file".to_owned(), Some(help))
         }
-        _ => Problem::with_file(&name, format!("the file cannot be read: {error}"), None),
+        _ => problem(format!("the file cannot be read: {error}"), None),
     })?;
     String::from_utf8(bytes).map_err(|_| {
-        let help = Some("save it as UTF-8".to_owned());
-        Problem::with_file(&name, "the file is not UTF-8 text", help)
+        let what = "the file is not UTF-8 text".to_owned();
+        problem(what, Some("save it as UTF-8".to_owned()))
     })
 }
 

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         _ => LogLevel::Error,
     };
     let telemetry = Telemetry::start(&cli.log, usual, &environment);
-    let runtime = match tokio::runtime::Runtime::new() {
+    let runtime = match start_runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
             say(format_args!("error: no runtime can be started: {error}"));
@@ -63,6 +63,18 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Several threads where there are several cores. On one core (a small
+/// container, a pinned process) a single-threaded runtime saves the hand-overs
+/// between threads that could never run at the same time.
+fn start_runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut builder = match cores {
+        1 => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    builder.enable_all().build()
 }
 
 async fn run(

@@ -99,11 +99,13 @@ impl Session {
     /// where another client has shown it already.
     pub(crate) fn survey(self: &Arc<Self>) {
         let view = self.endpoint.view();
+        // A client that can be asked nothing is offered what everybody is.
+        let differs = |upstream: &Upstream| self.asks.any() && self.needs_own_link(upstream);
         let unknown = view.upstreams().filter(|upstream| {
-            self.needs_own_link(upstream) && upstream.shared_link().is_ok() && upstream.variant(self.asks).is_none()
+            differs(upstream) && upstream.shared_link().is_ok() && upstream.variant(self.asks).is_none()
         });
         let unknown: Vec<Arc<Upstream>> = unknown.cloned().collect();
-        for upstream in view.upstreams().filter(|upstream| self.needs_own_link(upstream)) {
+        for upstream in view.upstreams().filter(|upstream| differs(upstream)) {
             if let Some(offer) = upstream.variant(self.asks) {
                 self.adopt(upstream, offer);
             }
@@ -119,6 +121,20 @@ impl Session {
                 session.surveyed.cancel();
             }
         });
+    }
+
+    /// Whether its calls to `upstream` take the shared link.
+    pub(crate) fn shares(&self, upstream: &Upstream) -> bool {
+        !self.needs_own_link(upstream) && self.view().upstreams().any(|other| other.index == upstream.index)
+    }
+
+    /// Puts a question outside of any call.
+    pub(crate) fn put(&self, ask: Ask) {
+        if self.asks.allows(&ask.method) {
+            self.outbox.send(Event::Ask(ask));
+        } else {
+            ask.reply.answer(Err(Refusal::NotSupported.error()));
+        }
     }
 
     fn needs_own_link(&self, upstream: &Upstream) -> bool {
@@ -256,8 +272,7 @@ impl Ears for SessionEars {
 
     fn ask(&self, ask: Ask) {
         match self.session.upgrade() {
-            Some(session) if session.asks.allows(&ask.method) => drop(session.outbox.send(Event::Ask(ask))),
-            Some(_) => ask.reply.answer(Err(Refusal::NotSupported.error())),
+            Some(session) => session.put(ask),
             None => drop(ask),
         }
     }

@@ -4,7 +4,7 @@
 //! Nothing runs in a process that was killed, and the kernel's parent-death
 //! signal reaches neither grandchildren nor survives the spawning thread. So
 //! the guard holds the reading end of a pipe whose other end only the gateway
-//! has: however the gateway ends, the pipe ends with it. [`Guard`] is the
+//! has: however the gateway ends, the pipe ends with it. `Guard` is the
 //! gateway's side, [`run`] is all that the other process does.
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod outbox;
 mod patience;
 mod trouble;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -107,14 +108,15 @@ impl HttpLink {
             outgoing: &outgoing,
             patience: &patience,
         };
-        let late = || {
-            // The call is dropped after this, and gives the reason to the server.
-            if let Some(origin) = &outgoing.origin {
-                origin.cancel.give_reason("timeout");
-            }
-        };
-        let answer = patience.limit(call::call(self, &call, message), late).await;
-        answer.unwrap_or(Err(LinkError::Timeout(outgoing.timeout)))
+        let answer = pin!(call::call(self, &call, message));
+        if let Some(answer) = patience.limit(answer).await {
+            return answer;
+        }
+        // The call is dropped after this, and tells the server why.
+        if let Some(origin) = &outgoing.origin {
+            origin.cancel.give_reason("timeout");
+        }
+        Err(LinkError::Timeout(outgoing.timeout))
     }
 
     /// Sends a notification. Never waits: a server that accepts nothing loses it.

@@ -9,7 +9,7 @@
 //! once all parents between are dead, since orphans are adopted by init.
 //!
 //! Where there is no such `/proc` (other unixes), the group is all that is
-//! ended. Enter at [`Tree`].
+//! ended. All of this blocks for some milliseconds. Enter at [`Tree`].
 
 mod table;
 #[cfg(test)]
@@ -19,8 +19,7 @@ use std::collections::HashSet;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
-use table::Entry;
-pub(crate) use table::Process;
+use table::{Entry, Process};
 
 /// The environment variable that holds the mark of the tree a process belongs to.
 pub(crate) const MARK: &str = "NARROWS_TREE";
@@ -30,8 +29,6 @@ pub(crate) const MARK: &str = "NARROWS_TREE";
 pub(crate) struct Tree {
     /// A mark belongs to the tree if it is this, or this and `.` and more.
     mark: Box<str>,
-    /// Nothing of the tree started before this, so older processes are not looked at.
-    since: u64,
     groups: Vec<Leader>,
     /// Those that were alive when last looked, by pid and start time: a number
     /// that was given to another process meanwhile is not signalled.
@@ -48,11 +45,8 @@ struct Leader {
 impl Tree {
     /// A tree that has no group yet.
     pub(crate) fn new(mark: impl Into<Box<str>>) -> Tree {
-        let own = rustix::process::getpid().as_raw_pid();
-        let since = Process::find(own).map_or(0, |process| process.started);
         Tree {
             mark: mark.into(),
-            since,
             groups: Vec::new(),
             members: Vec::new(),
         }
@@ -62,9 +56,6 @@ impl Tree {
     pub(crate) fn of(leader: u32, mark: impl Into<Box<str>>) -> Tree {
         let mut tree = Tree::new(mark);
         tree.add_group(leader);
-        if let Some(started) = tree.groups.first().and_then(|leader| leader.started) {
-            tree.since = started;
-        }
         tree
     }
 
@@ -131,37 +122,37 @@ impl Tree {
 
     /// Brings `members` up to date; false if there is no table of processes to look into.
     fn look(&mut self) -> bool {
-        let Some(table) = table::read(self.since) else {
+        let Some(table) = table::read() else {
             self.members.clear();
             return false;
         };
         let known: HashSet<Process> = self.members.iter().map(|member| member.process).collect();
-        let groups: Vec<Leader> = self
+        let groups: Vec<&Leader> = self
             .groups
             .iter()
             .filter(|group| !group.is_replaced(&table))
-            .copied()
             .collect();
-        let own = rustix::process::getpid().as_raw_pid();
-
-        let (mut found, mut others): (Vec<Entry>, Vec<Entry>) = table
-            .into_iter()
-            .filter(|entry| entry.alive && entry.process.pid != own)
-            .partition(|entry| {
+        let (mut found, mut others): (Vec<&Entry>, Vec<&Entry>) =
+            table.iter().filter(|entry| entry.alive).partition(|entry| {
                 known.contains(&entry.process)
                     || groups.iter().any(|group| group.holds(entry))
-                    || entry.process.carries_mark(&self.mark)
+                    || entry.mark.as_deref().is_some_and(|mark| self.owns(mark))
             });
         // Children of members are members, to any depth.
         let mut next = 0;
         while let Some(parent) = found.get(next).map(|entry| entry.process.pid) {
             let (children, rest) = others.into_iter().partition(|entry| entry.parent == parent);
-            found.extend::<Vec<Entry>>(children);
+            found.extend::<Vec<&Entry>>(children);
             others = rest;
             next += 1;
         }
-        self.members = found;
+        self.members = found.into_iter().cloned().collect();
         true
+    }
+
+    fn owns(&self, mark: &str) -> bool {
+        mark.strip_prefix(&*self.mark)
+            .is_some_and(|more| more.is_empty() || more.starts_with('.'))
     }
 }
 

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::link::{Ears, Failure, FailureKind};
 use super::{Link, ListKind, Offer, State, Upstream};
 use crate::exchange::{Ask, ClientHello, Notice, Refusal};
+use crate::settings::Sharing;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -67,6 +68,7 @@ pub(crate) async fn supervise(upstream: Arc<Upstream>, stop: CancellationToken, 
 /// Hears what comes over the shared link of one upstream.
 pub(crate) trait SharedEars: Send + Sync {
     fn notice(&self, upstream: &Arc<Upstream>, notice: Notice);
+    fn ask(&self, upstream: &Arc<Upstream>, ask: Ask);
 }
 
 async fn open(upstream: &Arc<Upstream>, ears: &Arc<dyn SharedEars>) -> Result<(Link, Offer), Failure> {
@@ -140,8 +142,7 @@ impl Upstream {
         );
         self.store_offer(offer);
         self.shared.store(Some(link.clone()));
-        self.state.send_replace(state);
-        self.surroundings.changes.raise();
+        self.change_state(state);
         // A new connection knows nothing of what was subscribed to before.
         for uri in self.subscribers.uris() {
             let (upstream, link) = (self.clone(), link.clone());
@@ -152,7 +153,14 @@ impl Upstream {
     fn go_down(&self, failure: Arc<Failure>, attempts: u32) {
         self.shared.store(None);
         self.store_offer(Offer::default());
-        self.state.send_replace(State::Down { failure, attempts });
+        self.change_state(State::Down { failure, attempts });
+    }
+
+    /// Counted before and after: who wakes by the new state must find that
+    /// views are old, and a view built between the two is old as well.
+    fn change_state(&self, state: State) {
+        self.surroundings.changes.raise();
+        self.state.send_replace(state);
         self.surroundings.changes.raise();
     }
 }
@@ -193,9 +201,13 @@ impl Ears for Shared {
         }
     }
 
-    // The shared link declared no capabilities, so the server has no right to ask.
     fn ask(&self, ask: Ask) {
-        ask.reply.answer(Err(Refusal::NotSupported.error()));
+        match self.upstream.upgrade() {
+            // The shared link declared no capabilities, so the server has no
+            // right to ask; only where sharing is forced it is heard at all.
+            Some(upstream) if upstream.settings.sharing == Sharing::Shared => self.ears.ask(&upstream, ask),
+            _ => ask.reply.answer(Err(Refusal::NotSupported.error())),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A stream as the bytes of server-sent events.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use narrows_gateway::Stay;
 use narrows_wire::{sse, token};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use super::stream::Reader;
+use super::stream::{Reader, Stream};
 
 /// Events that are ready together go out together, up to about this much.
 const GATHER: usize = 64 * 1024;
@@ -54,6 +55,10 @@ impl Events {
         sse::encode(&opening, &mut bytes);
         self.opening = Some(bytes.freeze());
         self
+    }
+
+    pub(super) fn stream(&self) -> &Arc<Stream> {
+        self.reader.stream()
     }
 
     pub(super) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {

@@ -1,31 +1,47 @@
 //! A socket that does not wait forever for its peer to read.
 //!
-//! Bytes that a client does not take stay in our memory, and a client that
-//! takes none holds a connection for nothing. After a time without any
-//! progress the connection is given up; a stream on it can be resumed.
+//! While a client takes nothing, the answer that it is sent cannot go on
+//! either. After a moment without progress the call behind the answer is let
+//! go on by itself, and after a longer one the connection is given up; a
+//! stream on it can be resumed.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::connection::Current;
+
+/// Longer than any client that reads at all keeps us waiting.
+const MOMENT: Duration = Duration::from_secs(1);
 
 pub(super) struct Socket {
     io: TokioIo<TcpStream>,
     patience: Duration,
+    current: Arc<Current>,
     /// Runs while the peer does not read; there is none on the usual way.
-    stalled: Option<Pin<Box<Sleep>>>,
+    stalled: Option<Stalled>,
+}
+
+struct Stalled {
+    timer: Pin<Box<Sleep>>,
+    since: Instant,
+    /// The call behind the answer goes on by itself.
+    handed_over: bool,
 }
 
 impl Socket {
-    pub(super) fn new(socket: TcpStream, patience: Duration) -> Socket {
+    pub(super) fn new(socket: TcpStream, patience: Duration, current: Arc<Current>) -> Socket {
         Socket {
             io: TokioIo::new(socket),
             patience,
+            current,
             stalled: None,
         }
     }
@@ -39,14 +55,20 @@ impl Socket {
             self.stalled = None;
             return written;
         }
-        let patience = self.patience;
-        let stalled = self
-            .stalled
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
-        stalled
-            .as_mut()
-            .poll(cx)
-            .map(|()| Err(io::ErrorKind::TimedOut.into()))
+        let stalled = self.stalled.get_or_insert_with(|| Stalled {
+            timer: Box::pin(sleep(MOMENT.min(self.patience))),
+            since: Instant::now(),
+            handed_over: false,
+        });
+        while stalled.timer.as_mut().poll(cx).is_ready() {
+            if stalled.handed_over {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            self.current.stalled();
+            stalled.handed_over = true;
+            stalled.timer.as_mut().reset(stalled.since + self.patience);
+        }
+        Poll::Pending
     }
 }
 

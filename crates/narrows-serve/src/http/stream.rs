@@ -6,8 +6,9 @@
 //! a client comes back after its connection broke.
 //!
 //! Whoever reads also drives: polling the reader polls the source. That spares
-//! a task per call. Only when a reader goes away before its call has ended
-//! does the call move into a task, because a disconnect is no cancellation.
+//! a task per call. Only when a reader goes away before its call has ended, or
+//! its client stops reading, does the call move into a task: a disconnect is no
+//! cancellation, and nobody upstream should wait for a slow client.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -45,7 +46,7 @@ struct State {
 
 enum Source {
     Call(Call),
-    /// A call whose reader left; it runs in a task and its messages come by themselves.
+    /// A call that runs in a task; its messages come by themselves.
     Elsewhere,
     Outbox(Arc<Session>, EventStream),
     Ended,
@@ -155,6 +156,18 @@ impl Stream {
         self.lock().replay.bytes()
     }
 
+    /// Goes on with the call in a task, if its reader drove it until now.
+    pub(super) fn hand_over(self: &Arc<Self>) {
+        let mut state = self.lock();
+        if !matches!(state.source, Source::Call(_)) {
+            return;
+        }
+        if let Source::Call(call) = std::mem::replace(&mut state.source, Source::Elsewhere) {
+            drop(state);
+            self.tasks.spawn(self.clone().run(call));
+        }
+    }
+
     /// Drives a call whose reader has left.
     async fn run(self: Arc<Self>, mut call: Call) {
         while let Some(step) = call.next().await {
@@ -215,6 +228,10 @@ pub(super) struct Reader {
 }
 
 impl Reader {
+    pub(super) fn stream(&self) -> &Arc<Stream> {
+        &self.stream
+    }
+
     /// The number of the stream, and of the message that was read last.
     pub(super) fn place(&self) -> (u64, u64) {
         (self.stream.number, self.next - 1)
@@ -248,13 +265,8 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        let mut state = self.stream.lock();
-        if state.turn != self.turn || !matches!(state.source, Source::Call(_)) {
-            return;
-        }
-        if let Source::Call(call) = std::mem::replace(&mut state.source, Source::Elsewhere) {
-            drop(state);
-            self.stream.tasks.spawn(self.stream.clone().run(call));
+        if self.stream.lock().turn == self.turn {
+            self.stream.hand_over();
         }
     }
 }

@@ -125,7 +125,12 @@ impl Held {
 
     async fn event(&mut self, message: Value) {
         let event = format!("data: {message}\n\n");
-        self.socket.write_all(event.as_bytes()).await.unwrap();
+        within(
+            "the gateway to read",
+            self.socket.write_all(event.as_bytes()),
+        )
+        .await
+        .unwrap();
     }
 }
 

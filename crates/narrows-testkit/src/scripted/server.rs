@@ -280,8 +280,10 @@ impl<'a> Turn<'a> {
                 .stderr(Stdio::null())
                 .spawn(),
         };
-        let child = command.expect("sleep and setsid are there");
+        let mut child = command.expect("sleep and setsid are there");
         self.server.note(GRANDCHILDREN, &child.id().to_string());
+        // A zombie would look like something that was left behind.
+        std::thread::spawn(move || child.wait());
     }
 
     /// The answer of a server that works.

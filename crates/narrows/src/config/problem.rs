@@ -52,7 +52,7 @@ pub(crate) struct Place {
 
 impl Problem {
     /// A problem with the file itself.
-    pub(crate) fn with_file(file: &str, what: impl Into<String>, help: Option<String>) -> Problem {
+    pub(crate) fn with_file(file: &str, what: String, help: Option<String>) -> Problem {
         let place = Place {
             file: file.to_owned(),
             position: None,
@@ -62,7 +62,7 @@ impl Problem {
             severity: Severity::Error,
             place: Some(place),
             server: None,
-            what: what.into(),
+            what,
             help,
         }
     }

@@ -114,17 +114,12 @@ pub(crate) struct Given<T> {
 
 /// A key that may be there. `Bad` is told from `Absent` so that a value of the
 /// wrong type is not also reported as missing.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) enum Field<T> {
+    #[default]
     Absent,
     Bad,
     Given(Given<T>),
-}
-
-impl<T> Default for Field<T> {
-    fn default() -> Self {
-        Field::Absent
-    }
 }
 
 impl<T> Field<T> {

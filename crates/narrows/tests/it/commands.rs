@@ -1,5 +1,8 @@
 //! `check`, `tools` and `call` against the built-in server and dead ones.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
 use expect_test::{Expect, expect};
 
 use crate::program::{Folder, Ran};
@@ -60,24 +63,67 @@ fn check_says_what_is_there_and_what_is_wrong() {
     check(
         &ran,
         expect![[r#"
-        exit 1
-        --- stdout
-        configuration  narrows.json
-        up        demo    builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
-        down      gone    stdio    './nowhere' is not there
-                  hint: look at the path of the command
-        down      spaced  stdio    'no such program' was not found in PATH (/root/.cargo/bin:/root/.cargo/bin:/root/.pyenv/plugins/pyenv-virtualenv/shims:/root/.pyenv/shims:/root/.pyenv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin); arguments belong in 'args', not in 'command'
-                  hint: put the program into "command" and its arguments into "args"
-        down      loud    stdio    exited with status 3
-                  my last words
-                  hint: it ended by itself; its last words are above, or run the command by hand
-        down      far     http     no connection to http://127.0.0.1:1/mcp: tcp connect error: Connection refused (os error 111)
-                  hint: is the server running, at 127.0.0.1 on port 1?
-        disabled  off     stdio    disabled in the configuration
-        1 of 5 servers up, N tools, N tokens
-        --- stderr
-    "#]],
+            exit 1
+            --- stdout
+            configuration  narrows.json
+            up        demo    builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+            down      gone    stdio    './nowhere' is not there
+                      hint: look at the path of the command
+            down      spaced  stdio    'no such program' was not found in PATH (/usr/bin:/bin); arguments belong in 'args', not in 'command'
+                      hint: install it, write its whole path, or mend PATH
+            down      loud    stdio    exited with status 3
+                      | my last words
+            down      far     http     no connection to http://127.0.0.1:1/mcp: tcp connect error: Connection refused (os error 111)
+                      hint: is the server running, at 127.0.0.1 on port 1?
+            disabled  off     stdio    disabled in the configuration
+            1 of 5 servers up, N tools, N tokens
+            --- stderr
+        "#]],
     );
+}
+
+/// Answers every connection with the same bytes; its address.
+fn web_server(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn check_has_a_hint_for_servers_that_answer_something_else() {
+    let closed = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>";
+    let nothing = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let servers = [("closed", closed), ("page", page), ("nothing", nothing)];
+    let servers = servers.map(|(id, answer)| {
+        (
+            id.to_owned(),
+            serde_json::json!({ "url": format!("http://{}/mcp", web_server(answer)) }),
+        )
+    });
+    let servers: serde_json::Map<_, _> = servers.into_iter().collect();
+    let folder = Folder::with(&serde_json::json!({ "mcpServers": servers }).to_string());
+    let ran = folder.run(&["check", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let hints = value["servers"].as_array().unwrap().iter();
+    let hints = hints.map(|s| {
+        format!(
+            "{} {} {}\n",
+            s["id"], s["failure"]["kind"], s["failure"]["hint"]
+        )
+    });
+    expect![[r#"
+        "closed" "sign_in" "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
+        "page" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp"
+        "nothing" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp"
+    "#]].assert_eq(&hints.collect::<String>());
 }
 
 #[test]
@@ -154,23 +200,23 @@ fn tools_lists_names_and_costs() {
     check(
         &ran,
         expect![[r#"
-        exit 0
-        --- stdout
-        demo  N tools, N tokens
-          demo__echo              ~74  Gives back the text it was given.
-          demo__sample_log        ~92  A long log of a web shop, the same every time, with a few errors in it.
-          demo__sample_table      ~94  A large table of orders as JSON text: an array of objects with the same keys.
-          demo__count            ~116  Counts slowly, with progress and log messages. Can be cancelled.
-          demo__ask_name          ~62  Asks the user for a name by a form, and greets them.
-          demo__touch_readme      ~75  Changes the resource demo://readme and tells who has subscribed to it.
-        gone  './nowhere' is not there
-        spaced  'no such program' was not found in PATH (/root/.cargo/bin:/root/.cargo/bin:/root/.pyenv/plugins/pyenv-virtualenv/shims:/root/.pyenv/shims:/root/.pyenv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin); arguments belong in 'args', not in 'command'
-        loud  exited with status 3
-        far  no connection to http://127.0.0.1:1/mcp: tcp connect error: Connection refused (os error 111)
-        off  disabled in the configuration
-        in all N tools, N tokens
-        --- stderr
-    "#]],
+            exit 0
+            --- stdout
+            demo  N tools, N tokens
+              demo__echo              ~74  Gives back the text it was given.
+              demo__sample_log        ~92  A long log of a web shop, the same every time, with a few errors in it.
+              demo__sample_table      ~94  A large table of orders as JSON text: an array of objects with the same keys.
+              demo__count            ~116  Counts slowly, with progress and log messages. Can be cancelled.
+              demo__ask_name          ~62  Asks the user for a name by a form, and greets them.
+              demo__touch_readme      ~75  Changes the resource demo://readme and tells who has subscribed to it.
+            gone  './nowhere' is not there
+            spaced  'no such program' was not found in PATH (/usr/bin:/bin); arguments belong in 'args', not in 'command'
+            loud  exited with status 3
+            far  no connection to http://127.0.0.1:1/mcp: tcp connect error: Connection refused (os error 111)
+            off  disabled in the configuration
+            in all N tools, N tokens
+            --- stderr
+        "#]],
     );
     let ran = Folder::new().run(&["tools", "demo", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
@@ -238,49 +284,49 @@ fn call_prints_the_text() {
     check(
         &ran,
         expect![[r#"
-        exit 1
-        --- stdout
-        --- stderr
-        error: the tool reports: Unknown argument 'message': 'echo' takes text
-    "#]],
+            exit 0
+            --- stdout
+            hello
+            --- stderr
+        "#]],
     );
     let ran = folder.run_with_input(&["call", "demo", "echo", "-"], arguments);
     check(
         &ran,
         expect![[r#"
-        exit 1
-        --- stdout
-        --- stderr
-        error: the tool reports: Unknown argument 'message': 'echo' takes text
-    "#]],
+            exit 0
+            --- stdout
+            hello
+            --- stderr
+        "#]],
     );
     folder.write("arguments.json", arguments);
     let ran = folder.run(&["call", "demo", "demo__echo", "@arguments.json", "--json"]);
     check(
         &ran,
         expect![[r#"
-        exit 1
-        --- stdout
-        {"content":[{"type":"text","text":"Unknown argument 'message': 'echo' takes text"}],"isError":true}
-        --- stderr
-    "#]],
+            exit 0
+            --- stdout
+            {"content":[{"type":"text","text":"hello"}]}
+            --- stderr
+        "#]],
     );
     let ran = folder.run(&["call", "demo", "echo", arguments, "--explain"]);
     check(
         &ran,
         expect![[r#"
-        exit 1
-        --- stdout
-        --- stderr
-        endpoint:   default
-        published:  demo__echo
-        server:     demo (builtin)
-        its name:   echo
-        arguments:  N bytes
-        time:       N ms
-        result:     N bytes, N tokens
-        error: the tool reports: Unknown argument 'message': 'echo' takes text
-    "#]],
+            exit 0
+            --- stdout
+            hello
+            --- stderr
+            endpoint:   default
+            published:  demo__echo
+            server:     demo (builtin)
+            its name:   echo
+            arguments:  N bytes
+            time:       N ms
+            result:     N bytes, N tokens
+        "#]],
     );
 }
 
@@ -288,15 +334,43 @@ fn call_prints_the_text() {
 fn call_shows_what_happens_on_the_way() {
     let folder = Folder::new();
     let ran = folder.run(&["call", "demo", "count", r#"{"steps": 2, "delay_ms": 1}"#]);
-    check(&ran, expect![[""]]);
+    check(
+        &ran,
+        expect![[r#"
+        exit 0
+        --- stdout
+        Counted to 2
+        --- stderr
+        progress: 1 of 2 Step 1 of 2
+        info: {"step":1,"of":2}
+        progress: 2 of 2 Step 2 of 2
+        info: {"step":2,"of":2}
+    "#]],
+    );
     let ran = folder.run(&["call", "demo", "ask_name"]);
-    check(&ran, expect![[""]]);
+    check(
+        &ran,
+        expect![[r#"
+        exit 1
+        --- stdout
+        --- stderr
+        error: the tool reports: The user cannot be asked: this client does not support elicitation
+    "#]],
+    );
 }
 
 #[test]
 fn an_error_of_the_tool_is_no_answer() {
     let ran = Folder::new().run(&["call", "demo", "echo", r#"{"wrong": 1}"#]);
-    check(&ran, expect![[""]]);
+    check(
+        &ran,
+        expect![[r#"
+        exit 1
+        --- stdout
+        --- stderr
+        error: the tool reports: Unknown argument 'wrong': 'echo' takes text
+    "#]],
+    );
 }
 
 #[test]

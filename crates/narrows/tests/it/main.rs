@@ -2,6 +2,8 @@
 
 mod commands;
 mod configuration;
+mod fidelity;
+mod gateway;
 mod help;
 mod program;
 mod secrets;

@@ -32,6 +32,10 @@ impl Folder {
         std::fs::write(self.0.join(name), text).expect("a file can be written");
     }
 
+    pub(crate) fn read(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.0.join(name)).ok()
+    }
+
     /// The program in this folder, which is also its home.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(NARROWS);

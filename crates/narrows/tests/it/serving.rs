@@ -1,7 +1,8 @@
 //! `serve` and `stdio` as processes: where they listen, how they end.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::program::{Folder, NARROWS, Running};
@@ -149,25 +150,36 @@ fn serve_runs_without_a_server_whose_variable_is_not_set() {
 #[test]
 fn stdio_answers_and_ends_with_its_input() {
     let folder = Folder::new();
-    let ran = folder.run_with_input(&["stdio"], HELLO);
+    let mut command = folder.command(&["stdio"]);
+    command.stdin(Stdio::piped());
+    let mut running = Running::start(command);
+    let mut stdin = running.child.stdin.take().unwrap();
+    stdin.write_all(HELLO.as_bytes()).unwrap();
+    let mut stdout = BufReader::new(running.child.stdout.take().unwrap());
+    let mut answers = String::new();
+    while !answers.contains("\"id\":2") {
+        assert_ne!(stdout.read_line(&mut answers).unwrap(), 0, "{answers}");
+    }
+    drop(stdin);
+    stdout.read_to_string(&mut answers).unwrap();
+    let ran = running.wait();
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(
-        ran.stdout.lines().all(|line| line.starts_with('{')),
-        "{}",
-        ran.stdout
+        answers.lines().all(|line| line.starts_with('{')),
+        "{answers}"
     );
     assert!(
-        ran.stdout.contains("\"protocolVersion\":\"2025-06-18\""),
-        "{}",
-        ran.stdout
+        answers.contains("\"protocolVersion\":\"2025-06-18\""),
+        "{answers}"
     );
+    assert!(answers.contains("\"demo__echo\""), "{answers}");
 }
 
 #[test]
 fn stdio_ends_on_a_signal_while_its_client_is_silent() {
     let folder = Folder::new();
     let mut command = folder.command(&["stdio"]);
-    command.stdin(std::process::Stdio::piped());
+    command.stdin(Stdio::piped());
     let mut running = Running::start(command);
     let stdin = running.child.stdin.take();
     std::thread::sleep(Duration::from_millis(300));
@@ -191,4 +203,74 @@ fn a_gateway_behind_a_gateway_ends_with_it() {
     let ran = folder.run(&["tools", "inner"]);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
     assert!(ran.stdout.contains("inner__demo__"), "{}", ran.stdout);
+}
+
+/// A server that never answers, and a process it has started. Both ignore what
+/// asks them to end; the second one's id is in the file `pid`.
+const STUBBORN: &str = r#"{"limits": {"grace_s": 1}, "mcpServers": {"stubborn": {"command": "sh", "args": ["-c",
+    "trap '' TERM HUP INT; sleep 1000 & echo $! > pid.new; mv pid.new pid; while :; do sleep 1; done"], "cwd": "."}}}"#;
+
+/// Waits until the file `pid` is there; the process it names.
+fn started(folder: &Folder) -> String {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        match folder.read("pid") {
+            Some(pid) => return pid.trim().to_owned(),
+            None => assert!(Instant::now() < deadline, "the server does not start"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A process that nobody has waited for yet has ended as well.
+fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit(") ")
+        .next()
+        .and_then(|rest| rest.chars().next());
+    state.is_some_and(|state| state != 'Z')
+}
+
+#[test]
+fn nothing_is_left_running_however_it_ends() {
+    for signal in ["TERM", "KILL"] {
+        let folder = Folder::with(STUBBORN);
+        let running = serve(&folder, &[]);
+        let pid = started(&folder);
+        assert!(is_alive(&pid));
+        running.signal(signal);
+        let ran = running.wait();
+        assert_eq!(ran.code, (signal == "TERM").then_some(0), "{}", ran.stderr);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while is_alive(&pid) {
+            assert!(
+                Instant::now() < deadline,
+                "{pid} outlives the gateway after SIG{signal}"
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+#[test]
+fn a_second_interrupt_does_not_wait() {
+    // A server that is up, and does not end when it is asked to.
+    let script = format!("trap '' TERM; {NARROWS} stdio; while :; do sleep 1; done");
+    let config = serde_json::json!({
+        "limits": { "grace_s": 30 },
+        "mcpServers": { "stubborn": { "command": "sh", "args": ["-c", script], "cwd": "/" } },
+    });
+    let folder = Folder::with(&config.to_string());
+    let mut running = serve(&folder, &[]);
+    let port = running.port();
+    while !get(port, "/health").contains("\"up\":1") {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    running.signal("INT");
+    std::thread::sleep(Duration::from_millis(300));
+    running.signal("INT");
+    let asked = Instant::now();
+    assert_eq!(running.wait().code, Some(130));
+    assert!(asked.elapsed() < Duration::from_secs(10));
 }

@@ -158,15 +158,6 @@ impl Pool {
         self.idle.lock().len()
     }
 
-    /// Whether any idle connection is still open.
-    #[cfg(test)]
-    pub(super) fn has_open(&self) -> bool {
-        self.idle
-            .lock()
-            .iter()
-            .any(|lease| !lease.sender.is_closed())
-    }
-
     async fn take_idle(&self) -> Option<Lease> {
         let now = Instant::now();
         loop {

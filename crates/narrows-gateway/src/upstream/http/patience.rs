@@ -1,7 +1,7 @@
 //! A time limit that signs of life start anew.
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Poll, ready};
 use std::time::Duration;
@@ -34,16 +34,10 @@ impl Patience {
             .store(u64::try_from(passed).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// What `future` gives, or `None` once the time is up. `late` is called
-    /// then, before `future` is dropped.
-    pub(super) async fn limit<F: Future>(
-        &self,
-        future: F,
-        late: impl FnOnce(),
-    ) -> Option<F::Output> {
-        let mut future = pin!(future);
+    /// What `future` gives, or `None` once the time is up.
+    pub(super) async fn limit<F: Future>(&self, mut future: Pin<&mut F>) -> Option<F::Output> {
         let mut timer = pin!(sleep_until(self.deadline()));
-        let output = poll_fn(|cx| {
+        poll_fn(|cx| {
             loop {
                 if let Poll::Ready(output) = future.as_mut().poll(cx) {
                     return Poll::Ready(Some(output));
@@ -56,11 +50,7 @@ impl Patience {
                 timer.as_mut().reset(deadline);
             }
         })
-        .await;
-        if output.is_none() {
-            late();
-        }
-        output
+        .await
     }
 
     pub(super) fn deadline(&self) -> Instant {
@@ -77,16 +67,14 @@ mod tests {
     async fn renewals_move_the_end() {
         let patience = Patience::new(Duration::from_secs(10));
         let start = Instant::now();
-        let mut late = false;
-        let renewing = async {
+        let renewing = pin!(async {
             for _ in 0..3 {
                 tokio::time::sleep(Duration::from_secs(9)).await;
                 patience.renew();
             }
             std::future::pending::<()>().await;
-        };
-        assert!(patience.limit(renewing, || late = true).await.is_none());
-        assert!(late);
+        });
+        assert!(patience.limit(renewing).await.is_none());
         let took = start.elapsed();
         assert!(
             took >= Duration::from_secs(37) && took < Duration::from_millis(37_100),
@@ -98,11 +86,8 @@ mod tests {
     async fn what_is_in_time_is_given_back() {
         for limit in [Duration::from_secs(10), Duration::MAX] {
             let patience = Patience::new(limit);
-            let output = patience.limit(
-                tokio::time::sleep(Duration::from_secs(9)),
-                || unreachable!(),
-            );
-            assert!(output.await.is_some());
+            let working = pin!(tokio::time::sleep(Duration::from_secs(9)));
+            assert!(patience.limit(working).await.is_some());
         }
     }
 }

@@ -27,10 +27,9 @@ const MAX: usize = 64 * 1024;
 const LONG: Duration = Duration::from_secs(60);
 
 /// Fails instead of hanging.
-async fn soon<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(20), future)
-        .await
-        .expect("within 20 s")
+fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let limited = Box::pin(tokio::time::timeout(Duration::from_secs(20), future));
+    async { limited.await.expect("within 20 s") }
 }
 
 fn client() -> HttpClient {

@@ -2,71 +2,91 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Instant;
 
 use super::MARK;
 
 /// One process, told apart from later ones of the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Process {
-    pub(crate) pid: i32,
+pub(super) struct Process {
+    pub(super) pid: i32,
     /// In clock ticks since boot.
-    pub(crate) started: u64,
+    pub(super) started: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) process: Process,
     pub(super) parent: i32,
     pub(super) group: i32,
     /// False for zombies: they do nothing but wait for their parent.
     pub(super) alive: bool,
+    /// Of the environment it was started with, if it has one and we may read it.
+    pub(super) mark: Option<Box<str>>,
 }
+
+pub(super) type Table = Arc<[Entry]>;
 
 impl Process {
     /// The process that has this number now.
-    pub(crate) fn find(pid: i32) -> Option<Process> {
+    pub(super) fn find(pid: i32) -> Option<Process> {
         Entry::read(pid).map(|entry| entry.process)
     }
 
     pub(super) fn lives(&self) -> bool {
         Entry::read(self.pid).is_some_and(|entry| entry.process == *self && entry.alive)
     }
-
-    /// Whether the environment it was started with has the mark, or one below it.
-    /// An environment that we may not read has none.
-    pub(super) fn carries_mark(&self, mark: &str) -> bool {
-        let Ok(environment) = fs::read(format!("/proc/{}/environ", self.pid)) else {
-            return false;
-        };
-        environment.split(|byte| *byte == 0).any(|variable| {
-            variable
-                .strip_prefix(MARK.as_bytes())
-                .and_then(|rest| rest.strip_prefix(b"="))
-                .and_then(|value| value.strip_prefix(mark.as_bytes()))
-                .is_some_and(|more| more.is_empty() || more.starts_with(b"."))
-        })
-    }
 }
 
-/// All processes that started at `since` or later; `None` where there is no such table.
-pub(super) fn read(since: u64) -> Option<Vec<Entry>> {
+/// All processes that are younger than ours, as they are now; `None` where
+/// there is no table to read.
+///
+/// Reading costs some ten microseconds a process, and at shutdown every server
+/// is looked for at once. So those who wait for one reading share the next:
+/// what was begun after one asked is new enough.
+pub(super) fn read() -> Option<Table> {
+    static LATEST: Mutex<Option<(Instant, Table)>> = Mutex::new(None);
+
+    let asked = Instant::now();
+    let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((begun, table)) = &*latest
+        && *begun > asked
+    {
+        return Some(table.clone());
+    }
+    let begun = Instant::now();
+    let table = read_all()?;
+    *latest = Some((begun, table.clone()));
+    Some(table)
+}
+
+fn read_all() -> Option<Table> {
+    static OWN: LazyLock<Option<Process>> =
+        LazyLock::new(|| Process::find(rustix::process::getpid().as_raw_pid()));
+
     // Without our own entry this is no table that we can read.
-    Process::find(rustix::process::getpid().as_raw_pid())?;
+    let own = (*OWN)?;
     let names = fs::read_dir("/proc").ok()?;
     let pids = names.filter_map(|name| name.ok()?.file_name().to_str()?.parse().ok());
-    Some(
-        pids.filter_map(Entry::read)
-            .filter(|entry| entry.process.started >= since)
-            .collect(),
-    )
+    let mut entries: Vec<Entry> = pids
+        .filter_map(Entry::read)
+        .filter(|entry| entry.process.started >= own.started && entry.process != own)
+        .collect();
+    for entry in entries.iter_mut().filter(|entry| entry.alive) {
+        entry.mark = read_mark(entry.process.pid);
+    }
+    Some(entries.into())
 }
 
 impl Entry {
     fn read(pid: i32) -> Option<Entry> {
         // The line has some fifty short numbers; what we want stands in its first half.
         let mut line = [0; 1024];
-        let path = format!("/proc/{pid}/stat");
-        let length = File::open(path).ok()?.read(&mut line).ok()?;
+        let length = File::open(format!("/proc/{pid}/stat"))
+            .ok()?
+            .read(&mut line)
+            .ok()?;
         Entry::parse(line.get(..length)?)
     }
 
@@ -82,15 +102,23 @@ impl Entry {
         let group = fields.next()?.parse().ok()?;
         // Field 22, of which state is field 3.
         let started = fields.nth(16)?.parse().ok()?;
-        let process = Process {
-            pid: pid.parse().ok()?,
-            started,
-        };
         Some(Entry {
-            process,
+            process: Process {
+                pid: pid.parse().ok()?,
+                started,
+            },
             parent,
             group,
             alive: !matches!(state, "Z" | "X" | "x"),
+            mark: None,
         })
     }
+}
+
+fn read_mark(pid: i32) -> Option<Box<str>> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    let value = variables
+        .find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
+    std::str::from_utf8(value).ok().map(Into::into)
 }

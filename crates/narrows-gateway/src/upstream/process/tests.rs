@@ -4,8 +4,8 @@ use std::process::{Child, Command, Stdio};
 use narrows_testkit::{Folder, processes, until};
 use rustix::process::Signal;
 
-use super::table::Entry;
-use super::{MARK, Process, Tree};
+use super::table::{Entry, Process};
+use super::{MARK, Tree};
 
 /// A child that leads a group, with `sh`; ended when dropped.
 struct Leader(Child);

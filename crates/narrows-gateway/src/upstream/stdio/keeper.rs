@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use tokio::process::Child;
 use tokio::sync::{oneshot, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -104,59 +104,76 @@ impl Keeper {
             () = self.exited() => None,
         };
         let start = Instant::now();
-        match &order {
+        let gone = match &order {
             Some(Ok(_)) => {
                 self.leave(grace / 2).await;
-                self.terminate();
-                self.gone_by(start + grace * 9 / 10).await;
+                self.terminate().await || self.gone_by(start + grace * 9 / 10).await
             }
-            Some(Err(_)) => self.closing.cancel(),
+            Some(Err(_)) => {
+                self.closing.cancel();
+                false
+            }
             // It went by itself. What it left behind gets its time to end,
             // unless the channel is dropped meanwhile.
             None => {
-                self.terminate();
                 let limit = start + grace / 2;
-                tokio::select! {
-                    () = self.gone_by(limit) => {}
-                    late = &mut orders => order = Some(late),
+                let mut gone = self.terminate().await;
+                if !gone {
+                    tokio::select! {
+                        ended = self.gone_by(limit) => gone = ended,
+                        late = &mut orders => order = Some(late),
+                    }
                 }
                 if let Some(Ok(_)) = order {
-                    self.gone_by(limit).await;
+                    gone = self.gone_by(limit).await;
                 }
+                gone
             }
-        }
-        self.kill(start + grace).await;
-        self.finish().await;
+        };
+        let gone = gone || self.kill(start + grace).await;
+        self.finish(gone).await;
         drop(order);
     }
 
     /// Lets the server end by itself, as it should when its stdin ends.
     async fn leave(&mut self, limit: Duration) {
         // Looked up first: children of a server that goes are nobody's children.
-        self.leash.tree.collect();
+        self.with_tree(Tree::collect).await;
         self.closing.cancel();
         let _ = timeout(limit, self.exited()).await;
     }
 
-    /// Asks all that is left to end.
-    fn terminate(&mut self) {
-        if !self.leash.tree.is_gone() {
-            self.leash.tree.signal(Signal::TERM);
-        }
+    /// Asks all that is left to end; true if nothing is.
+    async fn terminate(&mut self) -> bool {
+        self.with_tree(|tree| {
+            let gone = tree.is_gone();
+            if !gone {
+                tree.signal(Signal::TERM);
+            }
+            gone
+        })
+        .await
     }
 
     /// Ends all that is left, again and again: what forks while we look escapes one round.
-    async fn kill(&mut self, limit: Instant) {
+    async fn kill(&mut self, limit: Instant) -> bool {
         let limit = limit.max(Instant::now() + KILL_WAIT);
-        while !self.leash.tree.is_gone() && Instant::now() < limit {
-            self.leash.tree.signal(Signal::KILL);
-            self.gone_by(limit.min(Instant::now() + KILL_WAIT / 2))
-                .await;
+        loop {
+            self.with_tree(|tree| tree.signal(Signal::KILL)).await;
+            if self
+                .gone_by(limit.min(Instant::now() + KILL_WAIT / 2))
+                .await
+            {
+                return true;
+            }
+            if Instant::now() >= limit {
+                return false;
+            }
         }
     }
 
-    async fn finish(mut self) {
-        if timeout(KILL_WAIT, self.exited()).await.is_ok() && self.leash.tree.is_gone() {
+    async fn finish(mut self, gone: bool) {
+        if timeout(KILL_WAIT, self.exited()).await.is_ok() && gone {
             self.leash.over = true;
             if let Some(guard) = &self.leash.guard {
                 guard.release(self.leash.pid);
@@ -185,15 +202,42 @@ impl Keeper {
 
     /// Waits until the tree is gone, not longer than to the limit. Only the
     /// child itself can be waited for; of the others one has to ask.
-    async fn gone_by(&mut self, limit: Instant) {
+    async fn gone_by(&mut self, limit: Instant) -> bool {
         let mut pause = Duration::from_millis(1);
-        while !self.leash.tree.is_gone() && Instant::now() < limit {
+        loop {
+            if self.with_tree(Tree::is_gone).await {
+                return true;
+            }
+            if Instant::now() >= limit {
+                return false;
+            }
             let running = !self.life.borrow().is_over();
             tokio::select! {
                 () = sleep(pause.min(limit - Instant::now())) => {}
                 () = self.exited(), if running => {}
             }
             pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+
+    /// Does something with the tree where it may block. It is done to a copy:
+    /// if the runtime ends meanwhile, the leash still knows what to end.
+    async fn with_tree<T>(&mut self, act: impl FnOnce(&mut Tree) -> T + Send + 'static) -> T
+    where
+        T: Default + Send + 'static,
+    {
+        let mut tree = self.leash.tree.clone();
+        let done = spawn_blocking(move || {
+            let told = act(&mut tree);
+            (tree, told)
+        });
+        match done.await {
+            Ok((tree, told)) => {
+                self.leash.tree = tree;
+                told
+            }
+            // The runtime ends, and drops us next.
+            Err(_) => T::default(),
         }
     }
 }

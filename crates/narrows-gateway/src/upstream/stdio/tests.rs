@@ -462,3 +462,16 @@ async fn other_reasons_not_to_start_are_told_apart() {
         failure.detail
     );
 }
+
+#[tokio::test]
+async fn many_servers_end_together_within_the_grace() {
+    let mut channels: Vec<Channel> = (0..40).map(|_| start(&sh("echo $$; cat"))).collect();
+    let mut pids = Vec::new();
+    for channel in &mut channels {
+        pids.extend(self::pids(&message(channel).await));
+    }
+    let started = Instant::now();
+    futures_util::future::join_all(channels.into_iter().map(close)).await;
+    assert!(started.elapsed() < GRACE, "{:?}", started.elapsed());
+    assert!(!pids.iter().any(|pid| processes::is_alive(*pid)));
+}

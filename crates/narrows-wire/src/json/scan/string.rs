@@ -35,21 +35,23 @@ fn short_string(text: &[u8], quote: usize, not_ascii: &mut bool) -> Option<usize
     (text.get(end) == Some(&b'"')).then_some(end + 1)
 }
 
+/// Only quotes matter here, and of those the ones that are not escaped, so
+/// this looks for nothing else: long texts have many more escapes than quotes.
 #[inline(never)]
 fn skip_long(text: &[u8], quote: usize) -> usize {
-    let mut search = Search::default();
     let mut at = quote + 1;
-    loop {
-        at = search.next(text, at);
-        match text.get(at) {
-            Some(b'"') => return at + 1,
-            Some(b'\\') => at += 2,
-            _ => {
-                debug_assert!(false, "only checked texts are skipped through");
-                return text.len();
-            }
+    while let Some(found) = memchr::memchr(b'"', text.get(at..).unwrap_or_default()) {
+        let found = at + found;
+        // Each backslash is counted for one quote only: a run of them ends at
+        // the quote before, at the latest.
+        let backslashes = text[at..found].iter().rev().take_while(|byte| **byte == b'\\').count();
+        at = found + 1;
+        if backslashes % 2 == 0 {
+            return at;
         }
     }
+    debug_assert!(false, "only checked texts are skipped through");
+    text.len()
 }
 
 #[inline(never)]

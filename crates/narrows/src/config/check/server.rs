@@ -129,7 +129,7 @@ struct Desk<'a, 'p> {
 
 impl Desk<'_, '_> {
     fn kind(&mut self, entry: &Entry, server: &RawServer) -> Option<UpstreamKind> {
-        let at = &entry.id.at;
+        let at = &entry.at;
         let transport = self.transport(at, server)?;
         if !is_carried(transport) {
             if self.enabled {

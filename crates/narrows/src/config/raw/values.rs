@@ -1,7 +1,7 @@
 //! Values of the configuration file that can be written in more than one way.
 
 use super::{RawSelected, RawServer, RawShape};
-use crate::config::problem::Problems;
+use crate::config::problem::{At, Problems};
 use crate::config::read::{Given, Node, Read, read_list};
 
 /// `false` for off, or what to do.
@@ -123,6 +123,8 @@ impl Read for Anything {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) id: Given<String>,
+    /// The place of the server as a whole.
+    pub(crate) at: At,
     pub(crate) server: Option<RawServer>,
 }
 
@@ -143,11 +145,10 @@ impl Read for ServersById {
             problems.server = Some(member.key.clone());
             let server = RawServer::read(&member.value, problems);
             problems.server = None;
-            let (value, at) = (member.key, member.key_at);
-            entries.push(Entry {
-                id: Given { value, at },
-                server,
-            });
+            let (value, at) = (member.key, member.key_at.clone());
+            let id = Given { value, at };
+            let at = member.key_at;
+            entries.push(Entry { id, at, server });
         }
         Some(ServersById(entries))
     }
@@ -172,7 +173,10 @@ impl Read for ServersInList {
             let server = RawServer::read(&element, problems);
             problems.server = None;
             match (id, &server) {
-                (Some(id), _) => entries.push(Entry { id, server }),
+                (Some(id), _) => {
+                    let at = element.at;
+                    entries.push(Entry { id, at, server });
+                }
                 (None, Some(server)) if server.id.is_absent() && server.name.is_absent() => {
                     problems.error(&element.at, "a server without an id", "add \"id\": \"...\"");
                 }

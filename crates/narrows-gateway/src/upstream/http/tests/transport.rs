@@ -30,24 +30,35 @@ enum Act {
     Cut,
 }
 
-/// A server made of bytes: greets, then acts out the script.
-async fn raw_server(script: Vec<Act>) -> (HttpSettings, AbortOnDropHandle<()>) {
+/// A server made of bytes: greets, then acts out the script. Tells each connection it has closed.
+async fn raw_server(script: Vec<Act>) -> (HttpSettings, mpsc::UnboundedReceiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap())
         .parse()
         .unwrap();
     let script = Arc::new(Mutex::new(VecDeque::from(script)));
-    let task = tokio::spawn(async move {
+    let (tell, closed) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
         let mut connections = JoinSet::new();
-        while let Ok((socket, _)) = listener.accept().await {
-            connections.spawn(act_out(BufReader::new(socket), script.clone()));
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => {
+                    let socket = BufReader::new(accepted.unwrap().0);
+                    connections.spawn(act_out(socket, script.clone(), tell.clone()));
+                }
+                () = tell.closed() => break,
+            }
         }
     });
     let headers = Vec::new();
-    (HttpSettings { url, headers }, AbortOnDropHandle::new(task))
+    (HttpSettings { url, headers }, closed)
 }
 
-async fn act_out(mut socket: BufReader<TcpStream>, script: Arc<Mutex<VecDeque<Act>>>) {
+async fn act_out(
+    mut socket: BufReader<TcpStream>,
+    script: Arc<Mutex<VecDeque<Act>>>,
+    tell: mpsc::UnboundedSender<()>,
+) {
     while let Some((what, body)) = read_request(&mut socket).await {
         let answer = |result: serde_json::Value| {
             let text = json!({"jsonrpc": "2.0", "id": body["id"], "result": result}).to_string();
@@ -71,6 +82,8 @@ async fn act_out(mut socket: BufReader<TcpStream>, script: Arc<Mutex<VecDeque<Ac
             break;
         }
     }
+    drop(socket);
+    let _ = tell.send(());
 }
 
 async fn read_request(socket: &mut BufReader<TcpStream>) -> Option<(String, serde_json::Value)> {
@@ -124,17 +137,12 @@ async fn a_connection_closed_before_the_answer_is_told_and_not_tried_again() {
 #[tokio::test]
 async fn a_connection_closed_while_idle_is_not_noticed_by_calls() {
     let script = (0..50).map(|_| Act::AnswerAndClose).collect();
-    let (settings, _server) = raw_server(script).await;
+    let (settings, mut closed) = raw_server(script).await;
     let (link, _, _heard) = soon(try_open(client(), &settings)).await.unwrap();
     for _ in 0..50 {
         assert_eq!(call(&link).await.unwrap().as_str(), "\"ok\"");
-        // The close is on its way; the connection's own task sees it.
-        soon(async {
-            while link.endpoint.pool.has_open() {
-                tokio::task::yield_now().await
-            }
-        })
-        .await;
+        // The next call may well be sent before the connection's task looks at it.
+        soon(closed.recv()).await.unwrap();
     }
 }
 

@@ -1,0 +1,143 @@
+//! One connection: from its bytes to one of the ways in, and back.
+//!
+//! A request passes the guard, then its path decides. MCP requests do not take
+//! the router, because they are the ones that must be cheap.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use http::{Method, Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::TokioTimer;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+
+use super::body::Body;
+use super::head::Head;
+use super::socket::Socket;
+use super::stream::Stream;
+use super::target::Target;
+use super::{Edge, answer, guard, mcp, pages};
+use crate::error::Refused;
+
+/// Longer heads are answered 431.
+const MAX_HEADER_BYTES: usize = 16 * 1024;
+
+pub(super) type Pages = TowerToHyperService<axum::Router>;
+
+pub(super) struct Connection {
+    edge: Arc<Edge>,
+    pages: Pages,
+    current: Arc<Current>,
+}
+
+/// The stream that a connection carries, if it does.
+#[derive(Default)]
+pub(super) struct Current(Mutex<Weak<Stream>>);
+
+impl Connection {
+    pub(super) fn new(edge: Arc<Edge>, pages: Pages) -> Arc<Connection> {
+        Arc::new(Connection {
+            edge,
+            pages,
+            current: Arc::default(),
+        })
+    }
+
+    /// Until either side closes it, or `stop` and the end of the answer in flight.
+    pub(super) async fn serve(self: Arc<Self>, socket: TcpStream, stop: CancellationToken) {
+        // Answers are written whole; waiting for more to send only delays them.
+        let _ = socket.set_nodelay(true);
+        let settings = &self.edge.settings;
+        let header_timeout = settings.header_timeout;
+        let socket = Socket::new(socket, settings.write_timeout, self.current.clone());
+        let service = service_fn(move |request| {
+            let connection = self.clone();
+            async move { Ok::<_, Infallible>(connection.respond(request).await) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(header_timeout)
+            .max_header_size(MAX_HEADER_BYTES)
+            .serve_connection(socket, service);
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "connection ended");
+        }
+    }
+
+    async fn respond(&self, request: Request<Incoming>) -> Response<Body> {
+        let edge = &*self.edge;
+        let (mut parts, body) = request.into_parts();
+        let mut headers = std::mem::take(&mut parts.headers);
+        let target = Target::parse(parts.uri.path());
+        let head = Head::read(&headers);
+        let authority = parts.uri.authority().map(|authority| authority.as_str());
+        let checked = match edge.guard.check(authority, &head) {
+            Ok(()) if head.repeated => Err(Refused::RepeatedHeader),
+            checked => checked,
+        };
+        if let Err(refused) = checked {
+            return match target {
+                Some(_) => answer::refused(None, &refused),
+                None => pages::refused(&refused),
+            };
+        }
+        let origin = head.origin.cloned();
+        let mut answer = match target {
+            Some(target) => match mcp::enter(edge, &target, &parts.method, &head) {
+                mcp::Entered::Answer(answer) => answer,
+                mcp::Entered::Post(entry) => {
+                    headers.clear();
+                    mcp::post(edge, &target, entry, body, headers).await
+                }
+            },
+            None if parts.method == Method::OPTIONS => {
+                guard::preflight(&head, "GET, HEAD, OPTIONS")
+            }
+            None => {
+                parts.headers = headers;
+                match self.pages.call(Request::from_parts(parts, body)).await {
+                    Ok(page) => page.map(Body::Page),
+                    Err(never) => match never {},
+                }
+            }
+        };
+        if let Some(origin) = origin {
+            guard::expose(origin, answer.headers_mut());
+        }
+        if let Body::Events(events) = answer.body() {
+            self.current.set(events.stream());
+        }
+        answer
+    }
+}
+
+impl Current {
+    /// The client does not read. What it waits for goes on without it, so that
+    /// nothing upstream is held up meanwhile.
+    pub(super) fn stalled(&self) {
+        let stream = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .upgrade();
+        if let Some(stream) = stream {
+            stream.hand_over();
+        }
+    }
+
+    fn set(&self, stream: &Arc<Stream>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(stream);
+    }
+}

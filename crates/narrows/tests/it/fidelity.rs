@@ -1,0 +1,251 @@
+//! What the gateway need not change arrives as it was sent, byte for byte,
+//! whatever it is and over whatever it travels.
+//!
+//! Here are results; lists and params are in the files below.
+
+mod lists;
+mod params;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use narrows_testkit::raw::{Http, Response};
+use narrows_testkit::scripted::{Framing, Installed, Script, Served, Step};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::gateway::{Gateway, Piped, REVISION, Session, config};
+
+/// Results as no well-behaved server sends them: unknown members, odd numbers,
+/// odd escapes, repeated keys, odd white space.
+const ODD: &[&str] = &[
+    r#"{"content":[],"isError":false,"zeta":{"unknown":[1,{"deep":null}]},"alpha":true,"_meta":{"x":1}}"#,
+    r#"{"n":[123456789012345678901234567890,-99999999999999999999,18446744073709551616,1.0,1.10,1e400,-1E+400,-0,-0.0,0.1e-7],"content":[]}"#,
+    r#"{"content":[{"type":"text","text":"\/ \u00e9 \u00E9 é \ud83d\ude00 😀 \ud800 \udfff\ud800 \u0000 \u001f \u007f \b\f"}]}"#,
+    r#"{"content":[],"twice":1,"twice":2,"inner":{"a":1,"a":{"a":2,"a":3}},"":0,"":1}"#,
+    "{ \"zz\" :\t1 , \"content\"  : [ {  \"text\":\"a\" ,\t\"annotations\" : { } , \"type\" : \"text\" } ] , \"aa\": [ ] }",
+    r#"{"content":[{"type":"text","text":"  \u2028\u2029\r\n\u0085"}],"structuredContent":{"\u0061":1,"b\/":2,"__proto__":{}}}"#,
+    r#"{"content":[{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"},{"type":"later","x":1}]}"#,
+];
+
+/// How deep, and how long, the extreme ones are.
+const LEVELS: usize = 10_000;
+const LENGTH: usize = 10_000_000;
+
+fn nested() -> String {
+    format!(
+        r#"{{"content":[],"deep":{}{}{}}}"#,
+        r#"{"a":["#.repeat(LEVELS / 2),
+        1,
+        "]}".repeat(LEVELS / 2)
+    )
+}
+
+/// Files that the whole project shares; they lie beside the checkout.
+fn shared(folder: &str) -> Vec<(String, String)> {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/data")
+        .join(folder);
+    let files = fs::read_dir(&path).unwrap_or_else(|error| {
+        panic!(
+            "{} is needed and cannot be read ({error}): the folder 'shared' belongs beside the checkout",
+            path.display()
+        )
+    });
+    let mut files: Vec<(String, String)> = files
+        .map(|file| file.expect("a folder that can be read").path())
+        .map(|file| {
+            let name = file.file_stem().unwrap_or_default().to_string_lossy();
+            let text = fs::read_to_string(&file).expect("a text file");
+            (name.into_owned(), text)
+        })
+        .collect();
+    files.sort();
+    assert!(files.len() > 10, "{} has too few files", path.display());
+    files
+}
+
+/// The same server three times: over stdio, over HTTP with plain answers, and
+/// over HTTP with event streams.
+struct Thrice {
+    installed: [Installed; 3],
+    served: [Served; 2],
+}
+
+const WAYS: [&str; 3] = ["piped", "posted", "streamed"];
+
+impl Thrice {
+    async fn start(script: &Script) -> Thrice {
+        let streaming = script.clone();
+        let streaming = streaming.with(|script| script.http.always_stream = true);
+        let installed = [script.install(), script.install(), streaming.install()];
+        let [_, posted, streamed] = &installed;
+        let served = [posted.serve_http().await, streamed.serve_http().await];
+        Thrice { installed, served }
+    }
+
+    fn config(&self) -> Value {
+        let [posted, streamed] = &self.served;
+        let configs = [
+            self.installed[0].config(),
+            posted.config(),
+            streamed.config(),
+        ];
+        config(WAYS.into_iter().zip(configs))
+    }
+}
+
+/// What follows `"result":` in a whole answer.
+#[track_caller]
+fn result_of<'a>(message: &'a str, id: &str) -> &'a str {
+    let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#);
+    let rest = message.strip_prefix(head.as_str());
+    let result = rest.and_then(|rest| rest.strip_suffix('}'));
+    result.unwrap_or_else(|| panic!("not the answer {id}: {}", start_of(message)))
+}
+
+/// Long texts are no help in a message.
+fn start_of(text: &str) -> String {
+    text.chars().take(300).collect()
+}
+
+#[track_caller]
+fn same(what: &str, received: &str, sent: &str) {
+    if received == sent {
+        return;
+    }
+    let differs = received.bytes().zip(sent.bytes()).position(|(a, b)| a != b);
+    let at = differs.unwrap_or(received.len().min(sent.len()));
+    let around = |text: &str| {
+        let bytes = &text.as_bytes()[at.saturating_sub(40)..text.len().min(at + 40)];
+        String::from_utf8_lossy(bytes).into_owned()
+    };
+    panic!(
+        "{what}: {} bytes came of {}, other from byte {at} on:\n{}\n{}",
+        received.len(),
+        sent.len(),
+        around(received),
+        around(sent)
+    );
+}
+
+/// Newline framing has no room for line breaks between tokens.
+fn on_one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
+fn call_of(id: &str, name: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{name}"}}}}"#
+    )
+}
+
+/// What the gateway answers over HTTP, as text.
+async fn over_http(session: &mut Session, body: &str) -> String {
+    let response: Response = session.post(body).await;
+    let kind = response.header("content-type");
+    assert_eq!(kind, Some("application/json"), "{}", start_of(body));
+    response.text()
+}
+
+/// The same to a client that reads nothing but events.
+async fn as_events(gateway: &Gateway, session: &Session, body: &str) -> String {
+    let http: Http = gateway.connect().await;
+    let headers = [
+        ("content-type", "application/json"),
+        ("accept", "text/event-stream"),
+        ("mcp-session-id", session.id.as_str()),
+    ];
+    let mut events = http.open("POST", "/mcp", &headers, body.as_bytes()).await;
+    loop {
+        let event = events.next().await.expect("the stream has an answer");
+        if !event.data.is_empty() {
+            return event.data;
+        }
+    }
+}
+
+async fn over_stdio(client: &mut Piped, body: &str) -> String {
+    client.send_text(body).await;
+    client.next_text().await.expect("an answer")
+}
+
+/// Calls every tool over every way and compares what comes with `results`.
+async fn check_results(results: &[(String, String)]) {
+    let script = results
+        .iter()
+        .fold(Script::new("exact"), |script, (name, result)| {
+            let steps = [Step::reply(result.as_str())];
+            script.plain_tool(name).on_tool(name, steps)
+        });
+    let servers = Thrice::start(&script).await;
+    let gateway = Gateway::serve(&servers.config()).await;
+    let mut session = gateway.session("/mcp").await;
+    let mut piped = Piped::open(&servers.config()).await;
+    let mut framed = Piped::start_framed(&servers.config(), Framing::ContentLength);
+    framed.initialize(REVISION, json!({})).await;
+    for way in WAYS {
+        for (name, result) in results {
+            let what = format!("{name} from {way}");
+            let call = call_of("\"x\"", &format!("{way}__{name}"));
+            let answer = over_http(&mut session, &call).await;
+            same(&what, result_of(&answer, "\"x\""), result);
+            let answer = as_events(&gateway, &session, &call).await;
+            same(&what, result_of(&answer, "\"x\""), result);
+            let answer = over_stdio(&mut framed, &call).await;
+            same(&what, result_of(&answer, "\"x\""), result);
+            let answer = over_stdio(&mut piped, &call).await;
+            same(&what, result_of(&answer, "\"x\""), &on_one_line(result));
+        }
+    }
+}
+
+#[tokio::test]
+async fn results_of_real_servers() {
+    let result = |text: &str| -> String {
+        #[derive(Deserialize)]
+        struct File<'a> {
+            #[serde(borrow)]
+            result: &'a RawValue,
+        }
+        let file: File<'_> = serde_json::from_str(text).expect("JSON");
+        file.result.get().to_owned()
+    };
+    let results: Vec<(String, String)> = shared("results")
+        .iter()
+        .map(|(name, text)| (name.clone(), result(text)))
+        .collect();
+    check_results(&results).await;
+}
+
+#[tokio::test]
+async fn odd_results() {
+    let odd = ODD.iter().map(|text| (*text).to_owned());
+    let results = odd.chain([nested()]).enumerate();
+    let results: Vec<(String, String)> = results
+        .map(|(number, result)| (format!("odd{number}"), result))
+        .collect();
+    check_results(&results).await;
+}
+
+#[tokio::test]
+async fn a_long_result() {
+    let script = Script::new("exact").plain_tool("long");
+    let script = script.on_tool("long", [Step::ReplyLength(LENGTH)]);
+    let servers = Thrice::start(&script).await;
+    let gateway = Gateway::serve(&servers.config()).await;
+    let mut session = gateway.session("/mcp").await;
+    let mut piped = Piped::open(&servers.config()).await;
+    let text = "x".repeat(LENGTH);
+    let result = format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#);
+    for way in WAYS {
+        let call = call_of("1.0", &format!("{way}__long"));
+        let answer = over_http(&mut session, &call).await;
+        same(way, result_of(&answer, "1.0"), &result);
+        let answer = as_events(&gateway, &session, &call).await;
+        same(way, result_of(&answer, "1.0"), &result);
+        let answer = over_stdio(&mut piped, &call).await;
+        same(way, result_of(&answer, "1.0"), &result);
+    }
+}

@@ -1,0 +1,94 @@
+//! Params on their way to the server.
+
+use narrows_testkit::scripted::{Installed, Script};
+use serde_json::Value;
+
+use super::{LENGTH, LEVELS, ODD, Thrice, WAYS, on_one_line, same};
+use crate::gateway::{Gateway, Piped};
+
+/// Waits for the message with this mark, and gives its params.
+async fn params_received(server: &Installed, mark: &str) -> String {
+    // Over HTTP what came is in `body`, as text.
+    let message = server.received_with(mark).await;
+    let request: Option<Value> = serde_json::from_str(&message).ok();
+    let body = request.as_ref().and_then(|request| request["body"].as_str());
+    let message = body.unwrap_or(&message);
+    let (head, params) = message.split_once(r#","params":"#).expect("params");
+    let id = head.strip_prefix(r#"{"jsonrpc":"2.0","id":"#);
+    let id = id.and_then(|rest| rest.strip_suffix(r#","method":"tools/call""#));
+    let id = id.unwrap_or_else(|| panic!("an odd envelope: {head}"));
+    assert!(id.bytes().all(|byte| byte.is_ascii_digit()), "{id}");
+    params.strip_suffix('}').expect("an object").to_owned()
+}
+
+/// Arguments that a scripted server cannot always read, so that nobody waits
+/// for its answer: what it has received is enough.
+fn arguments() -> Vec<String> {
+    let nested = format!("{}{}", "[".repeat(LEVELS), "]".repeat(LEVELS));
+    let long = format!(r#""{}""#, "y".repeat(LENGTH));
+    let odd = ODD.iter().map(|text| (*text).to_owned());
+    let broken = ["{\r\n  \"a\" :\n\n1\r}".to_owned()];
+    odd.chain(broken).chain([nested, long]).collect()
+}
+
+fn params(name: &str, arguments: &str, mark: &str) -> String {
+    format!(
+        r#"{{ "_meta":{{"other":1.0}}, "arguments": {arguments},"name" : "{name}" ,"unknown":[1e5],"mark":"{mark}"}}"#
+    )
+}
+
+fn request(params: &str) -> String {
+    format!(r#"{{"id":1,"params":{params},"method":"tools/call","jsonrpc":"2.0"}}"#)
+}
+
+#[tokio::test]
+async fn params_reach_the_server_as_they_are() {
+    let servers = Thrice::start(&Script::new("exact").plain_tool("any")).await;
+    let gateway = Gateway::serve(&servers.config()).await;
+    for (way, server) in WAYS.into_iter().zip(&servers.installed) {
+        let joined = gateway.session("/mcp").await;
+        let single = gateway.session(&format!("/servers/{way}/mcp")).await;
+        let mut sent = Vec::new();
+        for (number, arguments) in arguments().iter().enumerate() {
+            for (session, name) in [(&joined, format!("{way}__any")), (&single, "any".to_owned())] {
+                let mark = format!("{}-{number:02}-{name}", &session.id[..8]);
+                // Every call has its own id, as none of them may be answered.
+                let body = request(&params(&name, arguments, &mark));
+                let body = body.replacen(r#""id":1"#, &format!(r#""id":"{mark}""#), 1);
+                sent.push((session.begin_text(&body).await, arguments.clone(), mark));
+            }
+        }
+        for (_, arguments, mark) in &sent {
+            let mut expected = params("any", arguments, mark);
+            if way == "piped" {
+                expected = on_one_line(&expected);
+            }
+            let received = params_received(server, mark).await;
+            same(&format!("{mark} to {way}"), &received, &expected);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_progress_token_is_all_that_changes() {
+    let servers = Thrice::start(&Script::new("exact").plain_tool("any")).await;
+    let mut client = Piped::open(&servers.config()).await;
+    for (way, server) in WAYS.into_iter().zip(&servers.installed) {
+        let with = |token: &str, name: &str| {
+            format!(
+                r#"{{"_meta":{{ "progressToken" : {token},"x":{{"progressToken":"mine"}}}},"name":"{name}","arguments":{{"progressToken":1.50}}}}"#
+            )
+        };
+        client
+            .send_text(&request(&with(r#""t\/1""#, &format!("{way}__any"))))
+            .await;
+        let answer = client.next().await;
+        assert!(answer["result"].is_object(), "{answer}");
+        let received = params_received(server, "1.50").await;
+        let parsed: Value = serde_json::from_str(&received).expect("JSON");
+        let token = &parsed["_meta"]["progressToken"];
+        assert!(token.is_u64(), "{token}");
+        same(way, &received, &with(&token.to_string(), "any"));
+    }
+    assert!(client.aside().next().is_none());
+}
