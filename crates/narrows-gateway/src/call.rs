@@ -37,7 +37,10 @@ struct Routed {
 pub(crate) async fn perform(call: Call<'_>) -> Result<Raw, Error> {
     let tag = call.tag;
     events::step("llm_to_facade.request", tag, || {
-        let params = call.params.as_ref().map_or_else(Raw::empty_object, events::shown);
+        let params = call
+            .params
+            .as_ref()
+            .map_or_else(Raw::empty_object, events::shown);
         vec![
             ("endpoint", Raw::string(&call.session.caller().endpoint)),
             ("method", Raw::string(call.method)),
@@ -47,7 +50,9 @@ pub(crate) async fn perform(call: Call<'_>) -> Result<Raw, Error> {
     let outcome = call.dispatch().await;
     match &outcome {
         Ok(result) => {
-            events::step("facade_to_llm.response", tag, || vec![("bytes", Raw::number(result.len() as u64))]);
+            events::step("facade_to_llm.response", tag, || {
+                vec![("bytes", Raw::number(result.len() as u64))]
+            });
         }
         Err(error) => events::trouble("facade_to_llm.error", tag, || describe(error)),
     }
@@ -75,7 +80,13 @@ impl Call<'_> {
             }
             // What we do not know may still be known to the only server there is.
             method => match self.session.view().only().cloned() {
-                Some(upstream) if method != "initialize" => self.send(Routed { upstream, rename: None }).await,
+                Some(upstream) if method != "initialize" => {
+                    self.send(Routed {
+                        upstream,
+                        rename: None,
+                    })
+                    .await
+                }
                 _ => Err(Error::UnknownMethod(method.to_owned())),
             },
         }
@@ -105,7 +116,10 @@ impl Call<'_> {
         };
         if changed {
             events::trouble("facade_to_llm.decode_failed", tag, || {
-                vec![("server", Raw::string(&target.upstream.settings.id)), ("name", name.clone())]
+                vec![
+                    ("server", Raw::string(&target.upstream.settings.id)),
+                    ("name", name.clone()),
+                ]
             });
         }
         Ok(repair::for_revision(result, session.caller().revision))
@@ -136,15 +150,23 @@ impl Call<'_> {
     /// `ref` names a prompt, or a template or resource.
     async fn complete(self) -> Result<Raw, Error> {
         let reference = self.member("ref")?;
-        let [name, uri] = reference.pick(["name", "uri"]).map_err(|error| Error::BadParams(error.to_string()))?;
+        let [name, uri] = reference
+            .pick(["name", "uri"])
+            .map_err(|error| Error::BadParams(error.to_string()))?;
         let text = |raw: &Raw| raw.as_text().map(|text| text.into_owned());
         let (kind, target, place) = match (name, uri) {
             (_, Some(uri)) => {
-                let text = text(&uri).ok_or_else(|| Error::BadParams("ref.uri is no text".into()))?;
-                (ItemKind::Resource, self.session.view().template(&text)?, uri)
+                let text =
+                    text(&uri).ok_or_else(|| Error::BadParams("ref.uri is no text".into()))?;
+                (
+                    ItemKind::Resource,
+                    self.session.view().template(&text)?,
+                    uri,
+                )
             }
             (Some(name), None) => {
-                let text = text(&name).ok_or_else(|| Error::BadParams("ref.name is no text".into()))?;
+                let text =
+                    text(&name).ok_or_else(|| Error::BadParams("ref.name is no text".into()))?;
                 (ItemKind::Prompt, self.session.view().prompt(&text)?, name)
             }
             (None, None) => return Err(Error::BadParams("ref needs a name or a uri".into())),
@@ -157,7 +179,10 @@ impl Call<'_> {
         let level = self.text_member("level")?;
         let level = level.as_text().and_then(|level| LogLevel::parse(&level));
         let level = level.ok_or_else(|| {
-            Error::BadParams(format!("Unknown log level; there are {}", LogLevel::WORDS.join(", ")))
+            Error::BadParams(format!(
+                "Unknown log level; there are {}",
+                LogLevel::WORDS.join(", ")
+            ))
         })?;
         self.session.set_level(level);
         Ok(Raw::empty_object())
@@ -169,12 +194,22 @@ impl Call<'_> {
         let link = self.session.link_to(&upstream).await?;
         let began = Instant::now();
         events::step("facade_to_downstream.request", self.tag, || {
-            let name = rename.as_ref().map_or_else(|| Raw::from_static("null"), |(_, own)| own.clone());
-            vec![("server", Raw::string(&upstream.settings.id)), ("method", Raw::string(self.method)), ("name", name)]
+            let name = rename
+                .as_ref()
+                .map_or_else(|| Raw::from_static("null"), |(_, own)| own.clone());
+            vec![
+                ("server", Raw::string(&upstream.settings.id)),
+                ("method", Raw::string(self.method)),
+                ("name", name),
+            ]
         });
-        let meta = self.params.as_ref().and_then(|params| params.member("_meta"));
+        let meta = self
+            .params
+            .as_ref()
+            .and_then(|params| params.member("_meta"));
         let progress_token = meta.and_then(|meta| meta.member("progressToken"));
-        let progress_token = progress_token.filter(|token| matches!(token.kind(), Kind::String | Kind::Number));
+        let progress_token =
+            progress_token.filter(|token| matches!(token.kind(), Kind::String | Kind::Number));
         let answer = link
             .request(Outgoing {
                 method: self.method,
@@ -201,7 +236,9 @@ impl Call<'_> {
                     ("bytes", Raw::number(result.len() as u64)),
                 ]
             }),
-            Err(error) => events::trouble("downstream.response.error", self.tag, || describe(error)),
+            Err(error) => {
+                events::trouble("downstream.response.error", self.tag, || describe(error))
+            }
         }
         answer
     }
@@ -209,7 +246,10 @@ impl Call<'_> {
     fn permit(&self, kind: ItemKind, target: &Target, name: &str) -> Result<(), Error> {
         permit(self.session.caller(), kind, target).inspect_err(|_| {
             events::trouble("proxy.tool.denied", self.tag, || {
-                vec![("kind", Raw::string(&kind.to_string())), ("name", Raw::string(name))]
+                vec![
+                    ("kind", Raw::string(&kind.to_string())),
+                    ("name", Raw::string(name)),
+                ]
             });
         })
     }
@@ -226,21 +266,29 @@ impl Call<'_> {
         let value = self.member(name)?;
         match value.kind() {
             Kind::String => Ok(value),
-            _ => Err(Error::BadParams(format!("{} needs '{name}' as text", self.method))),
+            _ => Err(Error::BadParams(format!(
+                "{} needs '{name}' as text",
+                self.method
+            ))),
         }
     }
 
     fn member(&self, name: &str) -> Result<Raw, Error> {
         let missing = || Error::BadParams(format!("{} needs '{name}' in its params", self.method));
         let params = self.params.as_ref().ok_or_else(missing)?;
-        let [value] = params.pick([name]).map_err(|error| Error::BadParams(error.to_string()))?;
+        let [value] = params
+            .pick([name])
+            .map_err(|error| Error::BadParams(error.to_string()))?;
         value.ok_or_else(missing)
     }
 }
 
 impl Routed {
     fn to(target: &Target, place: Raw) -> Routed {
-        Routed { upstream: target.upstream.clone(), rename: Some((place, target.name.clone())) }
+        Routed {
+            upstream: target.upstream.clone(),
+            rename: Some((place, target.name.clone())),
+        }
     }
 }
 

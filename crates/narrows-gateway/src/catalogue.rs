@@ -92,7 +92,10 @@ impl View {
             return Ok(target.clone());
         }
         // A bare name is enough where only one server has such a prompt.
-        let mut bare = self.parts.iter().filter(|part| part.offer.prompts.iter().any(|item| &*item.key == name));
+        let mut bare = self
+            .parts
+            .iter()
+            .filter(|part| part.offer.prompts.iter().any(|item| &*item.key == name));
         if let (Some(part), None) = (bare.next(), bare.next()) {
             return Ok(part.target(name));
         }
@@ -110,20 +113,30 @@ impl View {
         {
             return part.up().map(|part| part.target(&own));
         }
-        let listed: Vec<&Part> =
-            self.parts.iter().filter(|part| part.offer.resources.iter().any(|item| &*item.key == uri)).collect();
+        let listed: Vec<&Part> = self
+            .parts
+            .iter()
+            .filter(|part| part.offer.resources.iter().any(|item| &*item.key == uri))
+            .collect();
         match listed[..] {
             [part] => return Ok(part.target(uri)),
             [] => {}
             _ => {
-                let ids: Vec<&str> = listed.iter().map(|part| part.upstream.settings.id.as_str()).collect();
+                let ids: Vec<&str> = listed
+                    .iter()
+                    .map(|part| part.upstream.settings.id.as_str())
+                    .collect();
                 return Err(Error::BadParams(format!(
                     "The servers {} all publish {uri}; use the URI that resources/list gives for the one you mean",
                     ids.join(", ")
                 )));
             }
         }
-        if let Some((_, part)) = self.patterns.iter().find(|(template, _)| template.matches(uri)) {
+        if let Some((_, part)) = self
+            .patterns
+            .iter()
+            .find(|(template, _)| template.matches(uri))
+        {
             return Ok(self.parts[*part].target(uri));
         }
         let mut able = self.parts.iter().filter(|part| part.offer.has("resources"));
@@ -131,14 +144,21 @@ impl View {
             (Some(part), None) => Ok(part.target(uri)),
             _ => {
                 let nearest = names::nearest(uri, self.resources.routes.keys().map(|uri| &**uri));
-                Err(Error::Unknown { kind: ItemKind::Resource, name: uri.to_owned(), nearest })
+                Err(Error::Unknown {
+                    kind: ItemKind::Resource,
+                    name: uri.to_owned(),
+                    nearest,
+                })
             }
         }
     }
 
     /// The server behind a template, for completion; else that of a resource.
     pub(crate) fn template(&self, uri: &str) -> Result<Target, Error> {
-        let owner = self.parts.iter().find(|part| part.offer.templates.iter().any(|item| &*item.key == uri));
+        let owner = self
+            .parts
+            .iter()
+            .find(|part| part.offer.templates.iter().any(|item| &*item.key == uri));
         match owner {
             Some(part) => Ok(part.target(uri)),
             None => self.resource(uri),
@@ -146,8 +166,14 @@ impl View {
     }
 
     /// The upstreams that are up and declare this capability.
-    pub(crate) fn with_capability<'a>(&'a self, capability: &'a str) -> impl Iterator<Item = &'a Arc<Upstream>> {
-        self.parts.iter().filter(move |part| part.offer.has(capability)).map(|part| &part.upstream)
+    pub(crate) fn with_capability<'a>(
+        &'a self,
+        capability: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Upstream>> {
+        self.parts
+            .iter()
+            .filter(move |part| part.offer.has(capability))
+            .map(|part| &part.upstream)
     }
 
     pub(crate) fn upstreams(&self) -> impl Iterator<Item = &Arc<Upstream>> {
@@ -156,7 +182,10 @@ impl View {
 
     /// The one upstream, where the endpoint shows only one.
     pub(crate) fn only(&self) -> Option<&Arc<Upstream>> {
-        self.parts.first().filter(|_| self.single).map(|part| &part.upstream)
+        self.parts
+            .first()
+            .filter(|_| self.single)
+            .map(|part| &part.upstream)
     }
 
     /// The published name of every upstream's own, by the upstream's index and that name.
@@ -168,23 +197,37 @@ impl View {
             ListKind::Templates => return Vec::new(),
         };
         let own = |target: &Target| target.name.as_text().unwrap_or_default().into_owned();
-        routes.iter().map(|(name, target)| ((target.upstream.index, own(target)), name.to_string())).collect()
+        routes
+            .iter()
+            .map(|(name, target)| ((target.upstream.index, own(target)), name.to_string()))
+            .collect()
     }
 
     /// A name in one of the forms that are accepted besides the published one.
-    fn named(&self, kind: ItemKind, list: ListKind, published: &Kind, name: &str) -> Result<Target, Error> {
+    fn named(
+        &self,
+        kind: ItemKind,
+        list: ListKind,
+        published: &Kind,
+        name: &str,
+    ) -> Result<Target, Error> {
         let mut found: Option<Target> = None;
         let mut down = None;
         for (server, own) in names::readings(name) {
-            let Some(part) = self.part(server) else { continue };
+            let Some(part) = self.part(server) else {
+                continue;
+            };
             if part.offer.hello.is_none() {
                 down = Some(part);
             } else if part.offer.list(list).iter().any(|item| &*item.key == own) {
                 let same = |other: &Target| {
-                    other.upstream.index == part.upstream.index && other.name.as_text().as_deref() == Some(own)
+                    other.upstream.index == part.upstream.index
+                        && other.name.as_text().as_deref() == Some(own)
                 };
                 if found.as_ref().is_some_and(|other| !same(other)) {
-                    return Err(Error::BadParams(format!("The name {name} can be read as more than one {kind}")));
+                    return Err(Error::BadParams(format!(
+                        "The name {name} can be read as more than one {kind}"
+                    )));
                 }
                 found = Some(part.target(own));
             }
@@ -196,21 +239,34 @@ impl View {
             return Err(part.upstream.down());
         }
         let nearest = names::nearest(name, published.routes.keys().map(|name| &**name));
-        Err(Error::Unknown { kind, name: name.to_owned(), nearest })
+        Err(Error::Unknown {
+            kind,
+            name: name.to_owned(),
+            nearest,
+        })
     }
 
     fn part(&self, server: &str) -> Option<&Part> {
-        self.parts.iter().find(|part| &*part.upstream.slug == server || part.upstream.settings.id == server)
+        self.parts
+            .iter()
+            .find(|part| &*part.upstream.slug == server || part.upstream.settings.id == server)
     }
 }
 
 impl Part {
     fn target(&self, own: &str) -> Target {
-        Target { upstream: self.upstream.clone(), name: Raw::string(own) }
+        Target {
+            upstream: self.upstream.clone(),
+            name: Raw::string(own),
+        }
     }
 
     fn up(&self) -> Result<&Part, Error> {
-        if self.offer.hello.is_some() { Ok(self) } else { Err(self.upstream.down()) }
+        if self.offer.hello.is_some() {
+            Ok(self)
+        } else {
+            Err(self.upstream.down())
+        }
     }
 }
 

@@ -13,7 +13,11 @@ pub enum Error {
     #[error("the upstream answered with an error")]
     Answered(Raw),
     #[error("Unknown {kind}: {name}")]
-    Unknown { kind: ItemKind, name: String, nearest: Vec<String> },
+    Unknown {
+        kind: ItemKind,
+        name: String,
+        nearest: Vec<String>,
+    },
     #[error("{} '{name}' is not allowed by current preset", kind.title())]
     NotAllowed { kind: ItemKind, name: String },
     #[error("{0}")]
@@ -63,9 +67,18 @@ impl Error {
     pub fn fault(&self) -> Fault {
         use Error::*;
         match self {
-            Unknown { .. } | NotAllowed { .. } | BadParams(_) | UnknownMethod(_) | DuplicateId(_) | TooManyCalls(_)
-            | Cancelled | SessionClosed => Fault::Client,
-            Answered(_) | UpstreamDown { .. } | UpstreamTimeout { .. } | UpstreamInvalid { .. }
+            Unknown { .. }
+            | NotAllowed { .. }
+            | BadParams(_)
+            | UnknownMethod(_)
+            | DuplicateId(_)
+            | TooManyCalls(_)
+            | Cancelled
+            | SessionClosed => Fault::Client,
+            Answered(_)
+            | UpstreamDown { .. }
+            | UpstreamTimeout { .. }
+            | UpstreamInvalid { .. }
             | UpstreamTooLarge { .. } => Fault::Upstream,
             TooManySessions(_) | TooManyLinks { .. } => Fault::Gateway,
         }
@@ -74,7 +87,14 @@ impl Error {
     /// Whether the same request may succeed later without anybody changing it.
     pub fn retry(&self) -> bool {
         use Error::*;
-        matches!(self, TooManyCalls(_) | TooManySessions(_) | TooManyLinks { .. } | UpstreamDown { .. } | UpstreamTimeout { .. })
+        matches!(
+            self,
+            TooManyCalls(_)
+                | TooManySessions(_)
+                | TooManyLinks { .. }
+                | UpstreamDown { .. }
+                | UpstreamTimeout { .. }
+        )
     }
 
     /// The stable word for programs, `data.code` on the wire.
@@ -82,9 +102,18 @@ impl Error {
         use Error::*;
         match self {
             Answered(_) => "upstream_error",
-            Unknown { kind: ItemKind::Tool, .. } => "unknown_tool",
-            Unknown { kind: ItemKind::Prompt, .. } => "unknown_prompt",
-            Unknown { kind: ItemKind::Resource, .. } => "unknown_resource",
+            Unknown {
+                kind: ItemKind::Tool,
+                ..
+            } => "unknown_tool",
+            Unknown {
+                kind: ItemKind::Prompt,
+                ..
+            } => "unknown_prompt",
+            Unknown {
+                kind: ItemKind::Resource,
+                ..
+            } => "unknown_resource",
             NotAllowed { .. } => "not_allowed",
             BadParams(_) => "invalid_params",
             UnknownMethod(_) => "unknown_method",

@@ -25,7 +25,11 @@ impl std::fmt::Display for Tag {
 }
 
 /// Usual steps of a call.
-pub(crate) fn step(name: &'static str, tag: Tag, members: impl FnOnce() -> Vec<(&'static str, Raw)>) {
+pub(crate) fn step(
+    name: &'static str,
+    tag: Tag,
+    members: impl FnOnce() -> Vec<(&'static str, Raw)>,
+) {
     if tracing::enabled!(target: "narrows::event", Level::DEBUG) {
         let payload = payload(tag, members());
         tracing::debug!(target: "narrows::event", event = name, payload = payload.as_str());
@@ -33,7 +37,11 @@ pub(crate) fn step(name: &'static str, tag: Tag, members: impl FnOnce() -> Vec<(
 }
 
 /// Steps that somebody should look at.
-pub(crate) fn trouble(name: &'static str, tag: Tag, members: impl FnOnce() -> Vec<(&'static str, Raw)>) {
+pub(crate) fn trouble(
+    name: &'static str,
+    tag: Tag,
+    members: impl FnOnce() -> Vec<(&'static str, Raw)>,
+) {
     if tracing::enabled!(target: "narrows::event", Level::WARN) {
         let payload = payload(tag, members());
         tracing::warn!(target: "narrows::event", event = name, payload = payload.as_str());
@@ -42,7 +50,9 @@ pub(crate) fn trouble(name: &'static str, tag: Tag, members: impl FnOnce() -> Ve
 
 fn payload(tag: Tag, members: Vec<(&'static str, Raw)>) -> Raw {
     let start = Raw::empty_object().with_member("request_id", &Raw::string(&tag.to_string()));
-    members.into_iter().fold(start, |payload, (name, value)| payload.with_member(name, &value))
+    members.into_iter().fold(start, |payload, (name, value)| {
+        payload.with_member(name, &value)
+    })
 }
 
 /// JSON as far as the log may show it: whole if it is short enough, else its
@@ -52,7 +62,11 @@ pub(crate) fn shown(raw: &Raw) -> Raw {
     if whole {
         return Raw::parse(text.into()).expect("values of valid JSON were replaced by values");
     }
-    Raw::string(&format!("{}… ({} bytes)", String::from_utf8_lossy(&text), raw.len()))
+    Raw::string(&format!(
+        "{}… ({} bytes)",
+        String::from_utf8_lossy(&text),
+        raw.len()
+    ))
 }
 
 /// Copies up to `max` bytes, with `"***"` in place of the values of
@@ -73,11 +87,19 @@ fn redact(json: &[u8], max: usize) -> (Vec<u8>, bool) {
         let text = &json[at..end];
         out.extend_from_slice(&text[..text.len().min(max.saturating_sub(out.len()))]);
         at = end;
-        let colon = at + json[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let colon = at
+            + json[at..]
+                .iter()
+                .take_while(|byte| byte.is_ascii_whitespace())
+                .count();
         if json.get(colon) == Some(&b':') && looks_secret(text) {
             out.extend_from_slice(b":\"***\"");
             let value = colon + 1;
-            let value = value + json[value..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            let value = value
+                + json[value..]
+                    .iter()
+                    .take_while(|byte| byte.is_ascii_whitespace())
+                    .count();
             at = value_end(json, value);
         }
     }
@@ -123,7 +145,18 @@ fn value_end(json: &[u8], at: usize) -> usize {
 fn looks_secret(key: &[u8]) -> bool {
     let key = key.to_ascii_lowercase();
     let has = |word: &str| key.windows(word.len()).any(|part| part == word.as_bytes());
-    ["token", "secret", "password", "passwd", "key", "authorization", "credential", "cookie"].into_iter().any(has)
+    [
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "key",
+        "authorization",
+        "credential",
+        "cookie",
+    ]
+    .into_iter()
+    .any(has)
 }
 
 #[cfg(test)]
@@ -146,13 +179,22 @@ mod tests {
 
     #[test]
     fn words_in_values_hide_nothing() {
-        check(r#"{"q":"token","a":"key\": \"x"}"#, r#"{"q":"token","a":"key\": \"x"}"#);
+        check(
+            r#"{"q":"token","a":"key\": \"x"}"#,
+            r#"{"q":"token","a":"key\": \"x"}"#,
+        );
     }
 
     #[test]
     fn a_long_text_is_cut_and_still_hides_secrets() {
-        let raw = Raw::parse(format!(r#"{{"secret":"hidden","text":"{}"}}"#, "x".repeat(5_000)).into()).expect("JSON");
+        let raw =
+            Raw::parse(format!(r#"{{"secret":"hidden","text":"{}"}}"#, "x".repeat(5_000)).into())
+                .expect("JSON");
         let shown = shown(&raw);
-        assert!(shown.len() < 2_200 && shown.as_str().contains("***") && !shown.as_str().contains("hidden"));
+        assert!(
+            shown.len() < 2_200
+                && shown.as_str().contains("***")
+                && !shown.as_str().contains("hidden")
+        );
     }
 }

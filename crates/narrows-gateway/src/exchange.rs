@@ -37,9 +37,15 @@ pub struct ClientHello {
 impl ClientHello {
     /// What this client can be asked.
     pub fn asks(&self) -> Asks {
-        let [roots, sampling, elicitation] =
-            self.capabilities.pick(["roots", "sampling", "elicitation"]).unwrap_or_default();
-        Asks { roots: roots.is_some(), sampling: sampling.is_some(), elicitation: elicitation.is_some() }
+        let [roots, sampling, elicitation] = self
+            .capabilities
+            .pick(["roots", "sampling", "elicitation"])
+            .unwrap_or_default();
+        Asks {
+            roots: roots.is_some(),
+            sampling: sampling.is_some(),
+            elicitation: elicitation.is_some(),
+        }
     }
 }
 
@@ -89,11 +95,22 @@ pub struct Notice {
 impl Notice {
     /// A notice of the gateway's own.
     pub fn new(method: impl Into<Box<str>>, params: Option<Raw>) -> Self {
-        Notice { method: method.into(), params, server: None }
+        Notice {
+            method: method.into(),
+            params,
+            server: None,
+        }
     }
 
-    pub fn from_server(server: &Arc<str>, method: impl Into<Box<str>>, params: Option<Raw>) -> Self {
-        Notice { server: Some(server.clone()), ..Notice::new(method, params) }
+    pub fn from_server(
+        server: &Arc<str>,
+        method: impl Into<Box<str>>,
+        params: Option<Raw>,
+    ) -> Self {
+        Notice {
+            server: Some(server.clone()),
+            ..Notice::new(method, params)
+        }
     }
 
     pub fn encode(&self) -> Bytes {
@@ -127,7 +144,9 @@ impl Cancel {
     }
 
     pub(crate) fn reason(&self) -> &str {
-        self.reason.get().map_or("cancelled by the client", |reason| reason)
+        self.reason
+            .get()
+            .map_or("cancelled by the client", |reason| reason)
     }
 }
 
@@ -220,9 +239,15 @@ pub enum Refusal {
 impl Refusal {
     pub fn error(self) -> Raw {
         Raw::from_static(match self {
-            Refusal::NotSupported => r#"{"code":-32601,"message":"The client behind the gateway does not support this request"}"#,
-            Refusal::NoOwner => r#"{"code":-32603,"message":"The gateway cannot tell which client this request is meant for"}"#,
-            Refusal::NoAnswer => r#"{"code":-32603,"message":"The client went away without an answer"}"#,
+            Refusal::NotSupported => {
+                r#"{"code":-32601,"message":"The client behind the gateway does not support this request"}"#
+            }
+            Refusal::NoOwner => {
+                r#"{"code":-32603,"message":"The gateway cannot tell which client this request is meant for"}"#
+            }
+            Refusal::NoAnswer => {
+                r#"{"code":-32603,"message":"The client went away without an answer"}"#
+            }
         })
     }
 }

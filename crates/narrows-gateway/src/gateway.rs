@@ -16,11 +16,13 @@ use tokio_util::task::TaskTracker;
 pub use self::report::{Health, ToolReport, UpstreamReport, UpstreamState};
 use crate::catalogue::{Part, Scope, View, changes};
 use crate::error::Error;
-use crate::exchange::{Ask, Caller, ClientHello, EventSink, EventStream, Notice, Principal, Refusal};
+use crate::exchange::{
+    Ask, Caller, ClientHello, EventSink, EventStream, Notice, Principal, Refusal,
+};
 use crate::lock::Mutex;
 use crate::names;
 use crate::session::{LogLevel, Session};
-use crate::settings::{EndpointSettings, Limits, Settings, Uris, UpstreamKind};
+use crate::settings::{EndpointSettings, Limits, Settings, UpstreamKind, Uris};
 use crate::upstream::guard::Guard;
 use crate::upstream::{HttpClient, ListKind, SharedEars, State, Surroundings, Upstream, supervise};
 
@@ -89,8 +91,16 @@ impl Gateway {
     pub fn start(settings: Settings) -> Gateway {
         let inner = Arc::new(Inner::new(settings));
         let ears: Arc<dyn SharedEars> = Arc::new(Hearing(Arc::downgrade(&inner)));
-        for upstream in inner.upstreams.iter().filter(|upstream| upstream.settings.enabled) {
-            inner.tasks.spawn(supervise(upstream.clone(), inner.stop.clone(), ears.clone()));
+        for upstream in inner
+            .upstreams
+            .iter()
+            .filter(|upstream| upstream.settings.enabled)
+        {
+            inner.tasks.spawn(supervise(
+                upstream.clone(),
+                inner.stop.clone(),
+                ears.clone(),
+            ));
         }
         inner.tasks.spawn(keep_views(inner.clone()));
         inner.tasks.spawn(end_idle_sessions(inner.clone()));
@@ -120,10 +130,21 @@ impl Gateway {
         {
             return Some(Err(error));
         }
-        let caller = Caller { endpoint: endpoint.name.clone(), principal, revision, client };
-        Some(self.0.admit(caller, lifetime, endpoint).map(|(session, outbox)| {
-            Opened { session, result: hello(&view, revision), outbox }
-        }))
+        let caller = Caller {
+            endpoint: endpoint.name.clone(),
+            principal,
+            revision,
+            client,
+        };
+        Some(
+            self.0
+                .admit(caller, lifetime, endpoint)
+                .map(|(session, outbox)| Opened {
+                    session,
+                    result: hello(&view, revision),
+                    outbox,
+                }),
+        )
     }
 
     /// Waits until every enabled upstream is up or has failed once.
@@ -142,7 +163,10 @@ impl Gateway {
         self.0.tasks.close();
         // Every task is bounded by itself; this is for what we did not think of.
         let limit = self.0.limits.grace + Duration::from_secs(5);
-        if tokio::time::timeout(limit, self.0.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(limit, self.0.tasks.wait())
+            .await
+            .is_err()
+        {
             tracing::warn!("some background work did not end in time");
         }
     }
@@ -151,12 +175,21 @@ impl Gateway {
 impl Inner {
     fn new(settings: Settings) -> Inner {
         let stdio = |kind: &UpstreamKind| matches!(kind, UpstreamKind::Stdio(_));
-        let children = settings.upstreams.iter().any(|upstream| stdio(&upstream.kind));
+        let children = settings
+            .upstreams
+            .iter()
+            .any(|upstream| stdio(&upstream.kind));
         let guard = settings.guard.filter(|_| children).and_then(|command| {
             let started = Guard::start(&command);
-            started.inspect_err(|error| tracing::warn!("no guard process: {error}")).ok()
+            started
+                .inspect_err(|error| tracing::warn!("no guard process: {error}"))
+                .ok()
         });
-        let connect = settings.upstreams.iter().map(|upstream| upstream.connect_timeout).max();
+        let connect = settings
+            .upstreams
+            .iter()
+            .map(|upstream| upstream.connect_timeout)
+            .max();
         let surroundings = Arc::new(Surroundings {
             limits: settings.limits.clone(),
             http: HttpClient::new(&settings.proxy, connect.unwrap_or(Duration::from_secs(5))),
@@ -164,18 +197,32 @@ impl Inner {
             links: AtomicU64::new(1),
             changes: Default::default(),
         });
-        let ids: Vec<&str> = settings.upstreams.iter().map(|upstream| upstream.id.as_str()).collect();
+        let ids: Vec<&str> = settings
+            .upstreams
+            .iter()
+            .map(|upstream| upstream.id.as_str())
+            .collect();
         let slugs = names::slugs(&ids);
         let upstreams: Vec<Arc<Upstream>> = (settings.upstreams.into_iter().zip(slugs).enumerate())
-            .map(|(index, (upstream, slug))| Arc::new(Upstream::new(index, &slug, upstream, surroundings.clone())))
+            .map(|(index, (upstream, slug))| {
+                Arc::new(Upstream::new(index, &slug, upstream, surroundings.clone()))
+            })
             .collect();
         let parts = parts(&upstreams);
         let endpoint = |name: &str, scope: Scope| {
-            let view = ArcSwap::from_pointee(View::build(&scope, &parts, settings.instructions_max_chars));
-            Arc::new(Endpoint { name: name.into(), scope, view })
+            let view =
+                ArcSwap::from_pointee(View::build(&scope, &parts, settings.instructions_max_chars));
+            Arc::new(Endpoint {
+                name: name.into(),
+                scope,
+                view,
+            })
         };
-        let joined = |settings: &EndpointSettings| endpoint(&settings.name, Scope::Joined(settings.clone()));
-        let single = |upstream: &Arc<Upstream>| endpoint(&upstream.settings.id, Scope::Single(upstream.index));
+        let joined =
+            |settings: &EndpointSettings| endpoint(&settings.name, Scope::Joined(settings.clone()));
+        let single = |upstream: &Arc<Upstream>| {
+            endpoint(&upstream.settings.id, Scope::Single(upstream.index))
+        };
         let started = Instant::now();
         Inner {
             endpoints: settings.endpoints.iter().map(joined).collect(),
@@ -197,10 +244,17 @@ impl Inner {
 
     fn endpoint(&self, door: Door<'_>) -> Option<&Arc<Endpoint>> {
         match door {
-            Door::Endpoint(name) => self.endpoints.iter().find(|endpoint| &*endpoint.name == name),
+            Door::Endpoint(name) => self
+                .endpoints
+                .iter()
+                .find(|endpoint| &*endpoint.name == name),
             Door::Server(id) => {
-                let upstream = self.upstreams.iter().find(|upstream| upstream.settings.id == id);
-                let upstream = upstream.or_else(|| self.upstreams.iter().find(|upstream| &*upstream.slug == id))?;
+                let upstream = self
+                    .upstreams
+                    .iter()
+                    .find(|upstream| upstream.settings.id == id);
+                let upstream = upstream
+                    .or_else(|| self.upstreams.iter().find(|upstream| &*upstream.slug == id))?;
                 self.singles.get(upstream.index)
             }
         }
@@ -221,7 +275,9 @@ impl Inner {
         }
         let (outbox, stream) = EventSink::channel(self.limits.client_queue);
         let serial = self.last_session.fetch_add(1, Ordering::Relaxed) + 1;
-        let session = Arc::new(Session::new(serial, caller, lifetime, endpoint, self, outbox));
+        let session = Arc::new(Session::new(
+            serial, caller, lifetime, endpoint, self, outbox,
+        ));
         sessions.insert(serial, session.clone());
         drop(sessions);
         session.survey();
@@ -257,7 +313,11 @@ impl Inner {
 
     /// The most talkative level that any session asked for.
     pub(crate) fn lowest_level(&self) -> Option<LogLevel> {
-        self.sessions.lock().values().filter_map(|session| session.level()).min()
+        self.sessions
+            .lock()
+            .values()
+            .filter_map(|session| session.level())
+            .min()
     }
 
     /// Builds every view anew if anything has changed since they were built,
@@ -281,8 +341,9 @@ impl Inner {
         for session in sessions {
             if session.has_own_view() {
                 session.rebuild_view(&parts, self.instructions_max_chars);
-            } else if let Some((_, kinds)) =
-                changed.iter().find(|(endpoint, _)| Arc::ptr_eq(endpoint, session.endpoint()))
+            } else if let Some((_, kinds)) = changed
+                .iter()
+                .find(|(endpoint, _)| Arc::ptr_eq(endpoint, session.endpoint()))
             {
                 session.tell_changed(kinds);
             }
@@ -302,15 +363,21 @@ impl Endpoint {
     /// A notice of an upstream with the upstream's name on it, where the
     /// endpoint shows more than one.
     pub(crate) fn signed(&self, notice: Notice) -> Notice {
-        let (Scope::Joined(settings), Some(server)) = (&self.scope, &notice.server) else { return notice };
+        let (Scope::Joined(settings), Some(server)) = (&self.scope, &notice.server) else {
+            return notice;
+        };
         let server = Raw::string(server);
         let params = notice.params.clone().unwrap_or_else(Raw::empty_object);
         let meta = params.member("_meta").unwrap_or_else(Raw::empty_object);
         let mut params = params.with_member("_meta", &meta.with_member("narrows/server", &server));
         if settings.uris == Uris::Wrapped {
-            params = params.with_member("proxy", &Raw::empty_object().with_member("server", &server));
+            params =
+                params.with_member("proxy", &Raw::empty_object().with_member("server", &server));
         }
-        Notice { params: Some(params), ..notice }
+        Notice {
+            params: Some(params),
+            ..notice
+        }
     }
 }
 
@@ -321,15 +388,22 @@ impl SharedEars for Hearing {
     fn notice(&self, upstream: &Arc<Upstream>, notice: Notice) {
         match &*notice.method {
             "notifications/resources/updated" => {
-                let uri = notice.params.as_ref().and_then(|params| params.member("uri"));
-                let Some(uri) = uri.as_ref().and_then(Raw::as_text) else { return };
+                let uri = notice
+                    .params
+                    .as_ref()
+                    .and_then(|params| params.member("uri"));
+                let Some(uri) = uri.as_ref().and_then(Raw::as_text) else {
+                    return;
+                };
                 for (subscribed, session) in upstream.subscribers.of(&uri) {
                     session.tell_updated(upstream.index, Some(&subscribed), &notice);
                 }
             }
             method => match self.only_sharer(upstream) {
                 Some(session) => session.tell(notice),
-                None => tracing::debug!(server = %upstream.settings.id, method, "a notice without an owner"),
+                None => {
+                    tracing::debug!(server = %upstream.settings.id, method, "a notice without an owner")
+                }
             },
         }
     }
@@ -355,7 +429,10 @@ impl Hearing {
 }
 
 fn parts(upstreams: &[Arc<Upstream>]) -> Vec<Part> {
-    let part = |upstream: &Arc<Upstream>| Part { upstream: upstream.clone(), offer: upstream.offer() };
+    let part = |upstream: &Arc<Upstream>| Part {
+        upstream: upstream.clone(),
+        offer: upstream.offer(),
+    };
     upstreams.iter().map(part).collect()
 }
 
@@ -397,10 +474,17 @@ async fn end_idle_sessions(inner: Arc<Inner>) {
 
 impl Inner {
     fn is_ready(&self) -> bool {
-        Instant::now() >= self.patience || self.upstreams.iter().all(|upstream| upstream.state().settled())
+        Instant::now() >= self.patience
+            || self
+                .upstreams
+                .iter()
+                .all(|upstream| upstream.state().settled())
     }
 
     fn count(&self, wanted: fn(&State) -> bool) -> usize {
-        self.upstreams.iter().filter(|upstream| wanted(&upstream.state())).count()
+        self.upstreams
+            .iter()
+            .filter(|upstream| wanted(&upstream.state()))
+            .count()
     }
 }

@@ -39,15 +39,25 @@ fn slug(id: &str) -> String {
     }
     slug.truncate(32);
     let slug = slug.trim_end_matches('_');
-    if slug.is_empty() { "server".into() } else { slug.into() }
+    if slug.is_empty() {
+        "server".into()
+    } else {
+        slug.into()
+    }
 }
 
 /// The published names of one server's items on one endpoint, in their order.
 pub(crate) fn publish(slug: &str, names: &[&str], separator: &str, max: usize) -> Vec<String> {
     if separator != SAFE_SEPARATOR {
-        return names.iter().map(|name| format!("{slug}{separator}{name}")).collect();
+        return names
+            .iter()
+            .map(|name| format!("{slug}{separator}{name}"))
+            .collect();
     }
-    let plain: Vec<String> = names.iter().map(|name| format!("{slug}{separator}{}", sanitised(name))).collect();
+    let plain: Vec<String> = names
+        .iter()
+        .map(|name| format!("{slug}{separator}{}", sanitised(name)))
+        .collect();
     let mut count: HashMap<&str, usize> = HashMap::new();
     for name in &plain {
         *count.entry(name).or_default() += 1;
@@ -86,7 +96,11 @@ pub(crate) fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) ->
         .filter(|(score, _)| *score > 0.7)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+    scored
+        .into_iter()
+        .take(3)
+        .map(|(_, name)| name.to_owned())
+        .collect()
 }
 
 fn safe(c: char) -> bool {
@@ -94,7 +108,9 @@ fn safe(c: char) -> bool {
 }
 
 fn sanitised(name: &str) -> String {
-    name.chars().map(|c| if safe(c) { c } else { '_' }).collect()
+    name.chars()
+        .map(|c| if safe(c) { c } else { '_' })
+        .collect()
 }
 
 /// FNV-1a, 32 bits in hexadecimal: it must never change between versions,

@@ -11,11 +11,17 @@ pub(crate) struct Repaired {
 
 impl Repaired {
     fn untouched(result: Raw) -> Self {
-        Repaired { result, changed: false }
+        Repaired {
+            result,
+            changed: false,
+        }
     }
 
     fn changed(result: Raw) -> Self {
-        Repaired { result, changed: true }
+        Repaired {
+            result,
+            changed: true,
+        }
     }
 }
 
@@ -44,19 +50,27 @@ pub(crate) fn tool_result(result: Raw) -> Repaired {
     };
     let item = Raw::from_static(r#"{"type":"text"}"#).with_member("text", &text);
     Repaired::changed(
-        Raw::empty_object().with_member("content", &array_of(&item)).with_member("structuredContent", &structured),
+        Raw::empty_object()
+            .with_member("content", &array_of(&item))
+            .with_member("structuredContent", &structured),
     )
 }
 
 /// The result of `prompts/get`, likewise.
 pub(crate) fn prompt_result(result: Raw) -> Repaired {
     let messages = match result.kind() {
-        Kind::Object => result.member("messages").filter(|messages| messages.kind() == Kind::Array),
+        Kind::Object => result
+            .member("messages")
+            .filter(|messages| messages.kind() == Kind::Array),
         _ => None,
     };
     if let Some(messages) = messages {
         // Every message must have a role and one content item.
-        let content = |message: Raw| message.member("role").and_then(|_| message.member("content"));
+        let content = |message: Raw| {
+            message
+                .member("role")
+                .and_then(|_| message.member("content"))
+        };
         let contents: Option<Vec<Raw>> = messages.elements().map(content).collect();
         match contents.and_then(|contents| missing_types(contents.into_iter())) {
             Some(missing) if missing.is_empty() => return Repaired::untouched(result),
@@ -64,7 +78,8 @@ pub(crate) fn prompt_result(result: Raw) -> Repaired {
             None => {}
         }
     }
-    let item = Raw::from_static(r#"{"type":"text"}"#).with_member("text", &Raw::string(result.as_str()));
+    let item =
+        Raw::from_static(r#"{"type":"text"}"#).with_member("text", &Raw::string(result.as_str()));
     let message = Raw::from_static(r#"{"role":"user"}"#).with_member("content", &item);
     Repaired::changed(Raw::empty_object().with_member("messages", &array_of(&message)))
 }
@@ -75,8 +90,14 @@ pub(crate) fn for_revision(result: Raw, revision: Revision) -> Raw {
     if revision >= Revision::V2025_06_18 {
         return result;
     }
-    let content = result.member("content").into_iter().flat_map(|content| content.elements().collect::<Vec<_>>());
-    let messages = result.member("messages").into_iter().flat_map(|messages| messages.elements().collect::<Vec<_>>());
+    let content = result
+        .member("content")
+        .into_iter()
+        .flat_map(|content| content.elements().collect::<Vec<_>>());
+    let messages = result
+        .member("messages")
+        .into_iter()
+        .flat_map(|messages| messages.elements().collect::<Vec<_>>());
     let items = content.chain(messages.filter_map(|message| message.member("content")));
     let edit = items.fold(result.edit(), |edit, item| match as_text(&item, revision) {
         Some(text) => edit.replace(&item, text),
@@ -87,7 +108,10 @@ pub(crate) fn for_revision(result: Raw, revision: Revision) -> Raw {
 
 fn as_text(item: &Raw, revision: Revision) -> Option<Raw> {
     let [kind, uri, name, mime] = item.pick(["type", "uri", "name", "mimeType"]).ok()?;
-    let text = |raw: Option<Raw>| raw.and_then(|raw| raw.as_text().map(|text| text.into_owned())).unwrap_or_default();
+    let text = |raw: Option<Raw>| {
+        raw.and_then(|raw| raw.as_text().map(|text| text.into_owned()))
+            .unwrap_or_default()
+    };
     let text = match text(kind).as_str() {
         "resource_link" => format!("[{}]({})", text(name), text(uri)),
         "audio" if revision < Revision::V2025_03_26 => format!("[audio, {}]", text(mime)),
@@ -117,8 +141,9 @@ fn missing_types(items: impl Iterator<Item = Raw>) -> Option<Vec<(Raw, &'static 
 }
 
 fn implied_type(item: &Raw) -> Option<&'static str> {
-    let [text, data, mime, resource, uri, name] =
-        item.pick(["text", "data", "mimeType", "resource", "uri", "name"]).ok()?;
+    let [text, data, mime, resource, uri, name] = item
+        .pick(["text", "data", "mimeType", "resource", "uri", "name"])
+        .ok()?;
     let is = |raw: &Option<Raw>, kind| raw.as_ref().is_some_and(|raw| raw.kind() == kind);
     if is(&text, Kind::String) {
         return Some("text");
@@ -140,7 +165,9 @@ fn implied_type(item: &Raw) -> Option<&'static str> {
 fn add_types(whole: &Raw, missing: Vec<(Raw, &'static str)>) -> Raw {
     let edit = missing
         .into_iter()
-        .fold(whole.edit(), |edit, (item, kind)| edit.insert(&item, "type", Raw::string(kind)));
+        .fold(whole.edit(), |edit, (item, kind)| {
+            edit.insert(&item, "type", Raw::string(kind))
+        });
     edit.finish()
 }
 

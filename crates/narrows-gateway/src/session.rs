@@ -109,12 +109,26 @@ impl Session {
     /// Carries one request (any but `initialize`) to its end. Events that
     /// belong to it go to `sink` meanwhile; all of them have been sent when the
     /// future is ready. Dropping the future cancels the call upstream.
-    pub async fn request(self: &Arc<Self>, request: Request, sink: EventSink) -> Result<Raw, Error> {
+    pub async fn request(
+        self: &Arc<Self>,
+        request: Request,
+        sink: EventSink,
+    ) -> Result<Raw, Error> {
         let Request { id, method, params } = request;
         let cancel = Arc::new(Cancel::default());
         let _call = self.admit(id, cancel.clone())?;
-        let tag = Tag { session: self.serial, request: self.requests.fetch_add(1, Ordering::Relaxed) };
-        let call = Call { session: self, tag, method: &method, params, sink, cancel: cancel.clone() };
+        let tag = Tag {
+            session: self.serial,
+            request: self.requests.fetch_add(1, Ordering::Relaxed),
+        };
+        let call = Call {
+            session: self,
+            tag,
+            method: &method,
+            params,
+            sink,
+            cancel: cancel.clone(),
+        };
         tokio::select! {
             biased;
             outcome = call::perform(call) => outcome,
@@ -135,7 +149,8 @@ impl Session {
                     && let Some(cancel) = self.calls.lock().get(&id)
                 {
                     let reason = reason.as_ref().and_then(Raw::as_text);
-                    let reason: Option<String> = reason.map(|reason| reason.chars().take(500).collect());
+                    let reason: Option<String> =
+                        reason.map(|reason| reason.chars().take(500).collect());
                     cancel.raise(reason.as_deref());
                 }
             }
@@ -160,7 +175,9 @@ impl Session {
     pub fn encode(&self, event: Event) -> Option<Bytes> {
         match event {
             Event::Notice(notice) => {
-                if &*notice.method == "notifications/message" && !self.wants_log(notice.params.as_ref()) {
+                if &*notice.method == "notifications/message"
+                    && !self.wants_log(notice.params.as_ref())
+                {
                     return None;
                 }
                 Some(self.endpoint.signed(notice).encode())
@@ -190,7 +207,9 @@ impl Session {
             cancel.raise(Some("the client has gone"));
         }
         self.open_asks.drop_all();
-        let Some(gateway) = self.gateway.upgrade() else { return };
+        let Some(gateway) = self.gateway.upgrade() else {
+            return;
+        };
         gateway.forget_session(self.serial);
         for link in self.links.take() {
             gateway.tasks.spawn(async move { link.link.close().await });
@@ -199,7 +218,9 @@ impl Session {
             if let Some(upstream) = gateway.upstreams.get(upstream).cloned()
                 && upstream.subscribers.remove(&uri, self.serial)
             {
-                gateway.tasks.spawn(async move { upstream.unsubscribe(&uri).await });
+                gateway
+                    .tasks
+                    .spawn(async move { upstream.unsubscribe(&uri).await });
             }
         }
     }
@@ -226,13 +247,18 @@ impl Session {
     }
 
     pub(crate) fn view(&self) -> Arc<View> {
-        self.own_view.load_full().unwrap_or_else(|| self.endpoint.view())
+        self.own_view
+            .load_full()
+            .unwrap_or_else(|| self.endpoint.view())
     }
 
     /// Sends a notice that belongs to no call.
     pub(crate) fn tell(&self, notice: Notice) {
         if !self.outbox.send(Event::Notice(notice)) {
-            tracing::debug!(session = self.serial, "a notice was dropped: the client does not read");
+            tracing::debug!(
+                session = self.serial,
+                "a notice was dropped: the client does not read"
+            );
         }
     }
 
@@ -253,7 +279,9 @@ impl Session {
 
     /// Builds the view again if this session has its own.
     pub(crate) fn rebuild_view(&self, parts: &[Part], instructions_max_chars: usize) {
-        let Some(old) = self.own_view.load_full() else { return };
+        let Some(old) = self.own_view.load_full() else {
+            return;
+        };
         let parts = self.links.overlay(parts);
         let new = View::build(self.endpoint.scope(), &parts, instructions_max_chars);
         let changes = changes(&old, &new);
@@ -279,7 +307,8 @@ impl Session {
 
     /// Whether nothing has been heard for longer than `limit`.
     pub(crate) fn idle(&self, limit: std::time::Duration) -> bool {
-        let last = self.born + std::time::Duration::from_millis(self.last_sign.load(Ordering::Relaxed));
+        let last =
+            self.born + std::time::Duration::from_millis(self.last_sign.load(Ordering::Relaxed));
         self.lifetime == Lifetime::Idle
             && self.stays.load(Ordering::Relaxed) == 0
             && self.calls.lock().is_empty()
@@ -291,7 +320,10 @@ impl Session {
         if self.is_closed() {
             return Err(Error::SessionClosed);
         }
-        let max = self.gateway.upgrade().map_or(0, |gateway| gateway.limits.calls_per_session);
+        let max = self
+            .gateway
+            .upgrade()
+            .map_or(0, |gateway| gateway.limits.calls_per_session);
         let mut calls = self.calls.lock();
         if calls.len() >= max {
             return Err(Error::TooManyCalls(max));
@@ -300,11 +332,15 @@ impl Session {
             return Err(Error::DuplicateId(id.as_raw().as_str().to_owned()));
         }
         calls.insert(id.clone(), cancel);
-        Ok(Admitted { session: self.clone(), id })
+        Ok(Admitted {
+            session: self.clone(),
+            id,
+        })
     }
 
     fn sign_of_life(&self) {
-        self.last_sign.store(self.born.elapsed().as_millis() as u64, Ordering::Relaxed);
+        self.last_sign
+            .store(self.born.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
     /// Notifications that we do not know go to every upstream; one that is down does not stop the others.
@@ -345,7 +381,11 @@ impl Upstream {
     async fn unsubscribe(&self, uri: &str) {
         let params = Raw::empty_object().with_member("uri", &Raw::string(uri));
         if let Ok(link) = self.shared_link() {
-            let call = crate::upstream::Outgoing::own("resources/unsubscribe", Some(params), self.settings.startup_timeout);
+            let call = crate::upstream::Outgoing::own(
+                "resources/unsubscribe",
+                Some(params),
+                self.settings.startup_timeout,
+            );
             // Nobody listens any more, so nobody is hurt if it fails.
             let _ = link.request(call).await;
         }

@@ -86,7 +86,12 @@ pub struct EndpointSettings {
 
 impl EndpointSettings {
     pub fn named(name: impl Into<String>) -> Self {
-        EndpointSettings { name: name.into(), separator: "__".into(), uris: Uris::AsTheyAre, name_max: 50 }
+        EndpointSettings {
+            name: name.into(),
+            separator: "__".into(),
+            uris: Uris::AsTheyAre,
+            name_max: 50,
+        }
     }
 }
 
@@ -195,13 +200,17 @@ pub struct ProxySettings {
 // types prints its fields.
 impl std::fmt::Debug for StdioSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StdioSettings").field("command", &self.command).finish_non_exhaustive()
+        f.debug_struct("StdioSettings")
+            .field("command", &self.command)
+            .finish_non_exhaustive()
     }
 }
 
 impl std::fmt::Debug for HttpSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HttpSettings").field("host", &self.url.host()).finish_non_exhaustive()
+        f.debug_struct("HttpSettings")
+            .field("host", &self.url.host())
+            .finish_non_exhaustive()
     }
 }
 

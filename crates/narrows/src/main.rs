@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         _ => LogLevel::Error,
     };
     let telemetry = Telemetry::start(&cli.log, usual, &environment);
+    keep_freed_memory();
     let runtime = match start_runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -63,6 +64,16 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Has glibc keep some megabytes of freed memory instead of giving every large
+/// buffer back to the kernel, only to fault it in again for the next answer.
+/// Its thresholds follow the largest mapped block ever freed, so freeing one is
+/// all it takes; other allocators do not mind. Measured on answers of 100 kB:
+/// an eighth less CPU per call.
+fn keep_freed_memory() {
+    const BLOCK: usize = 2 << 20;
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(BLOCK)));
 }
 
 /// Several threads where there are several cores. On one core (a small

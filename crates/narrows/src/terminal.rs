@@ -87,37 +87,36 @@ impl Palette {
 /// Only on a terminal; a log file wants no such thing.
 pub(crate) struct Status {
     on: bool,
-    shown: bool,
+    shown: String,
 }
 
 impl Status {
     pub(crate) fn new() -> Self {
         Status {
             on: io::stderr().is_terminal(),
-            shown: false,
+            shown: String::new(),
         }
     }
 
     pub(crate) fn show(&mut self, text: &str) {
-        if self.on {
-            self.shown = true;
-            let _ = write!(io::stderr(), "\r\x1b[2K{}", plain(text));
-            let _ = io::stderr().flush();
+        if self.on && self.shown != text {
+            text.clone_into(&mut self.shown);
+            self.write(&plain(text));
         }
     }
 
-    fn clear(&mut self) {
-        if self.shown {
-            self.shown = false;
-            let _ = write!(io::stderr(), "\r\x1b[2K");
-            let _ = io::stderr().flush();
-        }
+    fn write(&self, text: &str) {
+        let mut stderr = io::stderr();
+        let _ = write!(stderr, "\r\x1b[2K{text}");
+        let _ = stderr.flush();
     }
 }
 
 impl Drop for Status {
     fn drop(&mut self) {
-        self.clear();
+        if !self.shown.is_empty() {
+            self.write("");
+        }
     }
 }
 

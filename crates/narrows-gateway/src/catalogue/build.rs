@@ -27,14 +27,22 @@ fn joined(settings: &EndpointSettings, parts: &[Part], instructions_max_chars: u
         for part in parts {
             let list = part.offer.list(kind);
             let own: Vec<&str> = list.iter().map(|item| &*item.key).collect();
-            let published = names::publish(&part.upstream.slug, &own, &settings.separator, settings.name_max);
+            let published = names::publish(
+                &part.upstream.slug,
+                &own,
+                &settings.separator,
+                settings.name_max,
+            );
             for (item, name) in list.iter().zip(published) {
                 let origin = wrapped.then(|| origin(part, Some(("originalName", item))));
                 items.push(published_item(item, Some(&name), origin));
                 routes.insert(name.into(), target(part, item));
             }
         }
-        Kind { listing: Listing::render(kind.member(), items.into_iter()), routes }
+        Kind {
+            listing: Listing::render(kind.member(), items.into_iter()),
+            routes,
+        }
     };
     View {
         tools: named(ListKind::Tools),
@@ -58,12 +66,17 @@ fn single(part: &Part) -> View {
         let list = part.offer.list(kind);
         Kind {
             listing: Listing::render(kind.member(), list.iter().map(|item| item.raw.clone())),
-            routes: list.iter().map(|item| (item.key.clone(), target(part, item))).collect(),
+            routes: list
+                .iter()
+                .map(|item| (item.key.clone(), target(part, item)))
+                .collect(),
         }
     };
     let parts = std::slice::from_ref(part);
     let hello = part.offer.hello.as_ref();
-    let object = |field: fn(&ServerHello) -> &Raw| hello.map_or_else(Raw::empty_object, |hello| field(hello).clone());
+    let object = |field: fn(&ServerHello) -> &Raw| {
+        hello.map_or_else(Raw::empty_object, |hello| field(hello).clone())
+    };
     View {
         tools: own(ListKind::Tools),
         prompts: own(ListKind::Prompts),
@@ -91,10 +104,16 @@ fn resources(parts: &[Part], uris: Uris) -> Kind {
             let uri = wrap.then(|| token::wrap_uri(&part.upstream.slug, &item.key));
             let origin = (uris == Uris::Wrapped).then(|| origin(part, Some(("originalUri", item))));
             items.push(published_item(item, uri.as_deref(), origin));
-            routes.insert(uri.map_or_else(|| item.key.clone(), String::into_boxed_str), target(part, item));
+            routes.insert(
+                uri.map_or_else(|| item.key.clone(), String::into_boxed_str),
+                target(part, item),
+            );
         }
     }
-    Kind { listing: Listing::render(ListKind::Resources.member(), items.into_iter()), routes }
+    Kind {
+        listing: Listing::render(ListKind::Resources.member(), items.into_iter()),
+        routes,
+    }
 }
 
 fn templates(parts: &[Part], wrapped: bool) -> Listing {
@@ -109,14 +128,23 @@ fn templates(parts: &[Part], wrapped: bool) -> Listing {
 
 fn patterns(parts: &[Part]) -> Vec<(Template, usize)> {
     let of = |(index, part): (usize, &Part)| {
-        let templates = part.offer.templates.iter().filter_map(|item| Template::parse(&item.key));
-        templates.map(|template| (template, index)).collect::<Vec<_>>()
+        let templates = part
+            .offer
+            .templates
+            .iter()
+            .filter_map(|item| Template::parse(&item.key));
+        templates
+            .map(|template| (template, index))
+            .collect::<Vec<_>>()
     };
     parts.iter().enumerate().flat_map(of).collect()
 }
 
 fn target(part: &Part, item: &Item) -> Target {
-    Target { upstream: part.upstream.clone(), name: item.place.clone() }
+    Target {
+        upstream: part.upstream.clone(),
+        name: item.place.clone(),
+    }
 }
 
 /// The item as its server listed it, but for its key and where it is from.
@@ -134,7 +162,11 @@ fn published_item(item: &Item, key: Option<&str>, origin: Option<Raw>) -> Raw {
             edit = edit.replace(&metadata, Raw::empty_object().with_member("proxy", &origin));
         }
         (Some(origin), None) => {
-            edit = edit.insert(&item.raw, "metadata", Raw::empty_object().with_member("proxy", &origin));
+            edit = edit.insert(
+                &item.raw,
+                "metadata",
+                Raw::empty_object().with_member("proxy", &origin),
+            );
         }
     }
     edit.finish()
@@ -151,7 +183,9 @@ fn origin(part: &Part, own: Option<(&str, &Item)>) -> Raw {
 /// A category is there if one upstream has it. While some are still starting
 /// all are, since what a server has is said only once, in `initialize`.
 fn capabilities(parts: &[Part]) -> Raw {
-    let starting = parts.iter().any(|part| matches!(part.upstream.state(), State::Starting));
+    let starting = parts
+        .iter()
+        .any(|part| matches!(part.upstream.state(), State::Starting));
     let any = |capability: &str| starting || parts.iter().any(|part| part.offer.has(capability));
     let mut all = Raw::empty_object();
     for (name, value) in [
@@ -173,7 +207,12 @@ fn capabilities(parts: &[Part]) -> Raw {
 fn instructions(parts: &[Part], max_chars: usize) -> Option<String> {
     let mut text = String::new();
     for part in parts {
-        let own = part.offer.hello.as_ref().and_then(|hello| hello.instructions.as_deref()).map(str::trim);
+        let own = part
+            .offer
+            .hello
+            .as_ref()
+            .and_then(|hello| hello.instructions.as_deref())
+            .map(str::trim);
         if let Some(own) = own.filter(|own| !own.is_empty()) {
             if !text.is_empty() {
                 text.push_str("\n\n");

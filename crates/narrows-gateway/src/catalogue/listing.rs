@@ -31,7 +31,11 @@ impl Listing {
             ends.push(whole.len());
         }
         whole.put_slice(b"]}");
-        Listing { whole: checked(whole.freeze()), head, ends }
+        Listing {
+            whole: checked(whole.freeze()),
+            head,
+            ends,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -41,20 +45,27 @@ impl Listing {
     /// The answer to a list request with these params.
     pub(crate) fn page(&self, params: Option<&Raw>) -> Result<Raw, Error> {
         let [cursor, limit] = match params {
-            Some(params) => params.pick(["cursor", "limit"]).map_err(|error| Error::BadParams(error.to_string()))?,
+            Some(params) => params
+                .pick(["cursor", "limit"])
+                .map_err(|error| Error::BadParams(error.to_string()))?,
             None => [None, None],
         };
         let null = |raw: &Raw| raw.as_bytes() == b"null";
         let offset = match cursor.filter(|cursor| !null(cursor)) {
             Some(cursor) => {
-                let text = cursor.as_text().ok_or_else(|| Error::BadParams("The cursor is no text".into()))?;
-                token::parse_cursor(&text).map_err(|_| Error::BadParams("The cursor is not one of ours".into()))?
+                let text = cursor
+                    .as_text()
+                    .ok_or_else(|| Error::BadParams("The cursor is no text".into()))?;
+                token::parse_cursor(&text)
+                    .map_err(|_| Error::BadParams("The cursor is not one of ours".into()))?
             }
             None => 0,
         };
         let limit = match limit.filter(|limit| !null(limit)) {
             Some(limit) => {
-                let limit = limit.as_i64().ok_or_else(|| Error::BadParams("The limit is no integer".into()))?;
+                let limit = limit
+                    .as_i64()
+                    .ok_or_else(|| Error::BadParams("The limit is no integer".into()))?;
                 usize::try_from(limit.max(1)).unwrap_or(usize::MAX)
             }
             None => usize::MAX,
@@ -70,7 +81,11 @@ impl Listing {
         }
         let whole = self.whole.as_bytes();
         // A slice begins behind the comma that follows the item before.
-        let begin = if from == 0 { self.head } else { self.ends[from - 1] + 1 };
+        let begin = if from == 0 {
+            self.head
+        } else {
+            self.ends[from - 1] + 1
+        };
         let end = if to == from { begin } else { self.ends[to - 1] };
         let mut page = BytesMut::with_capacity(self.head + end.saturating_sub(begin) + 64);
         page.put_slice(&whole[..self.head]);

@@ -17,13 +17,17 @@ impl Template {
         let mut rest = template;
         while let Some((literal, behind)) = rest.split_once('{') {
             let (expression, behind) = behind.split_once('}')?;
-            loose |= expression.starts_with(['+', '#', '.', '/', ';', '?', '&']) || expression.ends_with('*');
+            loose |= expression.starts_with(['+', '#', '.', '/', ';', '?', '&'])
+                || expression.ends_with('*');
             literals.push(literal.to_owned());
             rest = behind;
         }
         literals.push(rest.to_owned());
         // A template without any literal fits everything, which helps nobody.
-        literals.iter().any(|literal| !literal.is_empty()).then_some(Template { literals, loose })
+        literals
+            .iter()
+            .any(|literal| !literal.is_empty())
+            .then_some(Template { literals, loose })
     }
 
     pub(crate) fn matches(&self, uri: &str) -> bool {
@@ -31,7 +35,10 @@ impl Template {
             // No expression: the template is a plain URI.
             return self.literals.first().is_some_and(|literal| literal == uri);
         };
-        let Some(mut rest) = uri.strip_prefix(first.as_str()).and_then(|rest| rest.strip_suffix(last.as_str())) else {
+        let Some(mut rest) = uri
+            .strip_prefix(first.as_str())
+            .and_then(|rest| rest.strip_suffix(last.as_str()))
+        else {
             return false;
         };
         for literal in middle {

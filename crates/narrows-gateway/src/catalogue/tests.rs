@@ -5,7 +5,7 @@ use narrows_wire::Raw;
 
 use super::templates::Template;
 use super::*;
-use crate::settings::{ProxySettings, Settings, Uris, UpstreamKind, UpstreamSettings};
+use crate::settings::{ProxySettings, Settings, UpstreamKind, UpstreamSettings, Uris};
 use crate::upstream::{Changes, HttpClient, Item, ServerHello, Surroundings};
 
 fn raw(text: &str) -> Raw {
@@ -13,7 +13,9 @@ fn raw(text: &str) -> Raw {
 }
 
 fn items(kind: ListKind, list: &[&str]) -> Vec<Item> {
-    list.iter().map(|text| Item::read(kind, raw(text)).expect("a test's item")).collect()
+    list.iter()
+        .map(|text| Item::read(kind, raw(text)).expect("a test's item"))
+        .collect()
 }
 
 /// Servers `a` and `b`, both with the tool `t`, the prompt `p` and the resource `x:1`; `c` is down.
@@ -26,7 +28,8 @@ fn parts() -> Vec<Part> {
         changes: Changes::default(),
     });
     let part = |(index, id): (usize, &str)| {
-        let settings = UpstreamSettings::new(id, UpstreamKind::Builtin(crate::settings::Builtin::Demo));
+        let settings =
+            UpstreamSettings::new(id, UpstreamKind::Builtin(crate::settings::Builtin::Demo));
         let hello = ServerHello {
             revision: narrows_wire::Revision::V2025_06_18,
             capabilities: raw(r#"{"tools":{},"resources":{},"prompts":{}}"#),
@@ -35,10 +38,25 @@ fn parts() -> Vec<Part> {
         };
         let offer = Offer {
             hello: Some(hello),
-            tools: items(ListKind::Tools, &[r#"{ "x":1.0,"name":"t" }"#, &format!(r#"{{"name":"only_{id}"}}"#)]),
-            prompts: items(ListKind::Prompts, &[r#"{"name":"p"}"#, &format!(r#"{{"name":"p_{id}"}}"#)]),
-            resources: items(ListKind::Resources, &[r#"{"uri":"x:1"}"#, &format!(r#"{{"uri":"{id}:1"}}"#)]),
-            templates: items(ListKind::Templates, &[&format!(r#"{{"uriTemplate":"{id}://{{n}}"}}"#)]),
+            tools: items(
+                ListKind::Tools,
+                &[
+                    r#"{ "x":1.0,"name":"t" }"#,
+                    &format!(r#"{{"name":"only_{id}"}}"#),
+                ],
+            ),
+            prompts: items(
+                ListKind::Prompts,
+                &[r#"{"name":"p"}"#, &format!(r#"{{"name":"p_{id}"}}"#)],
+            ),
+            resources: items(
+                ListKind::Resources,
+                &[r#"{"uri":"x:1"}"#, &format!(r#"{{"uri":"{id}:1"}}"#)],
+            ),
+            templates: items(
+                ListKind::Templates,
+                &[&format!(r#"{{"uriTemplate":"{id}://{{n}}"}}"#)],
+            ),
         };
         Part {
             upstream: Arc::new(Upstream::new(index, id, settings, around.clone())),
@@ -49,14 +67,19 @@ fn parts() -> Vec<Part> {
 }
 
 fn joined(uris: Uris, separator: &str) -> View {
-    let settings = EndpointSettings { uris, separator: separator.into(), ..EndpointSettings::named("default") };
+    let settings = EndpointSettings {
+        uris,
+        separator: separator.into(),
+        ..EndpointSettings::named("default")
+    };
     View::build(&Scope::Joined(settings), &parts(), 4_000)
 }
 
 #[track_caller]
 fn check_list(view: &View, kind: ListKind, params: &str, expected: Expect) {
     let page = view.listing(kind).page(Some(&raw(params)));
-    expected.assert_eq(&page.map_or_else(|error| error.to_string(), |page| page.as_str().to_owned()));
+    expected
+        .assert_eq(&page.map_or_else(|error| error.to_string(), |page| page.as_str().to_owned()));
 }
 
 #[track_caller]
@@ -71,27 +94,94 @@ fn check_route(found: Result<Target, Error>, expected: &str) {
 #[test]
 fn lists_keep_their_order_and_every_byte_but_the_name() {
     let view = joined(Uris::AsTheyAre, "__");
-    check_list(&view, ListKind::Tools, "{}", expect![[r#"{"tools":[{ "x":1.0,"name":"a__t" },{"name":"a__only_a"},{ "x":1.0,"name":"b__t" },{"name":"b__only_b"}]}"#]]);
-    check_list(&view, ListKind::Resources, "{}", expect![[r#"{"resources":[{"uri":"proxy://resource/eyJzZXJ2ZXIiOiJhIiwidXJpIjoieDoxIn0="},{"uri":"a:1"},{"uri":"proxy://resource/eyJzZXJ2ZXIiOiJiIiwidXJpIjoieDoxIn0="},{"uri":"b:1"}]}"#]]);
+    check_list(
+        &view,
+        ListKind::Tools,
+        "{}",
+        expect![[
+            r#"{"tools":[{ "x":1.0,"name":"a__t" },{"name":"a__only_a"},{ "x":1.0,"name":"b__t" },{"name":"b__only_b"}]}"#
+        ]],
+    );
+    check_list(
+        &view,
+        ListKind::Resources,
+        "{}",
+        expect![[
+            r#"{"resources":[{"uri":"proxy://resource/eyJzZXJ2ZXIiOiJhIiwidXJpIjoieDoxIn0="},{"uri":"a:1"},{"uri":"proxy://resource/eyJzZXJ2ZXIiOiJiIiwidXJpIjoieDoxIn0="},{"uri":"b:1"}]}"#
+        ]],
+    );
 }
 
 #[test]
 fn wrapped_endpoints_say_where_everything_is_from() {
     let view = joined(Uris::Wrapped, "::");
-    check_list(&view, ListKind::Prompts, r#"{"limit":1}"#, expect![[r#"{"prompts":[{"name":"a::p","metadata":{"proxy":{"server":"a","originalName":"p"}}}],"nextCursor":"eyJvZmZzZXQiOiAxfQ=="}"#]]);
-    check_list(&view, ListKind::Resources, r#"{"limit":1}"#, expect![[r#"{"resources":[{"uri":"proxy://resource/eyJzZXJ2ZXIiOiJhIiwidXJpIjoieDoxIn0=","metadata":{"proxy":{"server":"a","originalUri":"x:1"}}}],"nextCursor":"eyJvZmZzZXQiOiAxfQ=="}"#]]);
-    check_list(&view, ListKind::Templates, r#"{"limit":1}"#, expect![[r#"{"resourceTemplates":[{"uriTemplate":"a://{n}","metadata":{"proxy":{"server":"a"}}}],"nextCursor":"eyJvZmZzZXQiOiAxfQ=="}"#]]);
+    check_list(
+        &view,
+        ListKind::Prompts,
+        r#"{"limit":1}"#,
+        expect![[
+            r#"{"prompts":[{"name":"a::p","metadata":{"proxy":{"server":"a","originalName":"p"}}}],"nextCursor":"eyJvZmZzZXQiOiAxfQ=="}"#
+        ]],
+    );
+    check_list(
+        &view,
+        ListKind::Resources,
+        r#"{"limit":1}"#,
+        expect![[
+            r#"{"resources":[{"uri":"proxy://resource/eyJzZXJ2ZXIiOiJhIiwidXJpIjoieDoxIn0=","metadata":{"proxy":{"server":"a","originalUri":"x:1"}}}],"nextCursor":"eyJvZmZzZXQiOiAxfQ=="}"#
+        ]],
+    );
+    check_list(
+        &view,
+        ListKind::Templates,
+        r#"{"limit":1}"#,
+        expect![[
+            r#"{"resourceTemplates":[{"uriTemplate":"a://{n}","metadata":{"proxy":{"server":"a"}}}],"nextCursor":"eyJvZmZzZXQiOiAxfQ=="}"#
+        ]],
+    );
 }
 
 #[test]
 fn pages_follow_each_other() {
     let view = joined(Uris::AsTheyAre, "__");
-    check_list(&view, ListKind::Tools, r#"{"limit":3,"cursor":"eyJvZmZzZXQiOiAxfQ=="}"#, expect![[r#"{"tools":[{"name":"a__only_a"},{ "x":1.0,"name":"b__t" },{"name":"b__only_b"}]}"#]]);
-    check_list(&view, ListKind::Tools, r#"{"limit":-5}"#, expect![[r#"{"tools":[{ "x":1.0,"name":"a__t" }],"nextCursor":"eyJvZmZzZXQiOiAxfQ=="}"#]]);
-    check_list(&view, ListKind::Tools, r#"{"cursor":"eyJvZmZzZXQiOjk5fQ"}"#, expect![[r#"{"tools":[]}"#]]);
-    check_list(&view, ListKind::Tools, r#"{"cursor":"?"}"#, expect!["The cursor is not one of ours"]);
-    check_list(&view, ListKind::Tools, r#"{"cursor":7}"#, expect!["The cursor is no text"]);
-    check_list(&view, ListKind::Tools, r#"{"limit":"7"}"#, expect!["The limit is no integer"]);
+    check_list(
+        &view,
+        ListKind::Tools,
+        r#"{"limit":3,"cursor":"eyJvZmZzZXQiOiAxfQ=="}"#,
+        expect![[
+            r#"{"tools":[{"name":"a__only_a"},{ "x":1.0,"name":"b__t" },{"name":"b__only_b"}]}"#
+        ]],
+    );
+    check_list(
+        &view,
+        ListKind::Tools,
+        r#"{"limit":-5}"#,
+        expect![[r#"{"tools":[{ "x":1.0,"name":"a__t" }],"nextCursor":"eyJvZmZzZXQiOiAxfQ=="}"#]],
+    );
+    check_list(
+        &view,
+        ListKind::Tools,
+        r#"{"cursor":"eyJvZmZzZXQiOjk5fQ"}"#,
+        expect![[r#"{"tools":[]}"#]],
+    );
+    check_list(
+        &view,
+        ListKind::Tools,
+        r#"{"cursor":"?"}"#,
+        expect!["The cursor is not one of ours"],
+    );
+    check_list(
+        &view,
+        ListKind::Tools,
+        r#"{"cursor":7}"#,
+        expect!["The cursor is no text"],
+    );
+    check_list(
+        &view,
+        ListKind::Tools,
+        r#"{"limit":"7"}"#,
+        expect!["The limit is no integer"],
+    );
 }
 
 #[test]
@@ -102,8 +192,14 @@ fn a_tool_is_found_under_every_form_of_its_name() {
     }
     check_route(view.tool("t"), "Unknown tool: t");
     check_route(view.tool("a__zzz"), "Unknown tool: a__zzz");
-    check_route(view.tool("c__t"), "Server 'c' is not available: it is still starting");
-    check_route(joined(Uris::AsTheyAre, ":").tool("b__only_b"), "b \"only_b\"");
+    check_route(
+        view.tool("c__t"),
+        "Server 'c' is not available: it is still starting",
+    );
+    check_route(
+        joined(Uris::AsTheyAre, ":").tool("b__only_b"),
+        "b \"only_b\"",
+    );
 }
 
 #[test]
@@ -119,9 +215,15 @@ fn resources_are_found_by_uri_wrapped_uri_and_template() {
     let view = joined(Uris::AsTheyAre, "__");
     check_route(view.resource("a:1"), "a \"a:1\"");
     check_route(view.resource(&token::wrap_uri("b", "x:1")), "b \"x:1\"");
-    check_route(view.resource(&token::wrap_uri("b", "free:7")), "b \"free:7\"");
+    check_route(
+        view.resource(&token::wrap_uri("b", "free:7")),
+        "b \"free:7\"",
+    );
     check_route(view.resource("b://7"), "b \"b://7\"");
-    check_route(view.resource("x:1"), "The servers a, b all publish x:1; use the URI that resources/list gives for the one you mean");
+    check_route(
+        view.resource("x:1"),
+        "The servers a, b all publish x:1; use the URI that resources/list gives for the one you mean",
+    );
     check_route(view.resource("nobody:1"), "Unknown resource: nobody:1");
     check_route(joined(Uris::Wrapped, "__").resource("a:1"), "a \"a:1\"");
     check_route(view.template("a://{n}"), "a \"a://{n}\"");
@@ -130,7 +232,12 @@ fn resources_are_found_by_uri_wrapped_uri_and_template() {
 #[test]
 fn a_single_server_is_mirrored() {
     let view = View::build(&Scope::Single(1), &parts(), 4_000);
-    check_list(&view, ListKind::Tools, "{}", expect![[r#"{"tools":[{ "x":1.0,"name":"t" },{"name":"only_b"}]}"#]]);
+    check_list(
+        &view,
+        ListKind::Tools,
+        "{}",
+        expect![[r#"{"tools":[{ "x":1.0,"name":"t" },{"name":"only_b"}]}"#]],
+    );
     check_route(view.tool("t"), "b \"t\"");
     check_route(view.resource("anything"), "b \"anything\"");
     assert_eq!(view.server_info.as_str(), r#"{"name":"own"}"#);
@@ -140,7 +247,10 @@ fn a_single_server_is_mirrored() {
 #[test]
 fn instructions_are_joined_and_cut() {
     let view = joined(Uris::AsTheyAre, "__");
-    assert_eq!(view.instructions.as_deref(), Some("## a\nuse a\n\n## b\nuse b"));
+    assert_eq!(
+        view.instructions.as_deref(),
+        Some("## a\nuse a\n\n## b\nuse b")
+    );
     let scope = Scope::Joined(EndpointSettings::named("x"));
     let cut = View::build(&scope, &parts(), 10).instructions;
     assert_eq!(cut.as_deref(), Some("## a\nus..."));
@@ -159,7 +269,11 @@ fn templates_match_what_they_may_expand_to() {
         ("plain:", "plain:", true),
         ("plain:", "plain:x", false),
     ] {
-        assert_eq!(Template::parse(template).expect("a template").matches(uri), fits, "{template} {uri}");
+        assert_eq!(
+            Template::parse(template).expect("a template").matches(uri),
+            fits,
+            "{template} {uri}"
+        );
     }
     assert!(Template::parse("{everything}").is_none());
     assert!(Template::parse("a{b").is_none());

@@ -74,13 +74,18 @@ impl Gateway {
     pub fn report(&self) -> Vec<UpstreamReport> {
         self.0.refresh_views();
         let view = self.0.endpoints.first().map(|endpoint| endpoint.view());
-        let published: HashMap<(usize, String), String> =
-            view.iter().flat_map(|view| view.published(ListKind::Tools)).collect();
+        let published: HashMap<(usize, String), String> = view
+            .iter()
+            .flat_map(|view| view.published(ListKind::Tools))
+            .collect();
         let report = |upstream: &Arc<crate::upstream::Upstream>| {
             let offer = upstream.offer();
             let tool = |item: &crate::upstream::Item| ToolReport {
                 name: item.key.to_string(),
-                published: published.get(&(upstream.index, item.key.to_string())).cloned().unwrap_or_default(),
+                published: published
+                    .get(&(upstream.index, item.key.to_string()))
+                    .cloned()
+                    .unwrap_or_default(),
                 raw: item.raw.clone(),
             };
             UpstreamReport {
@@ -90,7 +95,15 @@ impl Gateway {
                 state: match upstream.state() {
                     State::Disabled => UpstreamState::Disabled,
                     State::Starting => UpstreamState::Starting,
-                    State::Up { revision, took, server_info } => UpstreamState::Up { revision, took, server_info },
+                    State::Up {
+                        revision,
+                        took,
+                        server_info,
+                    } => UpstreamState::Up {
+                        revision,
+                        took,
+                        server_info,
+                    },
                     State::Down { failure, attempts } => UpstreamState::Down { failure, attempts },
                 },
                 tools: offer.tools.iter().map(tool).collect(),

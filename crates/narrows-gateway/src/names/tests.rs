@@ -7,7 +7,10 @@ fn check_slugs(ids: &[&str], expected: &[&str]) {
 
 #[test]
 fn a_server_id_becomes_a_slug() {
-    check_slugs(&["files", "io.github.x/y", "a__b", "tail_", "ünï", "--"], &["files", "io_github_x_y", "a_b", "tail", "_n", "--"]);
+    check_slugs(
+        &["files", "io.github.x/y", "a__b", "tail_", "ünï", "--"],
+        &["files", "io_github_x_y", "a_b", "tail", "_n", "--"],
+    );
     check_slugs(&[""], &["server"]);
 }
 
@@ -15,7 +18,10 @@ fn a_server_id_becomes_a_slug() {
 fn two_ids_with_one_slug_get_a_hash_unless_written_so() {
     let made = slugs(&["a.b", "a/b", "a_b"]);
     assert_eq!(made[2], "a_b");
-    assert!(made[0].starts_with("a_b_") && made[1].starts_with("a_b_") && made[0] != made[1], "{made:?}");
+    assert!(
+        made[0].starts_with("a_b_") && made[1].starts_with("a_b_") && made[0] != made[1],
+        "{made:?}"
+    );
     assert_eq!(made, slugs(&["a.b", "a/b", "a_b"]), "stable");
 }
 
@@ -32,7 +38,10 @@ fn safe_names_match_what_providers_accept() {
 fn colliding_names_stay_apart_and_the_exact_one_keeps_its_name() {
     let made = publish("s", &["a.b", "a_b", "a/b"], SAFE_SEPARATOR, 50);
     assert_eq!(made[1], "s__a_b");
-    assert!(made[0] != made[2] && made[0] != made[1] && made[2] != made[1], "{made:?}");
+    assert!(
+        made[0] != made[2] && made[0] != made[1] && made[2] != made[1],
+        "{made:?}"
+    );
 }
 
 #[test]
@@ -43,12 +52,26 @@ fn other_separators_leave_names_alone() {
 #[test]
 fn a_name_is_read_in_every_way_it_can_be() {
     let made: Vec<_> = readings("a::b__c").collect();
-    assert_eq!(made, [("a", "b__c"), ("a::b", "c"), ("a", ":b__c"), ("a:", "b__c")]);
+    assert_eq!(
+        made,
+        [("a", "b__c"), ("a::b", "c"), ("a", ":b__c"), ("a:", "b__c")]
+    );
     assert_eq!(readings("plain").count(), 0);
-    assert_eq!(readings("::x").count(), 1, "{:?}", readings("::x").collect::<Vec<_>>());
+    assert_eq!(
+        readings("::x").count(),
+        1,
+        "{:?}",
+        readings("::x").collect::<Vec<_>>()
+    );
 }
 
 #[test]
 fn the_nearest_names_are_offered() {
-    assert_eq!(nearest("files__raed_file", ["files__read_file", "git__log"].into_iter()), ["files__read_file"]);
+    assert_eq!(
+        nearest(
+            "files__raed_file",
+            ["files__read_file", "git__log"].into_iter()
+        ),
+        ["files__read_file"]
+    );
 }

@@ -36,10 +36,26 @@ fn a_missing_type_is_the_one_that_the_fields_imply() {
 
 #[test]
 fn anything_else_becomes_text_and_structured_content() {
-    check(tool_result, r#"{"a":1.0}"#, r#"{"content":[{"type":"text","text":"{\"a\":1.0}"}],"structuredContent":{"a":1.0}}"#);
-    check(tool_result, "[1]", r#"{"content":[{"type":"text","text":"[1]"}],"structuredContent":{"result":[1]}}"#);
-    check(tool_result, r#"{"content":[7]}"#, r#"{"content":[{"type":"text","text":"{\"content\":[7]}"}],"structuredContent":{"content":[7]}}"#);
-    check(tool_result, r#"{"content":[{"type":1}]}"#, r#"{"content":[{"type":"text","text":"{\"content\":[{\"type\":1}]}"}],"structuredContent":{"content":[{"type":1}]}}"#);
+    check(
+        tool_result,
+        r#"{"a":1.0}"#,
+        r#"{"content":[{"type":"text","text":"{\"a\":1.0}"}],"structuredContent":{"a":1.0}}"#,
+    );
+    check(
+        tool_result,
+        "[1]",
+        r#"{"content":[{"type":"text","text":"[1]"}],"structuredContent":{"result":[1]}}"#,
+    );
+    check(
+        tool_result,
+        r#"{"content":[7]}"#,
+        r#"{"content":[{"type":"text","text":"{\"content\":[7]}"}],"structuredContent":{"content":[7]}}"#,
+    );
+    check(
+        tool_result,
+        r#"{"content":[{"type":1}]}"#,
+        r#"{"content":[{"type":"text","text":"{\"content\":[{\"type\":1}]}"}],"structuredContent":{"content":[{"type":1}]}}"#,
+    );
 }
 
 #[test]
@@ -51,5 +67,9 @@ fn prompt_results_likewise() {
         r#"{"messages":[{"role":"user","content":{"text":"a"}}]}"#,
         r#"{"messages":[{"role":"user","content":{"text":"a","type":"text"}}]}"#,
     );
-    check(prompt_result, "7", r#"{"messages":[{"role":"user","content":{"type":"text","text":"7"}}]}"#);
+    check(
+        prompt_result,
+        "7",
+        r#"{"messages":[{"role":"user","content":{"type":"text","text":"7"}}]}"#,
+    );
 }

@@ -50,7 +50,14 @@ impl OpenAsks {
         }
         let id = Id::string(&id);
         let message = ask.encode(&id);
-        state.open.insert(id, OpenAsk { key: ask.key, reply: ask.reply, token: own_token });
+        state.open.insert(
+            id,
+            OpenAsk {
+                key: ask.key,
+                reply: ask.reply,
+                token: own_token,
+            },
+        );
         Some(message)
     }
 
@@ -64,22 +71,44 @@ impl OpenAsks {
     /// The notice that tells the client not to bother.
     pub(super) fn withdraw(&self, key: &AskKey) -> Option<Bytes> {
         let mut state = self.0.lock();
-        let id = state.open.iter().find(|(_, ask)| ask.key == *key).map(|(id, _)| id.clone())?;
+        let id = state
+            .open
+            .iter()
+            .find(|(_, ask)| ask.key == *key)
+            .map(|(id, _)| id.clone())?;
         let ask = state.open.remove(&id)?;
         drop(state);
         ask.reply.forget();
         let params = Raw::empty_object().with_member("requestId", id.as_raw());
-        Some(encode_notification("notifications/cancelled", Some(&params)))
+        Some(encode_notification(
+            "notifications/cancelled",
+            Some(&params),
+        ))
     }
 
     /// Progress of the client on a question goes to who asked.
     pub(super) fn progress(&self, params: Option<Raw>) {
         let Some(params) = params else { return };
-        let Some(place) = params.member("progressToken").filter(|token| token.kind() == Kind::String) else { return };
-        let Some(id) = Id::from_raw(place.clone()) else { return };
+        let Some(place) = params
+            .member("progressToken")
+            .filter(|token| token.kind() == Kind::String)
+        else {
+            return;
+        };
+        let Some(id) = Id::from_raw(place.clone()) else {
+            return;
+        };
         let state = self.0.lock();
-        if let Some(OpenAsk { reply, token: Some(token), .. }) = state.open.get(&id) {
-            reply.notify("notifications/progress", Some(params.edit().replace(&place, token.clone()).finish()));
+        if let Some(OpenAsk {
+            reply,
+            token: Some(token),
+            ..
+        }) = state.open.get(&id)
+        {
+            reply.notify(
+                "notifications/progress",
+                Some(params.edit().replace(&place, token.clone()).finish()),
+            );
         }
     }
 

@@ -60,14 +60,20 @@ impl OwnLinks {
 
     pub(super) fn take(&self) -> Vec<Arc<OwnLink>> {
         let slots = std::mem::take(&mut *self.slots.lock());
-        slots.into_values().filter_map(|slot| slot.link.lock().take()).collect()
+        slots
+            .into_values()
+            .filter_map(|slot| slot.link.lock().take())
+            .collect()
     }
 
     /// The parts of the endpoint with what this session's links offer.
     pub(super) fn overlay(&self, parts: &[Part]) -> Vec<Part> {
         let offers = self.offers.lock();
         let own = |part: &Part| match offers.get(&part.upstream.index) {
-            Some(offer) => Part { upstream: part.upstream.clone(), offer: offer.clone() },
+            Some(offer) => Part {
+                upstream: part.upstream.clone(),
+                offer: offer.clone(),
+            },
             None => part.clone(),
         };
         parts.iter().map(own).collect()
@@ -76,7 +82,10 @@ impl OwnLinks {
 
 impl Session {
     /// The link that calls of this session to `upstream` take.
-    pub(crate) async fn link_to(self: &Arc<Self>, upstream: &Arc<Upstream>) -> Result<Arc<Link>, Error> {
+    pub(crate) async fn link_to(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+    ) -> Result<Arc<Link>, Error> {
         if !self.needs_own_link(upstream) {
             return upstream.shared_link();
         }
@@ -89,7 +98,9 @@ impl Session {
         let (slot, own, opened) = self.own_link(upstream).await?;
         slot.used.store(true, Ordering::Relaxed);
         if opened {
-            self.spawn(upstream, |session, upstream| async move { read_offer(&session, &upstream, &own).await });
+            self.spawn(upstream, |session, upstream| async move {
+                read_offer(&session, &upstream, &own).await
+            });
         }
         let link = slot.link.lock().as_ref().map(|own| own.link.clone());
         link.ok_or(Error::SessionClosed)
@@ -102,7 +113,9 @@ impl Session {
         // A client that can be asked nothing is offered what everybody is.
         let differs = |upstream: &Upstream| self.asks.any() && self.needs_own_link(upstream);
         let unknown = view.upstreams().filter(|upstream| {
-            differs(upstream) && upstream.shared_link().is_ok() && upstream.variant(self.asks).is_none()
+            differs(upstream)
+                && upstream.shared_link().is_ok()
+                && upstream.variant(self.asks).is_none()
         });
         let unknown: Vec<Arc<Upstream>> = unknown.cloned().collect();
         for upstream in view.upstreams().filter(|upstream| differs(upstream)) {
@@ -125,7 +138,11 @@ impl Session {
 
     /// Whether its calls to `upstream` take the shared link.
     pub(crate) fn shares(&self, upstream: &Upstream) -> bool {
-        !self.needs_own_link(upstream) && self.view().upstreams().any(|other| other.index == upstream.index)
+        !self.needs_own_link(upstream)
+            && self
+                .view()
+                .upstreams()
+                .any(|other| other.index == upstream.index)
     }
 
     /// Puts a question outside of any call.
@@ -146,15 +163,31 @@ impl Session {
     }
 
     /// The slot with its link open; true if it was opened just now.
-    async fn own_link(self: &Arc<Self>, upstream: &Arc<Upstream>) -> Result<(Arc<Slot>, Arc<OwnLink>, bool), Error> {
-        let slot = self.links.slots.lock().entry(upstream.index).or_default().clone();
+    async fn own_link(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+    ) -> Result<(Arc<Slot>, Arc<OwnLink>, bool), Error> {
+        let slot = self
+            .links
+            .slots
+            .lock()
+            .entry(upstream.index)
+            .or_default()
+            .clone();
         let _opening = slot.opening.lock().await;
         let existing = slot.link.lock().clone();
         if let Some(own) = existing {
             return Ok((slot.clone(), own, false));
         }
-        let ears = Arc::new(SessionEars { session: Arc::downgrade(self), upstream: upstream.clone() });
-        let own = Arc::new(upstream.open_own_link(&through_proxy(&self.caller.client), ears).await?);
+        let ears = Arc::new(SessionEars {
+            session: Arc::downgrade(self),
+            upstream: upstream.clone(),
+        });
+        let own = Arc::new(
+            upstream
+                .open_own_link(&through_proxy(&self.caller.client), ears)
+                .await?,
+        );
         *slot.link.lock() = Some(own.clone());
         if self.is_closed() {
             // The session ended meanwhile and did not see this link.
@@ -167,7 +200,9 @@ impl Session {
             self.set_level(level);
         }
         let (watched, link) = (slot.clone(), own.clone());
-        self.spawn(upstream, |_, _| async move { forget_when_ended(&watched, &link).await });
+        self.spawn(upstream, |_, _| async move {
+            forget_when_ended(&watched, &link).await
+        });
         Ok((slot.clone(), own, true))
     }
 
@@ -178,13 +213,17 @@ impl Session {
         work: impl FnOnce(Weak<Session>, Arc<Upstream>) -> F,
     ) {
         if let Some(gateway) = self.gateway.upgrade() {
-            gateway.tasks.spawn(work(Arc::downgrade(self), upstream.clone()));
+            gateway
+                .tasks
+                .spawn(work(Arc::downgrade(self), upstream.clone()));
         }
     }
 
     /// Takes up what a link of its own offers, if it is something else.
     fn adopt(&self, upstream: &Arc<Upstream>, offer: Arc<Offer>) {
-        let Some(gateway) = self.gateway.upgrade() else { return };
+        let Some(gateway) = self.gateway.upgrade() else {
+            return;
+        };
         {
             let mut offers = self.links.offers.lock();
             if offer.same_lists(&upstream.offer()) && !offers.contains_key(&upstream.index) {
@@ -194,7 +233,11 @@ impl Session {
         }
         let old = self.view();
         let parts = self.links.overlay(&gateway.parts());
-        let new = Arc::new(View::build(self.endpoint.scope(), &parts, gateway.instructions_max_chars));
+        let new = Arc::new(View::build(
+            self.endpoint.scope(),
+            &parts,
+            gateway.instructions_max_chars,
+        ));
         let changes = changes(&old, &new);
         self.own_view.store(Some(new));
         self.tell_changed(&changes);
@@ -203,17 +246,25 @@ impl Session {
 
 /// Opens a link to see what it offers, and closes it again unless it is used.
 async fn look(session: &Weak<Session>, upstream: &Arc<Upstream>) {
-    let Some(live) = session.upgrade() else { return };
-    let Ok((slot, own, _)) = live.own_link(upstream).await else { return };
+    let Some(live) = session.upgrade() else {
+        return;
+    };
+    let Ok((slot, own, _)) = live.own_link(upstream).await else {
+        return;
+    };
     drop(live);
     read_offer(session, upstream, &own).await;
-    let Some(live) = session.upgrade() else { return };
+    let Some(live) = session.upgrade() else {
+        return;
+    };
     live.spawn(upstream, |session, _| async move {
         tokio::select! {
             _ = own.link.ended() => return,
             () = tokio::time::sleep(SPARE) => {}
         }
-        let subscribed = session.upgrade().is_some_and(|session| session.has_subscriptions());
+        let subscribed = session
+            .upgrade()
+            .is_some_and(|session| session.has_subscriptions());
         if !slot.used.load(Ordering::Relaxed) && !subscribed {
             slot.link.lock().take();
             own.link.close().await;
@@ -231,8 +282,12 @@ async fn forget_when_ended(slot: &Slot, own: &Arc<OwnLink>) {
 }
 
 async fn read_offer(session: &Weak<Session>, upstream: &Arc<Upstream>, own: &OwnLink) {
-    let gateway = session.upgrade().and_then(|session| session.gateway.upgrade());
-    let Some(limits) = gateway.map(|gateway| gateway.limits.clone()) else { return };
+    let gateway = session
+        .upgrade()
+        .and_then(|session| session.gateway.upgrade());
+    let Some(limits) = gateway.map(|gateway| gateway.limits.clone()) else {
+        return;
+    };
     let limit = upstream.settings.startup_timeout;
     let read = Offer::read(&own.link, own.hello.clone(), &upstream.slug, &limits, limit).await;
     if let (Ok(offer), Some(session)) = (read, session.upgrade()) {
@@ -246,9 +301,15 @@ async fn read_offer(session: &Weak<Session>, upstream: &Arc<Upstream>, own: &Own
 /// somebody stands between (S3-4).
 fn through_proxy(client: &ClientHello) -> ClientHello {
     let name = client.client_info.member("name");
-    let name = name.as_ref().and_then(Raw::as_text).unwrap_or("client".into());
+    let name = name
+        .as_ref()
+        .and_then(Raw::as_text)
+        .unwrap_or("client".into());
     let name = Raw::string(&format!("{name}-through-proxy"));
-    ClientHello { client_info: client.client_info.with_member("name", &name), ..client.clone() }
+    ClientHello {
+        client_info: client.client_info.with_member("name", &name),
+        ..client.clone()
+    }
 }
 
 /// Hears what comes over a session's own link and belongs to no call.
@@ -259,13 +320,17 @@ struct SessionEars {
 
 impl Ears for SessionEars {
     fn notice(&self, notice: Notice) {
-        let Some(session) = self.session.upgrade() else { return };
+        let Some(session) = self.session.upgrade() else {
+            return;
+        };
         match &*notice.method {
             "notifications/tools/list_changed"
             | "notifications/prompts/list_changed"
             | "notifications/resources/list_changed"
             | "narrows/reopened" => session.reread(&self.upstream),
-            "notifications/resources/updated" => session.tell_updated(self.upstream.index, None, &notice),
+            "notifications/resources/updated" => {
+                session.tell_updated(self.upstream.index, None, &notice)
+            }
             _ => session.tell(notice),
         }
     }
@@ -282,9 +347,15 @@ impl Session {
     /// Reads the lists of a link of its own again.
     fn reread(self: &Arc<Self>, upstream: &Arc<Upstream>) {
         let slot = self.links.slots.lock().get(&upstream.index).cloned();
-        let Some(own) = slot.and_then(|slot| slot.link.lock().clone()) else { return };
+        let Some(own) = slot.and_then(|slot| slot.link.lock().clone()) else {
+            return;
+        };
         // What one session's server changed may have changed for all.
-        ListKind::ALL.into_iter().for_each(|kind| upstream.refresh(kind));
-        self.spawn(upstream, |session, upstream| async move { read_offer(&session, &upstream, &own).await });
+        ListKind::ALL
+            .into_iter()
+            .for_each(|kind| upstream.refresh(kind));
+        self.spawn(upstream, |session, upstream| async move {
+            read_offer(&session, &upstream, &own).await
+        });
     }
 }

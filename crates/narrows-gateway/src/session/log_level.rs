@@ -11,8 +11,16 @@ use crate::upstream::Outgoing;
 pub(crate) struct LogLevel(u8);
 
 impl LogLevel {
-    pub(crate) const WORDS: [&'static str; 8] =
-        ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+    pub(crate) const WORDS: [&'static str; 8] = [
+        "debug",
+        "info",
+        "notice",
+        "warning",
+        "error",
+        "critical",
+        "alert",
+        "emergency",
+    ];
     /// No level was asked for: the server decides what it sends.
     pub(super) const UNSET: u8 = u8::MAX;
 
@@ -30,7 +38,9 @@ impl Session {
     /// Remembers the level and passes it on to every server that logs.
     pub(crate) fn set_level(&self, level: LogLevel) {
         self.level.store(level.0, Ordering::Relaxed);
-        let Some(gateway) = self.gateway.upgrade() else { return };
+        let Some(gateway) = self.gateway.upgrade() else {
+            return;
+        };
         // A shared link speaks for several sessions: the most talkative one
         // decides, and each reads only what it asked for.
         let shared = gateway.lowest_level().unwrap_or(level);
@@ -44,9 +54,16 @@ impl Session {
                 },
             };
             let params = Raw::empty_object().with_member("level", &Raw::string(level.word()));
-            let (id, limit) = (upstream.settings.id.clone(), upstream.settings.startup_timeout);
+            let (id, limit) = (
+                upstream.settings.id.clone(),
+                upstream.settings.startup_timeout,
+            );
             gateway.tasks.spawn(async move {
-                if link.request(Outgoing::own("logging/setLevel", Some(params), limit)).await.is_err() {
+                if link
+                    .request(Outgoing::own("logging/setLevel", Some(params), limit))
+                    .await
+                    .is_err()
+                {
                     tracing::debug!(server = id, "the log level was not accepted");
                 }
             });
@@ -59,9 +76,14 @@ impl Session {
     }
 
     pub(super) fn wants_log(&self, params: Option<&Raw>) -> bool {
-        let Some(wanted) = self.level() else { return true };
+        let Some(wanted) = self.level() else {
+            return true;
+        };
         let level = params.and_then(|params| params.member("level"));
-        let level = level.as_ref().and_then(Raw::as_text).and_then(|level| LogLevel::parse(&level));
+        let level = level
+            .as_ref()
+            .and_then(Raw::as_text)
+            .and_then(|level| LogLevel::parse(&level));
         level.is_none_or(|level| level >= wanted)
     }
 }

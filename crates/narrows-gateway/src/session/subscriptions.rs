@@ -29,7 +29,12 @@ impl Session {
         !self.subscriptions.0.lock().is_empty()
     }
 
-    pub(crate) fn subscribed(self: &Arc<Self>, upstream: &Arc<Upstream>, own: &Raw, published: &Raw) {
+    pub(crate) fn subscribed(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        own: &Raw,
+        published: &Raw,
+    ) {
         let own = own.as_text().unwrap_or_default().into_owned();
         let mut all = self.subscriptions.0.lock();
         if all.len() < MAX {
@@ -45,7 +50,12 @@ impl Session {
     /// True if the server is to be told.
     pub(crate) fn unsubscribed(&self, upstream: &Arc<Upstream>, own: &Raw) -> bool {
         let own = own.as_text().unwrap_or_default().into_owned();
-        let known = self.subscriptions.0.lock().remove(&(upstream.index, own.clone())).is_some();
+        let known = self
+            .subscriptions
+            .0
+            .lock()
+            .remove(&(upstream.index, own.clone()))
+            .is_some();
         if self.links.get(upstream.index).is_some() || !known {
             return true;
         }
@@ -56,7 +66,9 @@ impl Session {
     /// the upstream's URI that the client subscribed to.
     pub(crate) fn tell_updated(&self, upstream: usize, subscribed: Option<&str>, notice: &Notice) {
         let Some(params) = &notice.params else { return };
-        let Some(place) = params.member("uri") else { return };
+        let Some(place) = params.member("uri") else {
+            return;
+        };
         let Some(own) = place.as_text() else { return };
         let all = self.subscriptions.0.lock();
         let published = all.get(&(upstream, own.clone().into_owned()));
@@ -71,6 +83,9 @@ impl Session {
             Some(published) => params.edit().replace(&place, published).finish(),
             None => params.clone(),
         };
-        self.tell(Notice { params: Some(params), ..notice.clone() });
+        self.tell(Notice {
+            params: Some(params),
+            ..notice.clone()
+        });
     }
 }

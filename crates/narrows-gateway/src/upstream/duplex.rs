@@ -6,8 +6,8 @@
 //! where it cannot be told, nobody is: see [`Duplex::meant`].
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,13 +15,15 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use narrows_wire::{Id, Incoming, Message, Notification, Raw, Request, Response, decode};
 use narrows_wire::{encode_error, encode_notification, encode_request, encode_result};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::channel::{Arrival, Channel, Closer};
 use super::link::{Ears, Failure, FailureKind, LinkError, Origin, Outgoing, ServerHello};
+use crate::exchange::{
+    AnswerTo, Ask, AskKey, AskReply, ClientHello, Event, EventSink, Notice, Refusal,
+};
 use crate::lock::Mutex;
-use crate::exchange::{AnswerTo, Ask, AskKey, AskReply, ClientHello, Event, EventSink, Notice, Refusal};
 
 pub(crate) struct Duplex {
     /// Tells this link from all others.
@@ -33,7 +35,8 @@ pub(crate) struct Duplex {
     /// Where each open question of the server went.
     asked: Mutex<HashMap<Id, EventSink>>,
     ended: watch::Sender<Option<Arc<Failure>>>,
-    closer: Mutex<Option<Closer>>,
+    /// Held while it runs: whoever comes second waits until nothing is left.
+    closer: AsyncMutex<Option<Closer>>,
 }
 
 /// A request that waits for its answer.
@@ -66,16 +69,12 @@ impl Duplex {
         ears: Arc<dyn Ears>,
         startup_timeout: Duration,
     ) -> Result<(Arc<Duplex>, ServerHello), Failure> {
-        let link = Arc::new(Duplex {
-            serial,
+        let link = Arc::new(Duplex::new(
+            channel.outgoing,
+            channel.closer,
             server,
-            outgoing: channel.outgoing,
-            next_id: AtomicU64::new(1),
-            pending: Mutex::default(),
-            asked: Mutex::default(),
-            ended: watch::Sender::new(None),
-            closer: Mutex::new(Some(channel.closer)),
-        });
+            serial,
+        ));
         tokio::spawn(link.clone().listen(channel.incoming, ears));
         match link.greet(hello, startup_timeout).await {
             Ok(hello) => Ok((link, hello)),
@@ -86,9 +85,28 @@ impl Duplex {
         }
     }
 
-    async fn greet(self: &Arc<Self>, hello: &ClientHello, timeout: Duration) -> Result<ServerHello, Failure> {
+    fn new(outgoing: mpsc::Sender<Bytes>, closer: Closer, server: Arc<str>, serial: u64) -> Self {
+        Duplex {
+            serial,
+            server,
+            outgoing,
+            next_id: AtomicU64::new(1),
+            pending: Mutex::default(),
+            asked: Mutex::default(),
+            ended: watch::Sender::new(None),
+            closer: AsyncMutex::new(Some(closer)),
+        }
+    }
+
+    async fn greet(
+        self: &Arc<Self>,
+        hello: &ClientHello,
+        timeout: Duration,
+    ) -> Result<ServerHello, Failure> {
         let params = ServerHello::request(hello);
-        let result = self.request(Outgoing::own("initialize", Some(params), timeout)).await;
+        let result = self
+            .request(Outgoing::own("initialize", Some(params), timeout))
+            .await;
         let hello = ServerHello::read(&result.map_err(|error| error.into_failure("initialize"))?)?;
         self.notify("notifications/initialized", None);
         Ok(hello)
@@ -96,15 +114,30 @@ impl Duplex {
 
     pub(crate) async fn request(self: &Arc<Self>, call: Outgoing<'_>) -> Result<Raw, LinkError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let message = encode_request(&Id::number(id), call.method, call.params_with_token(id).as_ref());
+        let message = encode_request(
+            &Id::number(id),
+            call.method,
+            call.params_with_token(id).as_ref(),
+        );
         let (done, mut answer) = oneshot::channel();
         let alive = Instant::now();
         let cancellable = call.method != "initialize";
         let reason = call.origin.as_ref().map(|origin| origin.cancel.clone());
-        let pending = Pending { done, origin: call.origin, token: call.progress_token, alive };
+        let pending = Pending {
+            done,
+            origin: call.origin,
+            token: call.progress_token,
+            alive,
+        };
         self.pending.lock().insert(id, pending);
         // From here on, leaving this future early must not leave the entry behind.
-        let mut entry = Entry { link: self, id, sent: false, cancellable, answered: false };
+        let mut entry = Entry {
+            link: self,
+            id,
+            sent: false,
+            cancellable,
+            answered: false,
+        };
         if let Some(failure) = self.ended.borrow().clone() {
             return Err(LinkError::Closed(failure));
         }
@@ -141,7 +174,11 @@ impl Duplex {
 
     /// Sends a notification. Never waits: where the server does not read, it is lost.
     pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
-        if self.outgoing.try_send(encode_notification(method, params.as_ref())).is_err() {
+        if self
+            .outgoing
+            .try_send(encode_notification(method, params.as_ref()))
+            .is_err()
+        {
             tracing::debug!(server = %self.server, method, "notification not sent: the server does not read");
         }
     }
@@ -149,10 +186,7 @@ impl Duplex {
     /// Ends the connection in good order; returns when nothing of it is left.
     pub(crate) async fn close(&self) {
         self.end(Failure::new(FailureKind::Closed, "closed by the gateway"));
-        let closer = self.closer.lock().take();
-        if let Some(closer) = closer {
-            closer().await;
-        }
+        self.clear_away().await;
     }
 
     /// Ready once the link has ended, with the reason.
@@ -164,7 +198,11 @@ impl Duplex {
         }
     }
 
-    async fn listen(self: Arc<Self>, mut incoming: BoxStream<'static, Arrival>, ears: Arc<dyn Ears>) {
+    async fn listen(
+        self: Arc<Self>,
+        mut incoming: BoxStream<'static, Arrival>,
+        ears: Arc<dyn Ears>,
+    ) {
         let mut ended = self.ended.subscribe();
         loop {
             let arrival = tokio::select! {
@@ -182,8 +220,12 @@ impl Duplex {
             }
         }
         // A server that died by itself still has a tree to be cleared away.
-        let closer = self.closer.lock().take();
-        if let Some(closer) = closer {
+        self.clear_away().await;
+    }
+
+    async fn clear_away(&self) {
+        let mut closer = self.closer.lock().await;
+        if let Some(closer) = closer.take() {
             closer().await;
         }
     }
@@ -202,7 +244,10 @@ impl Duplex {
             }
             let asked = std::mem::take(&mut *self.asked.lock());
             for (id, sink) in asked {
-                sink.send(Event::Withdraw(AskKey { link: self.serial, id }));
+                sink.send(Event::Withdraw(AskKey {
+                    link: self.serial,
+                    id,
+                }));
             }
         }
     }
@@ -214,7 +259,9 @@ impl Duplex {
                 for message in messages {
                     match message {
                         Ok(message) => self.hear_message(message, ears),
-                        Err(error) => tracing::warn!(server = %self.server, "the server sent {error}"),
+                        Err(error) => {
+                            tracing::warn!(server = %self.server, "the server sent {error}")
+                        }
                     }
                 }
             }
@@ -245,10 +292,15 @@ impl Duplex {
         match &*method {
             "notifications/progress" => self.hear_progress(params),
             "notifications/cancelled" => {
-                let id = params.and_then(|params| params.member("requestId")).and_then(Id::from_raw);
+                let id = params
+                    .and_then(|params| params.member("requestId"))
+                    .and_then(Id::from_raw);
                 let asked = |id| self.asked.lock().remove_entry(&id);
                 if let Some((id, sink)) = id.and_then(asked) {
-                    sink.send(Event::Withdraw(AskKey { link: self.serial, id }));
+                    sink.send(Event::Withdraw(AskKey {
+                        link: self.serial,
+                        id,
+                    }));
                 }
             }
             "notifications/message" | "notifications/elicitation/complete" => {
@@ -267,9 +319,13 @@ impl Duplex {
 
     fn hear_progress(&self, params: Option<Raw>) {
         let Some(params) = params else { return };
-        let Some(token) = params.member("progressToken") else { return };
+        let Some(token) = params.member("progressToken") else {
+            return;
+        };
         let mut pending = self.pending.lock();
-        let Some(entry) = token.as_u64().and_then(|id| pending.get_mut(&id)) else { return };
+        let Some(entry) = token.as_u64().and_then(|id| pending.get_mut(&id)) else {
+            return;
+        };
         entry.alive = Instant::now();
         if let (Some(origin), Some(own)) = (&entry.origin, &entry.token) {
             let params = params.edit().replace(&token, own.clone()).finish();
@@ -287,7 +343,10 @@ impl Duplex {
             server: self.server.clone(),
             method: request.method,
             params: request.params,
-            key: AskKey { link: self.serial, id: request.id.clone() },
+            key: AskKey {
+                link: self.serial,
+                id: request.id.clone(),
+            },
             reply: AskReply::new(self.clone(), request.id.clone()),
         };
         match meant {
@@ -305,7 +364,9 @@ impl Duplex {
         let pending = self.pending.lock();
         let mut newest: Option<(u64, &Origin)> = None;
         for (id, entry) in pending.iter() {
-            let Some(origin) = &entry.origin else { continue };
+            let Some(origin) = &entry.origin else {
+                continue;
+            };
             match newest {
                 Some((_, other)) if other.session != origin.session => return Meant::Unclear,
                 Some((newer, _)) if newer > *id => {}
@@ -363,7 +424,10 @@ impl Drop for Entry<'_> {
             && self.sent
             && self.cancellable
         {
-            let reason = entry.origin.as_ref().map_or("timeout", |origin| origin.cancel.reason());
+            let reason = entry
+                .origin
+                .as_ref()
+                .map_or("timeout", |origin| origin.cancel.reason());
             let params = Raw::empty_object()
                 .with_member("requestId", &Raw::number(self.id))
                 .with_member("reason", &Raw::string(reason));

@@ -20,23 +20,46 @@ impl ServerHello {
     /// The params of our `initialize`.
     pub(crate) fn request(hello: &ClientHello) -> Raw {
         Raw::empty_object()
-            .with_member("protocolVersion", &Raw::string(Revision::LATEST_LEGACY.as_str()))
+            .with_member(
+                "protocolVersion",
+                &Raw::string(Revision::LATEST_LEGACY.as_str()),
+            )
             .with_member("capabilities", &hello.capabilities)
             .with_member("clientInfo", &hello.client_info)
     }
 
     pub(crate) fn read(result: &Raw) -> Result<ServerHello, Failure> {
-        let broken = |what: &str| Failure::new(FailureKind::Protocol, format!("its answer to initialize {what}"));
+        let broken = |what: &str| {
+            Failure::new(
+                FailureKind::Protocol,
+                format!("its answer to initialize {what}"),
+            )
+        };
         let [version, capabilities, server_info, instructions] = result
-            .pick(["protocolVersion", "capabilities", "serverInfo", "instructions"])
+            .pick([
+                "protocolVersion",
+                "capabilities",
+                "serverInfo",
+                "instructions",
+            ])
             .map_err(|_| broken("names a member twice"))?;
         let version = version.ok_or_else(|| broken("has no protocolVersion"))?;
-        let version = version.as_text().ok_or_else(|| broken("has a protocolVersion that is no text"))?;
-        let revision = Revision::parse(&version).filter(|revision| revision.is_legacy()).ok_or_else(|| {
-            let version: String = version.chars().take(40).collect();
-            broken(&format!("chose the revision {version:?}; we speak 2024-11-05 to {}", Revision::LATEST_LEGACY))
-        })?;
-        let object = |raw: Option<Raw>| raw.filter(|raw| raw.kind() == Kind::Object).unwrap_or_else(Raw::empty_object);
+        let version = version
+            .as_text()
+            .ok_or_else(|| broken("has a protocolVersion that is no text"))?;
+        let revision = Revision::parse(&version)
+            .filter(|revision| revision.is_legacy())
+            .ok_or_else(|| {
+                let version: String = version.chars().take(40).collect();
+                broken(&format!(
+                    "chose the revision {version:?}; we speak 2024-11-05 to {}",
+                    Revision::LATEST_LEGACY
+                ))
+            })?;
+        let object = |raw: Option<Raw>| {
+            raw.filter(|raw| raw.kind() == Kind::Object)
+                .unwrap_or_else(Raw::empty_object)
+        };
         Ok(ServerHello {
             revision,
             capabilities: object(capabilities),
@@ -63,7 +86,14 @@ pub(crate) struct Outgoing<'a> {
 impl<'a> Outgoing<'a> {
     /// A request of the gateway's own.
     pub(crate) fn own(method: &'a str, params: Option<Raw>, timeout: Duration) -> Self {
-        Outgoing { method, params, rename: None, progress_token: None, origin: None, timeout }
+        Outgoing {
+            method,
+            params,
+            rename: None,
+            progress_token: None,
+            origin: None,
+            timeout,
+        }
     }
 
     /// The params as the upstream shall see them, with `token` as progress token.
@@ -117,19 +147,30 @@ impl LinkError {
     pub(crate) fn into_failure(self, method: &str) -> Failure {
         match self {
             LinkError::Closed(failure) => (*failure).clone(),
-            LinkError::Timeout(after) => {
-                Failure::new(FailureKind::TimedOut, format!("no answer to {method} within {} s", after.as_secs_f64()))
-            }
+            LinkError::Timeout(after) => Failure::new(
+                FailureKind::TimedOut,
+                format!("no answer to {method} within {} s", after.as_secs_f64()),
+            ),
             LinkError::Answered(error) => {
                 let message = error.member("message");
-                let message = message.as_ref().and_then(Raw::as_text).unwrap_or("no message".into());
+                let message = message
+                    .as_ref()
+                    .and_then(Raw::as_text)
+                    .unwrap_or("no message".into());
                 let message: String = message.chars().take(300).collect();
-                Failure::new(FailureKind::Refused, format!("it answered {method} with an error: {message}"))
+                Failure::new(
+                    FailureKind::Refused,
+                    format!("it answered {method} with an error: {message}"),
+                )
             }
-            LinkError::Invalid(reason) => Failure::new(FailureKind::Protocol, format!("its answer to {method}: {reason}")),
-            LinkError::TooLarge(max) => {
-                Failure::new(FailureKind::Protocol, format!("its answer to {method} is larger than {max} bytes"))
-            }
+            LinkError::Invalid(reason) => Failure::new(
+                FailureKind::Protocol,
+                format!("its answer to {method}: {reason}"),
+            ),
+            LinkError::TooLarge(max) => Failure::new(
+                FailureKind::Protocol,
+                format!("its answer to {method} is larger than {max} bytes"),
+            ),
         }
     }
 }
@@ -168,6 +209,10 @@ pub enum FailureKind {
 
 impl Failure {
     pub fn new(kind: FailureKind, detail: impl Into<String>) -> Self {
-        Failure { kind, detail: detail.into(), stderr: Vec::new() }
+        Failure {
+            kind,
+            detail: detail.into(),
+            stderr: Vec::new(),
+        }
     }
 }

@@ -43,8 +43,12 @@ pub(crate) enum ListKind {
 }
 
 impl ListKind {
-    pub(crate) const ALL: [ListKind; 4] =
-        [ListKind::Tools, ListKind::Prompts, ListKind::Resources, ListKind::Templates];
+    pub(crate) const ALL: [ListKind; 4] = [
+        ListKind::Tools,
+        ListKind::Prompts,
+        ListKind::Resources,
+        ListKind::Templates,
+    ];
 
     pub(crate) fn method(self) -> &'static str {
         match self {
@@ -104,7 +108,10 @@ impl Kinds {
 
     pub(crate) fn take(&self) -> Vec<ListKind> {
         let bits = self.0.swap(0, Ordering::AcqRel);
-        ListKind::ALL.into_iter().filter(|kind| bits & (1 << *kind as u8) != 0).collect()
+        ListKind::ALL
+            .into_iter()
+            .filter(|kind| bits & (1 << *kind as u8) != 0)
+            .collect()
     }
 }
 
@@ -124,7 +131,13 @@ impl Offer {
             list(ListKind::Resources),
             list(ListKind::Templates),
         )?;
-        Ok(Offer { hello: Some(hello), tools, prompts, resources, templates })
+        Ok(Offer {
+            hello: Some(hello),
+            tools,
+            prompts,
+            resources,
+            templates,
+        })
     }
 
     /// Reads some lists again.
@@ -137,7 +150,9 @@ impl Offer {
         timeout: Duration,
     ) -> Result<Offer, Failure> {
         let mut offer = self.clone();
-        let Some(hello) = &self.hello else { return Ok(offer) };
+        let Some(hello) = &self.hello else {
+            return Ok(offer);
+        };
         for kind in kinds {
             *offer.list_mut(*kind) = read_list(link, hello, *kind, server, limits, timeout).await?;
         }
@@ -163,18 +178,25 @@ impl Offer {
     }
 
     pub(crate) fn has(&self, capability: &str) -> bool {
-        self.hello.as_ref().is_some_and(|hello| has(hello, capability))
+        self.hello
+            .as_ref()
+            .is_some_and(|hello| has(hello, capability))
     }
 
     /// Whether the lists are the same, whatever else is.
     pub(crate) fn same_lists(&self, other: &Offer) -> bool {
-        ListKind::ALL.into_iter().all(|kind| self.list(kind) == other.list(kind))
+        ListKind::ALL
+            .into_iter()
+            .all(|kind| self.list(kind) == other.list(kind))
     }
 }
 
 /// A capability that is there at all counts, also as `{}`.
 fn has(hello: &ServerHello, capability: &str) -> bool {
-    hello.capabilities.member(capability).is_some_and(|value| value.kind() != Kind::Null)
+    hello
+        .capabilities
+        .member(capability)
+        .is_some_and(|value| value.kind() != Kind::Null)
 }
 
 async fn read_list(
@@ -193,28 +215,59 @@ async fn read_list(
     let mut cursors = HashSet::new();
     let mut cursor: Option<Raw> = None;
     for _ in 0..MAX_PAGES {
-        let params = cursor.as_ref().map(|cursor| Raw::empty_object().with_member("cursor", cursor));
-        let page = match link.request(Outgoing::own(kind.method(), params, timeout)).await {
+        let params = cursor
+            .as_ref()
+            .map(|cursor| Raw::empty_object().with_member("cursor", cursor));
+        let page = match link
+            .request(Outgoing::own(kind.method(), params, timeout))
+            .await
+        {
             Ok(page) => page,
             // Some servers declare resources and know no templates, or the like.
             Err(LinkError::Answered(error)) => {
-                tracing::debug!(server, method = kind.method(), error = error.as_str(), "a list was refused");
+                tracing::debug!(
+                    server,
+                    method = kind.method(),
+                    error = error.as_str(),
+                    "a list was refused"
+                );
                 break;
             }
             Err(error) => return Err(error.into_failure(kind.method())),
         };
-        let broken = |what| Failure::new(FailureKind::Protocol, format!("its answer to {} {what}", kind.method()));
-        let [list, next] = page.pick([kind.member(), "nextCursor"]).map_err(|_| broken("names a member twice"))?;
-        let list = list.filter(|list| list.kind() == Kind::Array).ok_or_else(|| broken("has no list"))?;
+        let broken = |what| {
+            Failure::new(
+                FailureKind::Protocol,
+                format!("its answer to {} {what}", kind.method()),
+            )
+        };
+        let [list, next] = page
+            .pick([kind.member(), "nextCursor"])
+            .map_err(|_| broken("names a member twice"))?;
+        let list = list
+            .filter(|list| list.kind() == Kind::Array)
+            .ok_or_else(|| broken("has no list"))?;
         for raw in list.elements() {
             if items.len() >= limits.max_items_per_list {
-                tracing::warn!(server, method = kind.method(), limit = limits.max_items_per_list, "the list is too long; the rest is left out");
+                tracing::warn!(
+                    server,
+                    method = kind.method(),
+                    limit = limits.max_items_per_list,
+                    "the list is too long; the rest is left out"
+                );
                 return Ok(items);
             }
             match Item::read(kind, raw) {
                 Some(item) if seen.insert(item.key.clone()) => items.push(item),
-                Some(item) => tracing::warn!(server, name = &*item.key, "listed twice; the first counts"),
-                None => tracing::warn!(server, method = kind.method(), "an item without a {} is left out", kind.key()),
+                Some(item) => {
+                    tracing::warn!(server, name = &*item.key, "listed twice; the first counts")
+                }
+                None => tracing::warn!(
+                    server,
+                    method = kind.method(),
+                    "an item without a {} is left out",
+                    kind.key()
+                ),
             }
         }
         match next.filter(|next| next.kind() == Kind::String) {

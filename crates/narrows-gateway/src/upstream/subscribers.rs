@@ -15,13 +15,19 @@ pub(crate) struct Subscribers(Mutex<HashMap<String, HashMap<u64, Weak<Session>>>
 
 impl Subscribers {
     pub(crate) fn add(&self, uri: &str, session: &Arc<Session>) {
-        self.0.lock().entry(uri.to_owned()).or_default().insert(session.serial(), Arc::downgrade(session));
+        self.0
+            .lock()
+            .entry(uri.to_owned())
+            .or_default()
+            .insert(session.serial(), Arc::downgrade(session));
     }
 
     /// True if nobody is left, so that the server can be told.
     pub(crate) fn remove(&self, uri: &str, session: u64) -> bool {
         let mut all = self.0.lock();
-        let Some(sessions) = all.get_mut(uri) else { return false };
+        let Some(sessions) = all.get_mut(uri) else {
+            return false;
+        };
         let was_there = sessions.remove(&session).is_some();
         if sessions.is_empty() {
             all.remove(uri);
@@ -39,10 +45,14 @@ impl Subscribers {
     /// (MCP 2025-11-25, resources, subscriptions).
     pub(crate) fn of(&self, uri: &str) -> Vec<(String, Arc<Session>)> {
         let all = self.0.lock();
-        let concerned = all.iter().filter(|(subscribed, _)| uri.starts_with(subscribed.as_str()));
+        let concerned = all
+            .iter()
+            .filter(|(subscribed, _)| uri.starts_with(subscribed.as_str()));
         concerned
             .flat_map(|(subscribed, sessions)| {
-                sessions.values().filter_map(|session| Some((subscribed.clone(), session.upgrade()?)))
+                sessions
+                    .values()
+                    .filter_map(|session| Some((subscribed.clone(), session.upgrade()?)))
             })
             .collect()
     }
@@ -51,7 +61,11 @@ impl Subscribers {
 impl Upstream {
     pub(super) async fn subscribe_again(&self, link: &Link, uri: &str) {
         let params = Raw::empty_object().with_member("uri", &Raw::string(uri));
-        let call = Outgoing::own("resources/subscribe", Some(params), self.settings.startup_timeout);
+        let call = Outgoing::own(
+            "resources/subscribe",
+            Some(params),
+            self.settings.startup_timeout,
+        );
         if link.request(call).await.is_err() {
             tracing::warn!(server = %self.settings.id, uri, "could not subscribe again after a reconnect");
         }

@@ -19,7 +19,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const STEADY: Duration = Duration::from_secs(30);
 
 /// Runs until `stop`; the link is closed when it returns.
-pub(crate) async fn supervise(upstream: Arc<Upstream>, stop: CancellationToken, ears: Arc<dyn SharedEars>) {
+pub(crate) async fn supervise(
+    upstream: Arc<Upstream>,
+    stop: CancellationToken,
+    ears: Arc<dyn SharedEars>,
+) {
     let mut attempts = 0;
     loop {
         let began = Instant::now();
@@ -71,12 +75,23 @@ pub(crate) trait SharedEars: Send + Sync {
     fn ask(&self, upstream: &Arc<Upstream>, ask: Ask);
 }
 
-async fn open(upstream: &Arc<Upstream>, ears: &Arc<dyn SharedEars>) -> Result<(Link, Offer), Failure> {
+async fn open(
+    upstream: &Arc<Upstream>,
+    ears: &Arc<dyn SharedEars>,
+) -> Result<(Link, Offer), Failure> {
     let limit = upstream.settings.startup_timeout;
     let deadline = Instant::now() + limit;
     // The timeout around it all is for transports that are stuck before the first request.
-    let late = || Failure::new(FailureKind::TimedOut, format!("not connected within {} s", limit.as_secs_f64()));
-    let heard = Arc::new(Shared { upstream: Arc::downgrade(upstream), ears: ears.clone() });
+    let late = || {
+        Failure::new(
+            FailureKind::TimedOut,
+            format!("not connected within {} s", limit.as_secs_f64()),
+        )
+    };
+    let heard = Arc::new(Shared {
+        upstream: Arc::downgrade(upstream),
+        ears: ears.clone(),
+    });
     let hello = ClientHello {
         capabilities: Raw::empty_object(),
         client_info: Raw::from_static(concat!(
@@ -86,10 +101,21 @@ async fn open(upstream: &Arc<Upstream>, ears: &Arc<dyn SharedEars>) -> Result<(L
         )),
     };
     let connecting = upstream.connect(&hello, heard);
-    let (link, hello) =
-        tokio::time::timeout_at(deadline + Duration::from_millis(500), connecting).await.map_err(|_| late())??;
-    let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(100));
-    match Offer::read(&link, hello, &upstream.slug, &upstream.surroundings.limits, left).await {
+    let (link, hello) = tokio::time::timeout_at(deadline + Duration::from_millis(500), connecting)
+        .await
+        .map_err(|_| late())??;
+    let left = deadline
+        .saturating_duration_since(Instant::now())
+        .max(Duration::from_millis(100));
+    match Offer::read(
+        &link,
+        hello,
+        &upstream.slug,
+        &upstream.surroundings.limits,
+        left,
+    )
+    .await
+    {
         Ok(offer) => Ok((link, offer)),
         Err(failure) => {
             link.close().await;
@@ -111,7 +137,13 @@ async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
         }
         let offer = upstream.offer();
         let limits = &upstream.surroundings.limits;
-        let reading = offer.reread(link, &kinds, &upstream.slug, limits, upstream.settings.startup_timeout);
+        let reading = offer.reread(
+            link,
+            &kinds,
+            &upstream.slug,
+            limits,
+            upstream.settings.startup_timeout,
+        );
         let read = tokio::select! {
             read = reading => read,
             failure = link.ended() => return failure,
@@ -131,8 +163,15 @@ async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
 
 impl Upstream {
     fn come_up(self: &Arc<Self>, link: Arc<Link>, offer: Offer, took: Duration) {
-        let hello = offer.hello.as_ref().expect("an offer just read has its hello");
-        let state = State::Up { revision: hello.revision, took, server_info: hello.server_info.clone() };
+        let hello = offer
+            .hello
+            .as_ref()
+            .expect("an offer just read has its hello");
+        let state = State::Up {
+            revision: hello.revision,
+            took,
+            server_info: hello.server_info.clone(),
+        };
         tracing::info!(
             server = %self.settings.id,
             revision = %hello.revision,
@@ -168,7 +207,9 @@ impl Upstream {
 /// Doubles each time, with a quarter of jitter either way, so that servers
 /// that died together do not come back together.
 fn pause(attempts: u32) -> Duration {
-    let plain = FIRST_PAUSE.saturating_mul(1 << (attempts - 1).min(10)).min(LONGEST_PAUSE);
+    let plain = FIRST_PAUSE
+        .saturating_mul(1 << (attempts - 1).min(10))
+        .min(LONGEST_PAUSE);
     plain.mul_f64(0.75 + fastrand::f64() / 2.0)
 }
 
@@ -179,7 +220,9 @@ struct Shared {
 
 impl Ears for Shared {
     fn notice(&self, notice: Notice) {
-        let Some(upstream) = self.upstream.upgrade() else { return };
+        let Some(upstream) = self.upstream.upgrade() else {
+            return;
+        };
         match &*notice.method {
             "notifications/tools/list_changed" => upstream.refresh(ListKind::Tools),
             "notifications/prompts/list_changed" => upstream.refresh(ListKind::Prompts),
@@ -189,7 +232,9 @@ impl Ears for Shared {
             }
             // The server forgot its session and has a new one now.
             "narrows/reopened" => {
-                ListKind::ALL.into_iter().for_each(|kind| upstream.refresh(kind));
+                ListKind::ALL
+                    .into_iter()
+                    .for_each(|kind| upstream.refresh(kind));
                 if let Ok(link) = upstream.shared_link() {
                     for uri in upstream.subscribers.uris() {
                         let (upstream, link) = (upstream.clone(), link.clone());
@@ -205,7 +250,9 @@ impl Ears for Shared {
         match self.upstream.upgrade() {
             // The shared link declared no capabilities, so the server has no
             // right to ask; only where sharing is forced it is heard at all.
-            Some(upstream) if upstream.settings.sharing == Sharing::Shared => self.ears.ask(&upstream, ask),
+            Some(upstream) if upstream.settings.sharing == Sharing::Shared => {
+                self.ears.ask(&upstream, ask)
+            }
             _ => ask.reply.answer(Err(Refusal::NotSupported.error())),
         }
     }
@@ -217,10 +264,19 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_a_limit_with_jitter() {
-        for (attempts, plain) in [(1, 500), (2, 1_000), (3, 2_000), (8, 60_000), (u32::MAX, 60_000)] {
+        for (attempts, plain) in [
+            (1, 500),
+            (2, 1_000),
+            (3, 2_000),
+            (8, 60_000),
+            (u32::MAX, 60_000),
+        ] {
             for _ in 0..100 {
                 let pause = pause(attempts).as_millis();
-                assert!(pause >= plain * 3 / 4 && pause <= plain * 5 / 4, "{attempts}: {pause}");
+                assert!(
+                    pause >= plain * 3 / 4 && pause <= plain * 5 / 4,
+                    "{attempts}: {pause}"
+                );
             }
         }
     }

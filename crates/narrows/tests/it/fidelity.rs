@@ -136,9 +136,7 @@ fn on_one_line(text: &str) -> String {
 }
 
 fn call_of(id: &str, name: &str) -> String {
-    format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{name}"}}}}"#
-    )
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{name}"}}}}"#)
 }
 
 /// What the gateway answers over HTTP, as text.

@@ -2,8 +2,10 @@
 
 mod commands;
 mod configuration;
+mod documents;
 mod fidelity;
 mod gateway;
+mod hard_cases;
 mod help;
 mod program;
 mod secrets;

@@ -137,9 +137,34 @@ impl Running {
         assert!(status.expect("kill can be run").success());
     }
 
-    pub(crate) fn wait(self) -> Ran {
-        Ran::from(self.child.wait_with_output().expect("the program ends"))
+    pub(crate) fn wait(mut self) -> Ran {
+        let stderr = self.child.stderr.take();
+        let stderr = std::thread::spawn(move || read_all(stderr));
+        let stdout = read_all(self.child.stdout.take());
+        let status = self.child.wait().expect("the program ends");
+        let stderr = stderr.join().expect("stderr is UTF-8");
+        Ran {
+            code: status.code(),
+            stdout,
+            stderr,
+        }
     }
+}
+
+/// A test that fails leaves nothing running.
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read_all(stream: Option<impl Read>) -> String {
+    let mut text = String::new();
+    if let Some(mut stream) = stream {
+        stream.read_to_string(&mut text).expect("it is UTF-8");
+    }
+    text
 }
 
 fn read_until(stderr: &mut ChildStderr, enough: impl Fn(&str) -> bool) -> String {

@@ -192,6 +192,32 @@ fn stdio_ends_on_a_signal_while_its_client_is_silent() {
 }
 
 #[test]
+fn a_client_that_never_reads_the_log_does_not_stop_the_gateway() {
+    let folder = Folder::new();
+    let mut command = folder.command(&["stdio", "--log-level", "trace"]);
+    command.stdin(Stdio::piped());
+    let mut running = Running::start(command);
+    let mut stdin = running.child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(running.child.stdout.take().unwrap());
+    stdin.write_all(HELLO.as_bytes()).unwrap();
+    // Several times what a pipe holds, since every call logs its arguments.
+    let text = "x".repeat(1500);
+    for id in 10..300 {
+        let call = serde_json::json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": { "name": "demo__echo", "arguments": { "text": text } } });
+        writeln!(stdin, "{call}").unwrap();
+    }
+    let mut line = String::new();
+    while !line.contains("\"id\":299") {
+        line.clear();
+        assert_ne!(stdout.read_line(&mut line).unwrap(), 0);
+    }
+    drop(stdin);
+    let status = running.child.wait().unwrap();
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
 fn a_gateway_behind_a_gateway_ends_with_it() {
     let config = serde_json::json!({ "mcpServers": { "inner": {
         "command": NARROWS, "args": ["stdio", "--config", "inner.json"], "cwd": "." } } });

@@ -22,7 +22,9 @@ struct Server {
 impl Server {
     async fn next(&mut self) -> Value {
         let message = tokio::time::timeout(Duration::from_secs(600), self.from_link.recv()).await;
-        let message = message.expect("the link sends in time").expect("the link is there");
+        let message = message
+            .expect("the link sends in time")
+            .expect("the link is there");
         serde_json::from_slice(&message).expect("the link sends JSON")
     }
 
@@ -32,7 +34,11 @@ impl Server {
     }
 
     fn garbage(&self, text: &'static str) {
-        assert!(self.to_link.send(Arrival::Message(Bytes::from_static(text.as_bytes()))).is_ok());
+        assert!(
+            self.to_link
+                .send(Arrival::Message(Bytes::from_static(text.as_bytes())))
+                .is_ok()
+        );
     }
 }
 
@@ -52,18 +58,39 @@ impl Ears for Heard {
 fn channel() -> (Channel, Server) {
     let (outgoing, from_link) = mpsc::channel(16);
     let (to_link, incoming) = mpsc::unbounded_channel();
-    let incoming = stream::unfold(incoming, |mut incoming| async { Some((incoming.recv().await?, incoming)) }).boxed();
+    let incoming = stream::unfold(incoming, |mut incoming| async {
+        Some((incoming.recv().await?, incoming))
+    })
+    .boxed();
     let closer: Closer = Box::new(|| Box::pin(async {}));
-    (Channel { outgoing, incoming, closer }, Server { to_link, from_link })
+    (
+        Channel {
+            outgoing,
+            incoming,
+            closer,
+        },
+        Server { to_link, from_link },
+    )
 }
 
 async fn open() -> (Arc<Duplex>, Server, Arc<Heard>) {
     let (channel, mut server) = channel();
-    let hello = ClientHello { capabilities: Raw::empty_object(), client_info: Raw::empty_object() };
+    let hello = ClientHello {
+        capabilities: Raw::empty_object(),
+        client_info: Raw::empty_object(),
+    };
     let ears = Arc::new(Heard::default());
     let heard: Arc<dyn Ears> = ears.clone();
     let opening = tokio::spawn(async move {
-        Duplex::open(channel, "s".into(), 1, &hello, heard, Duration::from_secs(5)).await
+        Duplex::open(
+            channel,
+            "s".into(),
+            1,
+            &hello,
+            heard,
+            Duration::from_secs(5),
+        )
+        .await
     });
     let asked = server.next().await;
     assert_eq!(asked["method"], "initialize");
@@ -76,13 +103,23 @@ async fn open() -> (Arc<Duplex>, Server, Arc<Heard>) {
 }
 
 fn origin(session: u64, sink: &EventSink) -> Origin {
-    let asks = Asks { roots: true, ..Asks::default() };
-    Origin { session, sink: sink.clone(), asks, cancel: Arc::new(Cancel::default()) }
+    let asks = Asks {
+        roots: true,
+        ..Asks::default()
+    };
+    Origin {
+        session,
+        sink: sink.clone(),
+        asks,
+        cancel: Arc::new(Cancel::default()),
+    }
 }
 
 fn call(params: Value, origin: Option<Origin>) -> Outgoing<'static> {
     let params = Raw::from_serialize(&params);
-    let progress_token = params.member("_meta").and_then(|meta| meta.member("progressToken"));
+    let progress_token = params
+        .member("_meta")
+        .and_then(|meta| meta.member("progressToken"));
     Outgoing {
         method: "tools/call",
         params: Some(params),
@@ -107,8 +144,14 @@ async fn answers_find_their_requests_whatever_their_order() {
     for asked in [&b, &a] {
         server.send(json!({"jsonrpc":"2.0","id":asked["id"],"result":asked["params"]["n"]}));
     }
-    assert_eq!(one.await.expect("no panic").expect("answered").as_str(), "1");
-    assert_eq!(two.await.expect("no panic").expect("answered").as_str(), "2");
+    assert_eq!(
+        one.await.expect("no panic").expect("answered").as_str(),
+        "1"
+    );
+    assert_eq!(
+        two.await.expect("no panic").expect("answered").as_str(),
+        "2"
+    );
 }
 
 #[tokio::test]
@@ -117,7 +160,13 @@ async fn progress_reaches_its_owner_under_its_own_token() {
     let (sink, mut events) = EventSink::channel(8);
     let task = {
         let (link, origin) = (link.clone(), origin(1, &sink));
-        tokio::spawn(async move { link.request(call(json!({"_meta":{"progressToken":"mine"}}), Some(origin))).await })
+        tokio::spawn(async move {
+            link.request(call(
+                json!({"_meta":{"progressToken":"mine"}}),
+                Some(origin),
+            ))
+            .await
+        })
     };
     let asked = server.next().await;
     let token = &asked["params"]["_meta"]["progressToken"];
@@ -126,10 +175,18 @@ async fn progress_reaches_its_owner_under_its_own_token() {
     server.send(json!({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":token,"progress":1.0}}));
     server.send(json!({"jsonrpc":"2.0","id":asked["id"],"result":{}}));
     task.await.expect("no panic").expect("answered");
-    let Event::Notice(notice) = *events.recv().await.expect("an event") else { panic!("a notice") };
-    assert_eq!(notice.params.expect("params").as_str(), r#"{"progressToken":"mine","progress":1.0}"#);
+    let Event::Notice(notice) = *events.recv().await.expect("an event") else {
+        panic!("a notice")
+    };
+    assert_eq!(
+        notice.params.expect("params").as_str(),
+        r#"{"progressToken":"mine","progress":1.0}"#
+    );
     drop(sink);
-    assert!(events.recv().await.is_none(), "nothing else belongs to this call");
+    assert!(
+        events.recv().await.is_none(),
+        "nothing else belongs to this call"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,7 +195,10 @@ async fn progress_prolongs_and_a_timeout_cancels() {
     let (sink, _events) = EventSink::channel(8);
     let task = {
         let (link, origin) = (link.clone(), origin(1, &sink));
-        tokio::spawn(async move { link.request(call(json!({"_meta":{"progressToken":1}}), Some(origin))).await })
+        tokio::spawn(async move {
+            link.request(call(json!({"_meta":{"progressToken":1}}), Some(origin)))
+                .await
+        })
     };
     let asked = server.next().await;
     for _ in 0..3 {
@@ -146,10 +206,19 @@ async fn progress_prolongs_and_a_timeout_cancels() {
         server.send(json!({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":asked["id"],"progress":1}}));
     }
     tokio::time::sleep(Duration::from_secs(8)).await;
-    assert!(!task.is_finished(), "32 seconds with progress are no timeout");
-    assert!(matches!(task.await.expect("no panic"), Err(LinkError::Timeout(_))));
+    assert!(
+        !task.is_finished(),
+        "32 seconds with progress are no timeout"
+    );
+    assert!(matches!(
+        task.await.expect("no panic"),
+        Err(LinkError::Timeout(_))
+    ));
     let told = server.next().await;
-    assert_eq!((&told["method"], &told["params"]["requestId"]), (&json!("notifications/cancelled"), &asked["id"]));
+    assert_eq!(
+        (&told["method"], &told["params"]["requestId"]),
+        (&json!("notifications/cancelled"), &asked["id"])
+    );
     assert_eq!(told["params"]["reason"], "timeout");
 }
 
@@ -166,11 +235,17 @@ async fn a_call_that_is_dropped_is_cancelled_with_the_clients_reason() {
     let asked = server.next().await;
     task.abort();
     let told = server.next().await;
-    assert_eq!(told["params"], json!({"requestId": asked["id"], "reason": "changed my mind"}));
+    assert_eq!(
+        told["params"],
+        json!({"requestId": asked["id"], "reason": "changed my mind"})
+    );
     // Its late answer hurts nobody.
     server.send(json!({"jsonrpc":"2.0","id":asked["id"],"result":{}}));
     server.send(json!({"jsonrpc":"2.0","id":"p","method":"ping"}));
-    assert_eq!(server.next().await, json!({"jsonrpc":"2.0","id":"p","result":{}}));
+    assert_eq!(
+        server.next().await,
+        json!({"jsonrpc":"2.0","id":"p","result":{}})
+    );
 }
 
 #[tokio::test]
@@ -178,7 +253,11 @@ async fn a_question_goes_to_the_only_session_that_calls() {
     let (link, mut server, heard) = open().await;
     let (sink, mut events) = EventSink::channel(8);
     server.send(json!({"jsonrpc":"2.0","id":"before","method":"roots/list"}));
-    assert_eq!(server.next().await["error"]["code"], -32603, "the ears dropped it, which refuses it");
+    assert_eq!(
+        server.next().await["error"]["code"],
+        -32603,
+        "the ears dropped it, which refuses it"
+    );
     assert_eq!(*heard.0.lock(), ["ask roots/list"]);
     let task = {
         let (link, origin) = (link.clone(), origin(1, &sink));
@@ -187,10 +266,19 @@ async fn a_question_goes_to_the_only_session_that_calls() {
     let asked = server.next().await;
     server.send(json!({"jsonrpc":"2.0","id":7,"method":"roots/list"}));
     server.send(json!({"jsonrpc":"2.0","id":8,"method":"sampling/createMessage","params":{}}));
-    assert_eq!(server.next().await["error"]["code"], -32601, "this client cannot sample");
-    let Event::Ask(ask) = *events.recv().await.expect("an event") else { panic!("a question") };
+    assert_eq!(
+        server.next().await["error"]["code"],
+        -32601,
+        "this client cannot sample"
+    );
+    let Event::Ask(ask) = *events.recv().await.expect("an event") else {
+        panic!("a question")
+    };
     ask.reply.answer(Ok(Raw::from_static(r#"{"roots":[]}"#)));
-    assert_eq!(server.next().await, json!({"jsonrpc":"2.0","id":7,"result":{"roots":[]}}));
+    assert_eq!(
+        server.next().await,
+        json!({"jsonrpc":"2.0","id":7,"result":{"roots":[]}})
+    );
     server.send(json!({"jsonrpc":"2.0","id":asked["id"],"result":{}}));
     task.await.expect("no panic").expect("answered");
 }
@@ -206,11 +294,17 @@ async fn a_question_with_two_possible_owners_is_refused() {
     }
     server.send(json!({"jsonrpc":"2.0","id":7,"method":"roots/list"}));
     let refused = server.next().await;
-    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(7), &json!(-32603)));
+    assert_eq!(
+        (&refused["id"], &refused["error"]["code"]),
+        (&json!(7), &json!(-32603))
+    );
     server.send(json!({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"whose?"}}));
     server.send(json!({"jsonrpc":"2.0","id":"p","method":"ping"}));
     server.next().await;
-    assert!(heard.0.lock().is_empty(), "a log line of one session goes to no other");
+    assert!(
+        heard.0.lock().is_empty(),
+        "a log line of one session goes to no other"
+    );
 }
 
 #[tokio::test]
@@ -223,9 +317,14 @@ async fn a_question_can_be_withdrawn() {
     }
     server.next().await;
     server.send(json!({"jsonrpc":"2.0","id":7,"method":"roots/list"}));
-    let Event::Ask(ask) = *events.recv().await.expect("an event") else { panic!("a question") };
-    server.send(json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}));
-    let Event::Withdraw(key) = *events.recv().await.expect("an event") else { panic!("a withdrawal") };
+    let Event::Ask(ask) = *events.recv().await.expect("an event") else {
+        panic!("a question")
+    };
+    server
+        .send(json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}));
+    let Event::Withdraw(key) = *events.recv().await.expect("an event") else {
+        panic!("a withdrawal")
+    };
     assert_eq!(key, ask.key);
 }
 
@@ -239,17 +338,66 @@ async fn the_end_of_the_link_ends_every_call() {
     server.next().await;
     let failure = Failure::new(FailureKind::Process, "exited with status 1");
     assert!(server.to_link.send(Arrival::Ended(failure)).is_ok());
-    let Err(LinkError::Closed(failure)) = task.await.expect("no panic") else { panic!("the link is closed") };
+    let Err(LinkError::Closed(failure)) = task.await.expect("no panic") else {
+        panic!("the link is closed")
+    };
     assert_eq!(failure.detail, "exited with status 1");
-    let Err(LinkError::Closed(failure)) = link.request(call(json!({}), None)).await else { panic!("still closed") };
+    let Err(LinkError::Closed(failure)) = link.request(call(json!({}), None)).await else {
+        panic!("still closed")
+    };
     assert_eq!(failure.kind, FailureKind::Process);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_answers_initialize_is_given_up() {
     let (channel, _server) = channel();
-    let hello = ClientHello { capabilities: Raw::empty_object(), client_info: Raw::empty_object() };
-    let opened = Duplex::open(channel, "s".into(), 1, &hello, Arc::new(Heard::default()), Duration::from_secs(5)).await;
-    let Err(failure) = opened else { panic!("it must fail") };
+    let hello = ClientHello {
+        capabilities: Raw::empty_object(),
+        client_info: Raw::empty_object(),
+    };
+    let opened = Duplex::open(
+        channel,
+        "s".into(),
+        1,
+        &hello,
+        Arc::new(Heard::default()),
+        Duration::from_secs(5),
+    )
+    .await;
+    let Err(failure) = opened else {
+        panic!("it must fail")
+    };
     assert_eq!(failure.kind, FailureKind::TimedOut);
+}
+
+#[tokio::test]
+async fn closing_a_link_waits_even_if_its_end_was_noticed_first() {
+    let (mut channel, server) = channel();
+    let (cleared, clearing) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
+    let gone = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    channel.closer = {
+        let (cleared, clearing, gone) = (cleared.clone(), clearing.clone(), gone.clone());
+        Box::new(move || {
+            Box::pin(async move {
+                clearing.notify_one();
+                cleared.notified().await;
+                gone.store(true, Ordering::SeqCst);
+            })
+        })
+    };
+    let link = Arc::new(Duplex::new(channel.outgoing, channel.closer, "s".into(), 1));
+    tokio::spawn(link.clone().listen(channel.incoming, Arc::new(Heard::default())));
+    let ended = Arrival::Ended(Failure::new(FailureKind::Process, "gone"));
+    assert!(server.to_link.send(ended).is_ok());
+    clearing.notified().await;
+    let closing = {
+        let (link, gone) = (link.clone(), gone.clone());
+        tokio::spawn(async move {
+            link.close().await;
+            gone.load(Ordering::SeqCst)
+        })
+    };
+    tokio::task::yield_now().await;
+    cleared.notify_one();
+    assert!(closing.await.expect("no panic"), "nothing was left when it returned");
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::StatusCode;
+use ::http::header::CONTENT_TYPE;
 use bytes::Bytes;
 use narrows_wire::{Raw, encode_notification};
 
@@ -73,16 +74,13 @@ pub(super) async fn read_answer(
     session: &Session,
     answer: Answer,
 ) -> Result<Raw, Trouble> {
-    if answer.content() == Content::Events {
-        return Box::pin(read_events(link, call, session, answer)).await;
-    }
-    let content = answer.content();
-    let (status, kind) = (
-        answer.status(),
-        answer.header(&::http::header::CONTENT_TYPE),
-    );
-    // Only for the text of an error; JSON needs none, and is the hot path.
-    let kind = (content != Content::Json).then(|| kind.unwrap_or("no content type").to_owned());
+    let status = answer.status();
+    // What it says it is matters only to the text of an error.
+    let kind = match answer.content() {
+        Content::Events => return Box::pin(read_events(link, call, session, answer)).await,
+        Content::Json => None,
+        Content::Other => Some(answer.header(&CONTENT_TYPE).unwrap_or("untyped").to_owned()),
+    };
     let body = answer
         .body(&link.endpoint.pool, link.endpoint.max_message_bytes)
         .await?;

@@ -163,7 +163,7 @@ struct Log {
 
 impl Log {
     fn line(&mut self, line: &[u8]) {
-        if !tracing::enabled!(target: TARGET, Level::DEBUG) {
+        if !tracing::enabled!(target: TARGET, Level::INFO) {
             return;
         }
         if self.logged >= LOGGED {
@@ -177,7 +177,7 @@ impl Log {
             self.window = Instant::now();
         }
         self.logged += 1;
-        tracing::debug!(target: TARGET, server = %self.server, "{}", printable(line));
+        tracing::info!(target: TARGET, server = %self.server, "{}", printable(line));
     }
 
     /// When dropped lines are to be told of, if there are any.
@@ -187,7 +187,7 @@ impl Log {
 
     fn summarise(&mut self) {
         if self.dropped > 0 {
-            tracing::debug!(target: TARGET, server = %self.server, "{} lines dropped", self.dropped);
+            tracing::info!(target: TARGET, server = %self.server, "{} lines dropped", self.dropped);
         }
         self.logged = 0;
         self.dropped = 0;

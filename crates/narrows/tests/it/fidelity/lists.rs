@@ -123,7 +123,10 @@ async fn list(session: &mut Session) -> String {
 #[tokio::test]
 async fn lists_of_servers_over_stdio() {
     let mut catalogues = catalogues();
-    for tool in catalogues.iter_mut().flat_map(|catalogue| &mut catalogue.tools) {
+    for tool in catalogues
+        .iter_mut()
+        .flat_map(|catalogue| &mut catalogue.tools)
+    {
         *tool = on_one_line(tool);
     }
     let servers: Vec<Installed> = catalogues

@@ -6,13 +6,17 @@ use serde_json::Value;
 use super::{LENGTH, LEVELS, ODD, Thrice, WAYS, on_one_line, same};
 use crate::gateway::{Gateway, Piped};
 
-/// Waits for the message with this mark, and gives its params.
-async fn params_received(server: &Installed, mark: &str) -> String {
+/// The params of the one message with this mark.
+#[track_caller]
+fn params_with(received: &[String], mark: &str) -> String {
+    let message = received.iter().find(|message| message.contains(mark));
+    let message = message.unwrap_or_else(|| panic!("nothing with {mark}"));
     // Over HTTP what came is in `body`, as text.
-    let message = server.received_with(mark).await;
-    let request: Option<Value> = serde_json::from_str(&message).ok();
-    let body = request.as_ref().and_then(|request| request["body"].as_str());
-    let message = body.unwrap_or(&message);
+    let request: Option<Value> = serde_json::from_str(message).ok();
+    let body = request
+        .as_ref()
+        .and_then(|request| request["body"].as_str());
+    let message = body.unwrap_or(message);
     let (head, params) = message.split_once(r#","params":"#).expect("params");
     let id = head.strip_prefix(r#"{"jsonrpc":"2.0","id":"#);
     let id = id.and_then(|rest| rest.strip_suffix(r#","method":"tools/call""#));
@@ -50,7 +54,10 @@ async fn params_reach_the_server_as_they_are() {
         let single = gateway.session(&format!("/servers/{way}/mcp")).await;
         let mut sent = Vec::new();
         for (number, arguments) in arguments().iter().enumerate() {
-            for (session, name) in [(&joined, format!("{way}__any")), (&single, "any".to_owned())] {
+            for (session, name) in [
+                (&joined, format!("{way}__any")),
+                (&single, "any".to_owned()),
+            ] {
                 let mark = format!("{}-{number:02}-{name}", &session.id[..8]);
                 // Every call has its own id, as none of them may be answered.
                 let body = request(&params(&name, arguments, &mark));
@@ -58,13 +65,17 @@ async fn params_reach_the_server_as_they_are() {
                 sent.push((session.begin_text(&body).await, arguments.clone(), mark));
             }
         }
+        for (_, _, mark) in sent.iter().rev() {
+            server.received_with(mark).await;
+        }
+        let received = server.received();
         for (_, arguments, mark) in &sent {
             let mut expected = params("any", arguments, mark);
             if way == "piped" {
                 expected = on_one_line(&expected);
             }
-            let received = params_received(server, mark).await;
-            same(&format!("{mark} to {way}"), &received, &expected);
+            let params = params_with(&received, mark);
+            same(&format!("{mark} to {way}"), &params, &expected);
         }
     }
 }
@@ -84,7 +95,7 @@ async fn a_progress_token_is_all_that_changes() {
             .await;
         let answer = client.next().await;
         assert!(answer["result"].is_object(), "{answer}");
-        let received = params_received(server, "1.50").await;
+        let received = params_with(&server.received(), "1.50");
         let parsed: Value = serde_json::from_str(&received).expect("JSON");
         let token = &parsed["_meta"]["progressToken"];
         assert!(token.is_u64(), "{token}");

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use bytes::Bytes;
-use futures_util::StreamExt;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
@@ -222,7 +221,7 @@ pub(super) fn stream(kind: &str) -> (mpsc::UnboundedSender<String>, Reply) {
         let text = receiver.recv().await?;
         Some((Ok(Frame::data(Bytes::from(text))), receiver))
     });
-    let mut reply = Response::new(BodyExt::boxed(StreamBody::new(frames.boxed_sync())));
+    let mut reply = Response::new(BodyExt::boxed(StreamBody::new(Box::pin(frames))));
     reply
         .headers_mut()
         .insert("content-type", kind.parse().unwrap());
@@ -236,16 +235,3 @@ pub(super) fn events() -> (mpsc::UnboundedSender<String>, Reply) {
 pub(super) fn event(data: &str) -> String {
     format!("event: message\ndata: {data}\n\n")
 }
-
-trait BoxedSync: futures_util::Stream + Sized {
-    fn boxed_sync(
-        self,
-    ) -> std::pin::Pin<Box<dyn futures_util::Stream<Item = Self::Item> + Send + Sync>>
-    where
-        Self: Send + Sync + 'static,
-    {
-        Box::pin(self)
-    }
-}
-
-impl<S: futures_util::Stream> BoxedSync for S {}

@@ -1,0 +1,61 @@
+//! Maps that can rot are tested: what the documents name must be there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(document: &str) -> String {
+    fs::read_to_string(root().join(document)).expect("the document is there")
+}
+
+#[test]
+fn the_map_names_every_crate_and_no_other() {
+    let map = read("ARCHITECTURE.md");
+    let crates = fs::read_dir(root().join("crates")).expect("there are crates");
+    let mut there: Vec<String> = crates
+        .map(|entry| entry.expect("it can be read").file_name())
+        .map(|name| name.into_string().expect("a plain name"))
+        .collect();
+    there.sort();
+    let rows = map
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `narrows"));
+    let mut named: Vec<String> = rows
+        .filter_map(|row| Some(format!("narrows{}", row.split_once('`')?.0)))
+        .filter(|name| !name.contains('/'))
+        .collect();
+    named.sort();
+    assert_eq!(named, there);
+}
+
+#[test]
+fn every_linked_document_is_there() {
+    for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = read(document);
+        let links = text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.starts_with("http")) {
+            assert!(root().join(link).exists(), "{document} links to {link}");
+        }
+    }
+}
+
+#[test]
+fn every_room_of_the_map_exists() {
+    let map = read("ARCHITECTURE.md");
+    let rooms = map
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter_map(|word| word.strip_prefix("gateway/"))
+        .filter(|room| !room.contains(['{', '*']));
+    for room in rooms {
+        let file = root().join(format!("crates/narrows-gateway/src/{room}.rs"));
+        assert!(file.exists(), "ARCHITECTURE.md names gateway/{room}");
+    }
+}

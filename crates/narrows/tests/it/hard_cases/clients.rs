@@ -1,0 +1,315 @@
+//! Clients that come in numbers, stop reading, go away, or send everything at
+//! once.
+
+use narrows_testkit::scripted::{Installed, Script, Served, Step};
+use narrows_testkit::{processes, until};
+use serde_json::{Value, json};
+
+use crate::gateway::{Gateway, Piped, Session, config, text};
+
+/// `hold` answers with its params once it is released, `now` at once.
+fn holding() -> Script {
+    let steps = [
+        Step::Wait("go".into()),
+        Step::Reach("done".into()),
+        Step::ReplyParams,
+    ];
+    let script = Script::new("s").plain_tool("hold").plain_tool("now");
+    script.on_tool("hold", steps)
+}
+
+/// A server over stdio, or over HTTP.
+struct Server {
+    installed: Installed,
+    served: Option<Served>,
+}
+
+impl Server {
+    async fn both(script: &Script) -> [Server; 2] {
+        let [piped, posted] = [script.install(), script.install()];
+        let served = Some(posted.serve_http().await);
+        let piped = Server {
+            installed: piped,
+            served: None,
+        };
+        let posted = Server {
+            installed: posted,
+            served,
+        };
+        [piped, posted]
+    }
+
+    fn config(&self) -> Value {
+        let own = match &self.served {
+            Some(served) => served.config(),
+            None => self.installed.config(),
+        };
+        config([("s", own)])
+    }
+
+    /// The JSON-RPC messages it got.
+    fn received(&self) -> Vec<Value> {
+        let message = |line: String| -> Value {
+            let value: Value = serde_json::from_str(&line).expect("JSON");
+            let body = value["body"].as_str();
+            body.map_or(value.clone(), |body| {
+                serde_json::from_str(body).unwrap_or_default()
+            })
+        };
+        self.installed.received().into_iter().map(message).collect()
+    }
+
+    /// Waits for so many calls of a tool; their ids, as the server knows them.
+    async fn calls(&self, tool: &str, count: usize) -> Vec<Value> {
+        let calls = || {
+            let received = self.received().into_iter();
+            let calls = received.filter(|message| message["params"]["name"] == tool);
+            calls.map(|call| call["id"].clone()).collect::<Vec<_>>()
+        };
+        until(format!("{count} calls of {tool}"), || {
+            calls().len() >= count
+        })
+        .await;
+        calls()
+    }
+
+    /// The requests that were cancelled so far.
+    fn cancelled(&self) -> Vec<Value> {
+        let received = self.received().into_iter();
+        let cancelled = received.filter(|message| message["method"] == "notifications/cancelled");
+        cancelled
+            .map(|message| message["params"]["requestId"].clone())
+            .collect()
+    }
+
+    async fn until_cancelled(&self, ids: &[Value]) {
+        until(format!("{ids:?} are cancelled"), || {
+            ids.iter().all(|id| self.cancelled().contains(id))
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn fifty_sessions_with_equal_ids_at_once() {
+    for server in Server::both(&holding()).await {
+        let gateway = Gateway::serve(&server.config()).await;
+        let mut calls = Vec::new();
+        for number in 0..50 {
+            let mut session = gateway.session("/mcp").await;
+            let http = session.begin_tool("s__hold", json!({ "n": number })).await;
+            calls.push((number, session, http));
+        }
+        server.calls("hold", 50).await;
+        server.installed.release("go");
+        for (number, _session, http) in &mut calls {
+            let answer = http.read_response().await.message();
+            assert_eq!(answer["id"], 1);
+            let params = json!({ "name": "hold", "arguments": { "n": number } });
+            assert_eq!(text(&answer), params.to_string());
+        }
+    }
+}
+
+/// More than any socket takes unread.
+fn flood(count: usize) -> Vec<Step> {
+    let text = "x".repeat(20_000);
+    let notice = json!({ "level": "info", "data": text }).to_string();
+    vec![Step::notify("notifications/message", notice); count]
+}
+
+#[tokio::test]
+async fn a_client_that_stops_reading() {
+    let script = Script::new("s").plain_tool("now").plain_tool("flood");
+    let script = script.on_tool("flood", flood(400).into_iter().chain([Step::text("end")]));
+    for server in Server::both(&script).await {
+        let gateway = Gateway::serve(&server.config()).await;
+        let mut deaf = gateway.session("/mcp").await;
+        let _unheard = deaf.listen(None).await;
+        let mut calls = Vec::new();
+        for _ in 0..5 {
+            calls.push(deaf.begin_tool("s__flood", json!({})).await);
+        }
+        server.calls("flood", 5).await;
+        let mut other = gateway.session("/mcp").await;
+        for number in 0..20 {
+            let answer = other.call_tool("s__now", json!({ "n": number })).await;
+            assert_eq!(
+                text(&answer),
+                format!(r#"s called "now" with {{"n":{number}}}"#)
+            );
+        }
+        let answer = other.call_tool("s__flood", json!({})).await;
+        assert_eq!(text(&answer), "end");
+        // What it did not read in time may be missing, its answers are not.
+        for mut http in calls {
+            assert_eq!(text(&http.read_response().await.message()), "end");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_disconnect_is_no_cancellation_and_delete_is() {
+    for server in Server::both(&holding()).await {
+        let gateway = Gateway::serve(&server.config()).await;
+        let mut session = gateway.session("/mcp").await;
+        let http = session.begin_tool("s__hold", json!({})).await;
+        server.calls("hold", 1).await;
+        drop(http);
+        let answer = session.call_tool("s__now", json!({})).await;
+        assert!(answer["result"].is_object(), "{answer}");
+        server.installed.release("go");
+        server.installed.reached("done").await;
+        assert!(server.cancelled().is_empty());
+    }
+    for server in Server::both(&holding()).await {
+        let gateway = Gateway::serve(&server.config()).await;
+        let mut session = gateway.session("/mcp").await;
+        let left = session.begin_tool("s__hold", json!({})).await;
+        let mut held = session.begin_tool("s__hold", json!({})).await;
+        let ids = server.calls("hold", 2).await;
+        drop(left);
+        session.delete().await;
+        server.until_cancelled(&ids).await;
+        let answer = held.read_response().await.message();
+        assert_eq!(
+            answer["error"]["data"]["code"], "session_closed",
+            "{answer}"
+        );
+        let ping = session.request("ping", json!({}));
+        assert_eq!(session.post(&ping).await.status, 404);
+    }
+}
+
+/// With links of its own, which end with the session as well.
+#[tokio::test]
+async fn delete_cancels_over_links_of_its_own_too() {
+    for server in Server::both(&holding()).await {
+        let gateway = Gateway::serve(&server.config()).await;
+        let roots = json!({ "roots": {} });
+        let mut session = gateway.session_with("/mcp", "2025-06-18", roots).await;
+        let _held = session.begin_tool("s__hold", json!({})).await;
+        let ids = server.calls("hold", 1).await;
+        session.delete().await;
+        server.until_cancelled(&ids).await;
+    }
+}
+
+/// A client that does not read its stream can still end its session.
+#[tokio::test]
+async fn delete_cancels_what_nobody_reads() {
+    let steps = flood(400).into_iter();
+    let steps = steps.chain([Step::Reach("flooded".into()), Step::Stall]);
+    let script = Script::new("s").plain_tool("flood").on_tool("flood", steps);
+    for server in Server::both(&script).await {
+        let gateway = Gateway::serve(&server.config()).await;
+        let mut session = gateway.session("/mcp").await;
+        let _unread = session.begin_tool("s__flood", json!({})).await;
+        server.installed.reached("flooded").await;
+        let ids = server.calls("flood", 1).await;
+        session.delete().await;
+        server.until_cancelled(&ids).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_client_missed_waits_for_it() {
+    let steps = [
+        Step::Progress {
+            progress: 1,
+            total: 2,
+        },
+        Step::Wait("go".into()),
+        Step::Progress {
+            progress: 2,
+            total: 2,
+        },
+        Step::text("late"),
+    ];
+    let script = Script::new("s").plain_tool("slow").on_tool("slow", steps);
+    let server = script.install();
+    let gateway = Gateway::serve(&config([("s", server.config())])).await;
+    let mut session = gateway.session("/mcp").await;
+    let params = json!({ "name": "s__slow", "_meta": { "progressToken": "t" } });
+    let mut events = session.stream("tools/call", params).await;
+    let mut last = None;
+    loop {
+        let event = events.next().await.expect("progress comes");
+        last = event.id.clone().or(last);
+        if !event.data.is_empty() {
+            assert_eq!(event.json()["params"]["progress"], 1);
+            break;
+        }
+    }
+    drop(events);
+    server.release("go");
+    let mut rest = session.listen(last.as_deref()).await;
+    let progress = rest.message().await;
+    assert_eq!(progress["params"]["progressToken"], "t");
+    assert_eq!(progress["params"]["progress"], 2);
+    let answer = rest.message().await;
+    assert_eq!((answer["id"].as_u64(), text(&answer)), (Some(1), "late"));
+}
+
+#[tokio::test]
+async fn the_end_of_stdin_cancels_at_once() {
+    for server in Server::both(&holding()).await {
+        let mut client = Piped::open(&server.config()).await;
+        client
+            .request("tools/call", json!({ "name": "s__hold" }))
+            .await;
+        let ids = server.calls("hold", 1).await;
+        client.close_stdin();
+        assert!(client.wait().await.success());
+        server.until_cancelled(&ids).await;
+        if server.served.is_none() {
+            processes::gone(server.installed.server_pids()).await;
+        }
+    }
+}
+
+fn batch() -> String {
+    let call = |id: u64, name: &str| {
+        let params = json!({ "name": name, "arguments": { "id": id } });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+    };
+    let ping = json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" });
+    let notice = json!({ "jsonrpc": "2.0", "method": "notifications/other", "params": {} });
+    json!([call(1, "s__now"), notice, call(2, "s__nowhere"), 5, ping]).to_string()
+}
+
+#[track_caller]
+fn check_batch(answers: &Value) {
+    let answers = answers.as_array().expect("an array");
+    let of = |id: Value| {
+        let found = answers.iter().find(|answer| answer["id"] == id);
+        found.unwrap_or_else(|| panic!("no answer to {id}: {answers:?}"))
+    };
+    assert_eq!(answers.len(), 4);
+    assert_eq!(text(of(json!(1))), r#"s called "now" with {"id":1}"#);
+    assert_eq!(of(json!(2))["error"]["data"]["code"], "unknown_tool");
+    assert_eq!(of(json!("p"))["result"], json!({}));
+    assert_eq!(of(Value::Null)["error"]["code"], -32600);
+}
+
+#[tokio::test]
+async fn batches_where_the_revision_has_them() {
+    let server = holding().install();
+    let config = config([("s", server.config())]);
+    let gateway = Gateway::serve(&config).await;
+    let mut session: Session = gateway.session_with("/mcp", "2025-03-26", json!({})).await;
+    check_batch(&session.post(&batch()).await.json());
+    let mut later = gateway.session("/mcp").await;
+    let refused = later.post(&batch()).await;
+    assert_eq!(refused.status, 400);
+    assert_eq!(refused.json()["error"]["code"], -32600);
+
+    let mut client = Piped::start(&config);
+    client.initialize("2025-03-26", json!({})).await;
+    client.send_text(&batch()).await;
+    check_batch(&client.next().await);
+    let mut later = Piped::open(&config).await;
+    later.send_text(&batch()).await;
+    assert_eq!(later.next().await["error"]["code"], -32600);
+    server.received_with("notifications/other").await;
+}

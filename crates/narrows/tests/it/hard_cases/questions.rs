@@ -1,0 +1,254 @@
+//! Questions of servers to clients: who is asked, under which id, and where
+//! the answer goes.
+
+use narrows_testkit::scripted::{Script, Step};
+use serde_json::{Value, json};
+
+use crate::gateway::{Gateway, Piped, Session, config, text};
+
+const REVISION: &str = "2025-06-18";
+
+/// A server that asks whoever calls for its roots, and tells what it heard.
+fn asking() -> Script {
+    let script = Script::new("asker").plain_tool("where").plain_tool("wait");
+    script
+        .on_tool("where", [Step::ask("roots/list", "{}"), Step::ReplyAnswers])
+        .on_tool("wait", [Step::Wait("go".into()), Step::text("done")])
+}
+
+fn roots(uri: &str) -> Value {
+    json!({ "roots": [{ "uri": uri }] })
+}
+
+/// Answers the question that comes on the call's stream; gives its id and the call's text.
+async fn ask_and_answer(session: &mut Session, tool: &str, uri: &str) -> (String, String) {
+    let mut events = session.stream("tools/call", json!({ "name": tool })).await;
+    let question = events.message().await;
+    assert_eq!(question["method"], "roots/list", "{question}");
+    session.answer(&question, roots(uri)).await;
+    let answer = events.message().await;
+    let id = question["id"].as_str().expect("a text").to_owned();
+    (id, text(&answer).to_owned())
+}
+
+/// Two clients at the same server, with the same request ids, at the same time.
+async fn check_two_clients(config: &Value) {
+    let gateway = Gateway::serve(config).await;
+    let mut sessions = Vec::new();
+    for uri in ["file:///one", "file:///two"] {
+        let able = json!({ "roots": { "listChanged": true } });
+        let mut session = gateway.session_with("/mcp", REVISION, able).await;
+        let call = json!({ "name": "asker__where" });
+        let mut events = session.stream("tools/call", call).await;
+        let question = events.message().await;
+        sessions.push((uri, session, events, question));
+    }
+    // Both are asked before any of them has answered.
+    for (uri, session, events, question) in sessions.iter_mut().rev() {
+        assert_eq!(question["id"], "asker:1", "{question}");
+        assert_eq!(question["method"], "roots/list");
+        // Nobody asked this; it is nobody's answer.
+        session
+            .answer(&json!({ "id": "asker:99" }), json!({}))
+            .await;
+        session.answer(question, roots(uri)).await;
+        // A second answer is ignored.
+        session.answer(question, roots("file:///other")).await;
+        let answer = events.message().await;
+        assert_eq!(answer["id"], 1);
+        assert_eq!(text(&answer), json!([roots(uri)]).to_string());
+    }
+    let (_, session, ..) = &mut sessions[0];
+    let (id, said) = ask_and_answer(session, "asker__where", "file:///new").await;
+    assert_eq!(
+        (id.as_str(), said),
+        ("asker:2", json!([roots("file:///new")]).to_string())
+    );
+}
+
+#[tokio::test]
+async fn two_clients_with_roots_on_one_server() {
+    let server = asking().install();
+    check_two_clients(&config([("asker", server.config())])).await;
+    // One link for the catalogue, and one for each client.
+    assert_eq!(server.server_pids().len(), 3);
+    let hello = server.received_with("raw-client-through-proxy").await;
+    let hello: Value = serde_json::from_str(&hello).expect("JSON");
+    let capabilities = json!({ "roots": { "listChanged": true } });
+    assert_eq!(hello["params"]["capabilities"], capabilities);
+    assert_eq!(server.count_received("narrows-through-proxy"), 1);
+}
+
+#[tokio::test]
+async fn two_clients_with_roots_on_one_server_over_http() {
+    let server = asking().install();
+    let served = server.serve_http().await;
+    check_two_clients(&config([("asker", served.config())])).await;
+}
+
+/// What a server hears that asks somebody who cannot be asked.
+async fn check_refused(config: &Value, expected: &str) {
+    let gateway = Gateway::serve(config).await;
+    let mut session = gateway.session("/mcp").await;
+    let answer = session.call_tool("asker__where", json!({})).await;
+    let answers: Value = serde_json::from_str(text(&answer)).expect("JSON");
+    let error = &answers[0]["error"];
+    let heard = format!("{} {}", error["code"], error["message"]);
+    assert_eq!(heard, expected);
+}
+
+#[tokio::test]
+async fn a_client_that_cannot_be_asked() {
+    let unable = "-32601 \"The client behind the gateway does not support this request\"";
+    let server = asking().install();
+    check_refused(&config([("asker", server.config())]), unable).await;
+    let served = server.serve_http().await;
+    check_refused(&config([("asker", served.config())]), unable).await;
+    // Also over a link of its own.
+    let mut own = server.config();
+    own["sharing"] = json!("session");
+    check_refused(&config([("asker", own)]), unable).await;
+}
+
+/// A client that declares one capability is not asked for another.
+#[tokio::test]
+async fn a_client_is_asked_only_what_it_declared() {
+    let server = asking().install();
+    let config = config([("asker", server.config())]);
+    let mut client = Piped::start(&config);
+    client.initialize(REVISION, json!({ "sampling": {} })).await;
+    let answer = client.call_tool("asker__where", json!({})).await;
+    assert!(text(&answer).contains("-32601"), "{answer}");
+    assert!(client.aside().next().is_none());
+}
+
+/// Where sharing is forced, a question has an owner only while one client calls.
+#[tokio::test]
+async fn a_question_without_a_clear_owner() {
+    let server = asking().install();
+    let mut forced = server.config();
+    forced["sharing"] = json!("shared");
+    let gateway = Gateway::serve(&config([("asker", forced)])).await;
+    let able = || json!({ "roots": {} });
+    let mut one = gateway.session_with("/mcp", REVISION, able()).await;
+    let mut two = gateway.session_with("/mcp", REVISION, able()).await;
+    let (id, said) = ask_and_answer(&mut one, "asker__where", "file:///one").await;
+    assert_eq!(id, "asker:1");
+    assert_eq!(said, json!([roots("file:///one")]).to_string());
+    let mut held = two.begin_tool("asker__wait", json!({})).await;
+    server.received_with(r#""wait""#).await;
+    let answer = one.call_tool("asker__where", json!({})).await;
+    assert!(
+        text(&answer).contains("cannot tell which client"),
+        "{answer}"
+    );
+    server.release("go");
+    assert_eq!(text(&held.read_response().await.message()), "done");
+    assert_eq!(server.server_pids().len(), 1);
+}
+
+/// Ids of servers come back as they were, whatever they are; errors of clients pass.
+#[tokio::test]
+async fn a_server_gets_its_answer_under_its_own_id() {
+    let ids = ["7", "-1.50", "12345678901234567890123", r#""a\/\u0062""#];
+    let ask = |id: &str| {
+        let params = r#"{"_meta":{"progressToken":"p"},"message":"\u00e9","x":1.0}"#;
+        Step::Say(format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"elicitation/create","params":{params}}}"#
+        ))
+    };
+    let steps = ids.map(ask).into_iter().chain([Step::Wait("go".into())]);
+    let server = Script::new("asker").plain_tool("odd");
+    let server = server.on_tool("odd", steps).install();
+    let mut client = Piped::start(&config([("asker", server.config())]));
+    client
+        .initialize(REVISION, json!({ "elicitation": {} }))
+        .await;
+    let call = client
+        .request("tools/call", json!({ "name": "asker__odd" }))
+        .await;
+    for (number, id) in ids.iter().enumerate() {
+        let question = client.next_text().await.expect("a question");
+        let own = format!("asker:{}", number + 1);
+        let expected = format!(
+            r#"{{"jsonrpc":"2.0","id":"{own}","method":"elicitation/create","params":{{"_meta":{{"progressToken":"{own}"}},"message":"\u00e9","x":1.0}}}}"#
+        );
+        assert_eq!(question, expected);
+        client
+            .notify(
+                "notifications/progress",
+                json!({ "progressToken": own, "progress": 1 }),
+            )
+            .await;
+        let body = [
+            r#""result":{"n":1.0,"n":2}"#,
+            r#""error":{"code":-1,"message":"\/","data":1e9}"#,
+        ][number % 2];
+        client
+            .send_text(&format!(r#"{{"jsonrpc":"2.0","id":"{own}",{body}}}"#))
+            .await;
+        server
+            .received_with(&format!(r#"{{"jsonrpc":"2.0","id":{id},{body}}}"#))
+            .await;
+    }
+    server
+        .received_with(r#""params":{"progressToken":"p","progress":1}"#)
+        .await;
+    server.release("go");
+    let answer = client.answer_to(call).await;
+    assert_eq!(text(&answer), r#"asker called "odd" with null"#);
+}
+
+#[tokio::test]
+async fn a_question_that_is_withdrawn() {
+    let question = r#"{"jsonrpc":"2.0","id":5,"method":"roots/list"}"#;
+    let cancelled = Step::notify("notifications/cancelled", r#"{"requestId":5}"#);
+    let server = Script::new("asker").plain_tool("fickle");
+    let steps = [
+        Step::Say(question.into()),
+        cancelled,
+        Step::text("never mind"),
+    ];
+    let server = server.on_tool("fickle", steps).install();
+    let mut client = Piped::start(&config([("asker", server.config())]));
+    client.initialize(REVISION, json!({ "roots": {} })).await;
+    let call = client
+        .request("tools/call", json!({ "name": "asker__fickle" }))
+        .await;
+    assert_eq!(client.next().await["id"], "asker:1");
+    let notice = client.next().await;
+    assert_eq!(notice["method"], "notifications/cancelled", "{notice}");
+    assert_eq!(notice["params"]["requestId"], "asker:1");
+    // Too late: it goes nowhere.
+    client
+        .send(&json!({ "jsonrpc": "2.0", "id": "asker:1", "result": {} }))
+        .await;
+    assert_eq!(text(&client.answer_to(call).await), "never mind");
+    client.call("ping", json!({})).await;
+    assert_eq!(server.count_received(r#""id":5,"#), 0);
+}
+
+/// A question outside of any call goes to the client whose link it came by.
+#[tokio::test]
+async fn a_question_outside_of_calls() {
+    let server = asking().after_initialized([Step::ask("roots/list", "{}")]);
+    let server = server.install();
+    let mut client = Piped::start(&config([("asker", server.config())]));
+    client.initialize(REVISION, json!({ "roots": {} })).await;
+    let question = client.message("roots/list").await;
+    assert_eq!(question["id"], "asker:1");
+    let mine = roots("file:///mine");
+    client
+        .send(&json!({ "jsonrpc": "2.0", "id": "asker:1", "result": mine }))
+        .await;
+    server.received_with("file:///mine").await;
+    client
+        .notify("notifications/roots/list_changed", json!({}))
+        .await;
+    server
+        .received_with("notifications/roots/list_changed")
+        .await;
+    // The link at start belongs to nobody, so its question was refused.
+    server.received_with("-32601").await;
+    assert_eq!(server.count_received("notifications/roots/list_changed"), 1);
+}

@@ -1,0 +1,282 @@
+//! Servers that misbehave harm nobody but themselves.
+
+use std::time::{Duration, Instant};
+
+use narrows_testkit::scripted::{Installed, Script, Step};
+use narrows_testkit::{processes, until};
+use serde_json::{Value, json};
+
+use crate::gateway::{Gateway, Piped, Session, config, error, text, with};
+
+/// A server that works, with one tool.
+fn good() -> Installed {
+    Script::new("good").plain_tool("fine").install()
+}
+
+async fn fine(session: &mut Session) {
+    let answer = session.call_tool("good__fine", json!({})).await;
+    assert_eq!(text(&answer), r#"good called "fine" with {}"#);
+}
+
+/// A server that never answers `method` is waited for no longer than said,
+/// and the other one works meanwhile.
+async fn check_mute(method: &str) {
+    let mute = Script::new("mute").plain_tool("never");
+    let mute = mute.on(method, [Step::Stall]).install();
+    let good = good();
+    let config = config([("mute", mute.config()), ("good", good.config())]);
+    let gateway = Gateway::serve(&with(config, json!({ "list_wait_s": 1.5 }))).await;
+    let began = Instant::now();
+    let mut session = gateway.session("/mcp").await;
+    assert_eq!(session.tool_names().await, ["good__fine"]);
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(8), "{took:?}");
+    fine(&mut session).await;
+    let answer = session.call_tool("mute__never", json!({})).await;
+    assert_eq!(
+        error(&answer),
+        "-32603 upstream_unavailable Server 'mute' is not available: it is still starting"
+    );
+    assert_eq!(answer["error"]["data"]["server"], "mute");
+    // While one is starting, anything may come.
+    for category in ["tools", "prompts", "resources", "completions", "logging"] {
+        assert!(session.hello["capabilities"][category].is_object());
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_initialize() {
+    check_mute("initialize").await;
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_its_list() {
+    check_mute("tools/list").await;
+}
+
+#[tokio::test]
+async fn a_server_that_answers_too_late_is_given_up_and_tried_again() {
+    let late = Script::new("late").plain_tool("once");
+    let stalled = Step::Once("stalled".into(), vec![Step::Stall]);
+    let late = late.on("initialize", [stalled]).install();
+    let mut server = late.config();
+    server["startup_timeout_s"] = json!(1);
+    let gateway = Gateway::serve(&config([("late", server)])).await;
+    let mut session = gateway.session("/mcp").await;
+    let mut news = session.listen(None).await;
+    while session.tool_names().await.is_empty() {
+        let notice = news.message().await;
+        assert_eq!(notice["method"], "notifications/tools/list_changed");
+    }
+    assert_eq!(session.tool_names().await, ["late__once"]);
+    let mut pids = late.server_pids();
+    assert!(pids.len() >= 2, "it was started once");
+    assert!(pids.pop().is_some_and(processes::is_alive));
+    processes::gone(pids).await;
+}
+
+#[tokio::test]
+async fn a_server_that_floods_stderr() {
+    let complain = |lines| Step::Complain {
+        lines,
+        text: "trouble ".repeat(40),
+    };
+    let loud = Script::new("loud").plain_tool("shout");
+    let loud = loud
+        .at_start([complain(20_000)])
+        .on_tool("shout", [complain(20_000), Step::text("done")])
+        .install();
+    let gateway = Gateway::serve(&config([("loud", loud.config())])).await;
+    let mut session = gateway.session("/mcp").await;
+    for _ in 0..3 {
+        let answer = session.call_tool("loud__shout", json!({})).await;
+        assert_eq!(text(&answer), "done");
+    }
+    // 25 MB were written; nobody keeps them.
+    let log = gateway.program.stderr().len();
+    assert!(log < 2_000_000, "{log} bytes of log");
+}
+
+#[tokio::test]
+async fn a_server_that_prints_garbage() {
+    let garbage = [
+        "Server started on port 3000",
+        "",
+        "{",
+        "null",
+        "[]",
+        "{}",
+        "\"text\"",
+        r#"{"jsonrpc":"1.0","id":1,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","method":5}"#,
+        r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{}"#,
+        "\u{feff}{\"jsonrpc\":\"2.0\"}",
+        "Content-Length: 5\r\n\r\nhello",
+    ];
+    let say = || garbage.iter().map(|line| Step::Say((*line).into()));
+    let messy = Script::new("messy").plain_tool("work");
+    let messy = messy
+        .at_start(say())
+        .after_initialized(say())
+        .on_tool("work", say().chain([Step::text("done")]))
+        .install();
+    let config = config([("messy", messy.config())]);
+    let mut client = Piped::open(&config).await;
+    for _ in 0..3 {
+        let answer = client.call_tool("messy__work", json!({})).await;
+        assert_eq!(text(&answer), "done");
+    }
+    assert!(client.aside().next().is_none());
+    assert_eq!(messy.server_pids().len(), 1, "it was restarted");
+}
+
+#[tokio::test]
+async fn a_server_that_answers_what_nobody_asked() {
+    let say = |text: &str| Step::Say(text.into());
+    let eager = Script::new("eager").plain_tool("work").plain_tool("twice");
+    let eager = eager
+        .after_initialized([
+            say(r#"{"jsonrpc":"2.0","id":999,"result":{"content":[]}}"#),
+            say(r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"no"}}"#),
+            say(r#"{"jsonrpc":"2.0","id":"1","result":{}}"#),
+            say(r#"{"jsonrpc":"2.0","id":-1,"result":{}}"#),
+            say(r#"{"jsonrpc":"2.0","id":1e0,"result":{}}"#),
+        ])
+        .on_tool("twice", [Step::text("first"), Step::text("second")])
+        .install();
+    let mut client = Piped::open(&config([("eager", eager.config())])).await;
+    for _ in 0..3 {
+        let answer = client.call_tool("eager__twice", json!({})).await;
+        assert_eq!(text(&answer), "first");
+        let answer = client.call_tool("eager__work", json!({ "n": 1 })).await;
+        assert_eq!(text(&answer), r#"eager called "work" with {"n":1}"#);
+    }
+    assert!(client.aside().next().is_none());
+}
+
+/// A server that dies of a call: that call gets a clear error, everybody is
+/// told, and the next one finds it restarted.
+async fn check_death(end: Step, reason: &str) {
+    let fatal = Script::new("fatal").plain_tool("deadly");
+    let once = Step::Once("died".into(), vec![end]);
+    let fatal = fatal.on_tool("deadly", [once, Step::text("alive")]);
+    let (fatal, good) = (fatal.install(), good());
+    let config = config([("fatal", fatal.config()), ("good", good.config())]);
+    let gateway = Gateway::serve(&config).await;
+    let mut session = gateway.session("/mcp").await;
+    let mut news = session.listen(None).await;
+    let changed = "notifications/tools/list_changed";
+    let answer = session.call_tool("fatal__deadly", json!({})).await;
+    assert_eq!(
+        error(&answer),
+        format!("-32603 upstream_unavailable Server 'fatal' is not available: {reason}")
+    );
+    assert_eq!(answer["error"]["data"]["server"], "fatal");
+    assert_eq!(news.message().await["method"], changed);
+    fine(&mut session).await;
+    assert_eq!(news.message().await["method"], changed);
+    assert_eq!(session.tool_names().await, ["fatal__deadly", "good__fine"]);
+    let answer = session.call_tool("fatal__deadly", json!({})).await;
+    assert_eq!(text(&answer), "alive");
+    assert_eq!(fatal.server_pids().len(), 2);
+    processes::gone(fatal.server_pids().into_iter().take(1)).await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_in_a_call() {
+    check_death(Step::Die, "was ended by signal 9").await;
+}
+
+#[tokio::test]
+async fn a_server_that_exits_in_a_call() {
+    check_death(Step::Exit(3), "exited with status 3").await;
+}
+
+#[tokio::test]
+async fn a_server_over_http_that_breaks_off_in_a_call() {
+    let broken = Script::new("broken").plain_tool("cut").plain_tool("fine");
+    let status = |code| Step::Status {
+        code,
+        headers: Vec::new(),
+        body: "out of order".into(),
+    };
+    let broken = broken
+        .on_tool(
+            "cut",
+            [
+                Step::Once("cut".into(), vec![Step::HangUp]),
+                Step::Once("status".into(), vec![status(503)]),
+                Step::Once("forgot".into(), vec![Step::ForgetSessions]),
+                Step::text("whole"),
+            ],
+        )
+        .install();
+    let served = broken.serve_http().await;
+    let gateway = Gateway::serve(&config([("broken", served.config())])).await;
+    let mut session = gateway.session("/mcp").await;
+    let answer = session.call_tool("broken__cut", json!({})).await;
+    let url = served.url();
+    let closed = "the connection was closed before the answer";
+    assert_eq!(
+        error(&answer),
+        format!("-32603 upstream_unavailable Server 'broken' is not available: {url}: {closed}")
+    );
+    let mut texts = Vec::new();
+    for _ in 0..4 {
+        let answer = session.call_tool("broken__cut", json!({})).await;
+        let failed = answer["error"].is_object();
+        texts.push(if failed {
+            error(&answer)
+        } else {
+            text(&answer).to_owned()
+        });
+    }
+    assert_eq!(texts.last().map(String::as_str), Some("whole"), "{texts:?}");
+}
+
+#[tokio::test]
+async fn a_slow_server_is_announced_when_it_comes() {
+    let slow = Script::new("slow").plain_tool("late");
+    let slow = slow.on("initialize", [Step::Wait("go".into())]).install();
+    let good = good();
+    let config = config([("slow", slow.config()), ("good", good.config())]);
+    let config = with(config, json!({ "list_wait_s": 0 }));
+    let mut client = Piped::open(&config).await;
+    let first = client.call("tools/list", json!({})).await;
+    let names = |list: &Value| list["result"]["tools"].as_array().map_or(0, Vec::len);
+    assert!(names(&first) <= 1, "{first}");
+    slow.release("go");
+    let mut latest = first;
+    while names(&latest) < 2 {
+        client.message("notifications/tools/list_changed").await;
+        latest = client.call("tools/list", json!({})).await;
+    }
+    let answer = client.call_tool("slow__late", json!({})).await;
+    assert_eq!(text(&answer), r#"slow called "late" with {}"#);
+}
+
+#[tokio::test]
+async fn a_client_that_lists_at_once_never_sees_an_empty_list() {
+    let good = good();
+    let config = config([("good", good.config())]);
+    for _ in 0..30 {
+        let mut client = Piped::start(&config);
+        // All at once, so that the list is asked for the moment it can be.
+        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "hasty", "version": "1" } });
+        client.request("initialize", hello).await;
+        client.notify("notifications/initialized", json!({})).await;
+        let list = client.call("tools/list", json!({})).await;
+        assert_eq!(list["result"]["tools"][0]["name"], "good__fine", "{list}");
+        client.close_stdin();
+        assert!(client.wait().await.success());
+    }
+    until("all servers are gone", || {
+        !good
+            .server_pids()
+            .iter()
+            .any(|pid| processes::is_alive(*pid))
+    })
+    .await;
+}

@@ -1,0 +1,287 @@
+//! Subscriptions of several sessions over one link: an update reaches exactly
+//! those who asked for it, under the URI they asked by.
+
+use narrows_testkit::raw::Events;
+use narrows_testkit::scripted::{Installed, Script, Step};
+use narrows_testkit::until;
+use serde_json::{Value, json};
+
+use crate::gateway::{Gateway, Session, column, config, text, with};
+
+fn updated(uri: &str) -> Step {
+    let params = json!({ "uri": uri, "extra": 1 }).to_string();
+    Step::notify("notifications/resources/updated", params)
+}
+
+/// Each tool `a`, `b`, `a/1`, `ab` says that the resource of its name has changed.
+fn script() -> Script {
+    let script = ["a", "b", "ab", "a/1"]
+        .iter()
+        .fold(Script::new("s"), |script, name| {
+            let uri = format!("x://{name}");
+            let steps = [updated(&uri), Step::text("said")];
+            script.plain_tool(name).on_tool(name, steps)
+        });
+    let resource = |uri: &str| json!({ "uri": uri, "name": "n" }).to_string();
+    script
+        .resource(resource("x://a"))
+        .resource(resource("x://b"))
+}
+
+/// A session and its general stream.
+struct Listener {
+    session: Session,
+    news: Events,
+}
+
+impl Listener {
+    async fn open(gateway: &Gateway, path: &str) -> Listener {
+        let session = gateway.session(path).await;
+        let news = session.listen(None).await;
+        Listener { session, news }
+    }
+
+    async fn subscribe(&mut self, uri: &str) {
+        self.ask("resources/subscribe", uri).await;
+    }
+
+    async fn unsubscribe(&mut self, uri: &str) {
+        self.ask("resources/unsubscribe", uri).await;
+    }
+
+    async fn ask(&mut self, method: &str, uri: &str) {
+        let answer = self.session.call(method, json!({ "uri": uri })).await;
+        assert_eq!(answer["result"], json!({}), "{answer}");
+    }
+
+    /// Ends the session; the URIs of all updates that came before.
+    async fn heard(mut self) -> Vec<String> {
+        // What is on its way before the session is asked to end comes first.
+        self.session.call("ping", json!({})).await;
+        let mut heard = Vec::new();
+        self.session.delete().await;
+        while let Some(event) = self.news.next().await {
+            if !event.data.is_empty() {
+                let notice = event.json();
+                assert_eq!(notice["method"], "notifications/resources/updated");
+                heard.push(
+                    notice["params"]["uri"]
+                        .as_str()
+                        .unwrap_or_default()
+                        .to_owned(),
+                );
+            }
+        }
+        heard
+    }
+
+    async fn next(&mut self) -> String {
+        let notice = self.news.message().await;
+        assert_eq!(
+            notice["method"], "notifications/resources/updated",
+            "{notice}"
+        );
+        notice["params"]["uri"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    }
+}
+
+async fn tell(session: &mut Session, name: &str) {
+    let answer = session.call_tool(&format!("s__{name}"), json!({})).await;
+    assert_eq!(text(&answer), "said");
+}
+
+/// The methods about subscriptions that the server got, with their URIs.
+fn asked(server: &Installed) -> Vec<String> {
+    let received = server.received().into_iter();
+    let messages = received.filter_map(|line| serde_json::from_str::<Value>(&line).ok());
+    let asked = messages.filter(|message| {
+        let method = message["method"].as_str().unwrap_or_default();
+        method.ends_with("subscribe")
+    });
+    let show = |message: Value| format!("{} {}", message["method"], message["params"]["uri"]);
+    asked.map(show).collect()
+}
+
+#[tokio::test]
+async fn an_update_reaches_those_who_subscribed() {
+    let server = script().install();
+    let gateway = Gateway::serve(&config([("s", server.config())])).await;
+    let mut both = Listener::open(&gateway, "/mcp").await;
+    let mut one = Listener::open(&gateway, "/servers/s/mcp").await;
+    let none = Listener::open(&gateway, "/mcp").await;
+    let mut caller = gateway.session("/mcp").await;
+    both.subscribe("x://a").await;
+    both.subscribe("x://b").await;
+    one.subscribe("x://b").await;
+    tell(&mut caller, "a").await;
+    assert_eq!(both.next().await, "x://a");
+    tell(&mut caller, "b").await;
+    assert_eq!(both.next().await, "x://b");
+    assert_eq!(one.next().await, "x://b");
+    assert_eq!(none.heard().await, Vec::<String>::new());
+    // One of them goes: the server must go on telling the other.
+    both.unsubscribe("x://b").await;
+    tell(&mut caller, "b").await;
+    assert_eq!(one.next().await, "x://b");
+    assert!(!asked(&server).contains(&r#""resources/unsubscribe" "x://b""#.to_owned()));
+    assert_eq!(both.heard().await, Vec::<String>::new());
+    // The last one goes without a word.
+    assert_eq!(one.heard().await, Vec::<String>::new());
+    until("the server may forget both", || {
+        let asked = asked(&server);
+        ["x://a", "x://b"]
+            .iter()
+            .all(|uri| asked.contains(&format!("\"resources/unsubscribe\" \"{uri}\"")))
+    })
+    .await;
+}
+
+/// Who never subscribed cannot end another's subscription.
+#[tokio::test]
+async fn a_stranger_cannot_unsubscribe_others() {
+    let server = script().install();
+    let gateway = Gateway::serve(&config([("s", server.config())])).await;
+    let mut one = Listener::open(&gateway, "/mcp").await;
+    let mut stranger = Listener::open(&gateway, "/mcp").await;
+    one.subscribe("x://a").await;
+    stranger.unsubscribe("x://a").await;
+    tell(&mut stranger.session, "a").await;
+    assert_eq!(one.next().await, "x://a");
+    assert_eq!(asked(&server), [r#""resources/subscribe" "x://a""#]);
+}
+
+/// A part of what was subscribed to counts, something that only begins alike does not.
+#[tokio::test]
+async fn an_update_of_a_part() {
+    let server = script().install();
+    let gateway = Gateway::serve(&config([("s", server.config())])).await;
+    let mut one = Listener::open(&gateway, "/mcp").await;
+    let mut caller = gateway.session("/mcp").await;
+    one.subscribe("x://a").await;
+    one.subscribe("x://a/1").await;
+    tell(&mut caller, "ab").await;
+    tell(&mut caller, "a/1").await;
+    tell(&mut caller, "a").await;
+    assert_eq!(one.next().await, "x://a/1");
+    assert_eq!(one.next().await, "x://a");
+}
+
+/// The server tells of a change the moment it has accepted the subscription.
+#[tokio::test]
+async fn an_update_that_comes_at_once() {
+    // Both in one write, so that they are read together.
+    let update = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":"#;
+    let both = format!("{{}}}}\n{update}{{\"uri\":\"x://a\"}}");
+    let script = script().on("resources/subscribe", [Step::reply(both)]);
+    let server = script.install();
+    let gateway = Gateway::serve(&config([("s", server.config())])).await;
+    for _ in 0..10 {
+        let mut one = Listener::open(&gateway, "/mcp").await;
+        one.subscribe("x://a").await;
+        assert_eq!(one.next().await, "x://a");
+    }
+}
+
+/// A subscription that the server refuses is none.
+#[tokio::test]
+async fn a_subscription_that_is_refused() {
+    let refusal = Step::error(-32002, "no such resource");
+    let script = script().rule("resources/subscribe", Some("x://a"), [refusal]);
+    let server = script.install();
+    let gateway = Gateway::serve(&config([("s", server.config())])).await;
+    let mut one = Listener::open(&gateway, "/mcp").await;
+    let uri = json!({ "uri": "x://a" });
+    let answer = one.session.call("resources/subscribe", uri).await;
+    assert_eq!(answer["error"]["code"], -32002);
+    one.subscribe("x://b").await;
+    tell(&mut one.session, "a").await;
+    tell(&mut one.session, "b").await;
+    assert_eq!(one.next().await, "x://b");
+}
+
+#[tokio::test]
+async fn an_update_comes_under_the_uri_that_was_used() {
+    let server = script().install();
+    let twin = script().with(|script| script.name = "t".into()).install();
+    let config = config([("s", server.config()), ("t", twin.config())]);
+    let endpoints = json!({ "endpoints": { "wrapped": { "uris": "wrapped" } } });
+    let gateway = Gateway::serve(&with(config, endpoints)).await;
+    for path in ["/mcp", "/mcp/wrapped"] {
+        let mut one = Listener::open(&gateway, path).await;
+        let list = one.session.call("resources/list", json!({})).await;
+        let uris = column(&list, "resources", "uri");
+        let wrapped: Vec<&str> = uris
+            .into_iter()
+            .filter(|uri| uri.starts_with("proxy://resource/"))
+            .collect();
+        assert_eq!(wrapped.len(), 4, "{list}");
+        one.subscribe(wrapped[0]).await;
+        one.subscribe(wrapped[3]).await;
+        for tool in ["s__a", "t__a", "s__b", "t__b"] {
+            one.session.call_tool(tool, json!({})).await;
+        }
+        assert_eq!(one.next().await, wrapped[0]);
+        assert_eq!(one.next().await, wrapped[3]);
+        // A part of it is wrapped like the whole, or nobody could read it.
+        one.session.call_tool("s__a/1", json!({})).await;
+        let part = one.next().await;
+        let read = one.session.call("resources/read", json!({ "uri": part })).await;
+        let contents = &read["result"]["contents"][0];
+        assert_eq!(contents["text"], r#"s reads "x://a/1""#, "{read}");
+        assert_eq!(one.heard().await, Vec::<String>::new());
+    }
+    // On the server's own endpoint its URI is as it is, also while others use another.
+    let mut own = Listener::open(&gateway, "/servers/t/mcp").await;
+    own.subscribe("x://a").await;
+    own.session.call_tool("a", json!({})).await;
+    assert_eq!(own.next().await, "x://a");
+}
+
+/// With a link of its own a session hears over that one, and only what it asked for.
+#[tokio::test]
+async fn subscriptions_over_links_of_their_own() {
+    let server = script().install();
+    let gateway = Gateway::serve(&config([("s", server.config())])).await;
+    let mut shared = Listener::open(&gateway, "/mcp").await;
+    shared.subscribe("x://a").await;
+    let able = json!({ "roots": {} });
+    let session = gateway.session_with("/mcp", "2025-11-25", able).await;
+    let news = session.listen(None).await;
+    let mut own = Listener { session, news };
+    own.subscribe("x://a").await;
+    tell(&mut own.session, "a").await;
+    assert_eq!(own.next().await, "x://a");
+    assert_eq!(own.heard().await, Vec::<String>::new());
+    tell(&mut shared.session, "a").await;
+    assert_eq!(shared.next().await, "x://a");
+    assert_eq!(shared.heard().await, Vec::<String>::new());
+}
+
+/// A server that comes back knows nothing of what was subscribed to.
+#[tokio::test]
+async fn subscriptions_outlive_the_server() {
+    let once = Step::Once("died".into(), vec![Step::Die]);
+    let script = script().plain_tool("die").on_tool("die", [once]);
+    let server = script.install();
+    let gateway = Gateway::serve(&config([("s", server.config())])).await;
+    let mut session = gateway.session("/mcp").await;
+    let subscribed = json!({ "uri": "x://a" });
+    session.call("resources/subscribe", subscribed).await;
+    session.call_tool("s__die", json!({})).await;
+    until("the subscription is made again", || {
+        asked(&server).len() == 2
+    })
+    .await;
+    let mut news = session.listen(None).await;
+    tell(&mut session, "a").await;
+    loop {
+        let notice = news.message().await;
+        if notice["method"] == "notifications/resources/updated" {
+            assert_eq!(notice["params"]["uri"], "x://a");
+            break;
+        }
+    }
+}
