@@ -79,7 +79,9 @@ impl Duplex {
         match link.greet(hello, startup_timeout).await {
             Ok(hello) => Ok((link, hello)),
             Err(failure) => {
-                link.close().await;
+                // What went wrong is known; a server that takes its time to
+                // end must not hold that up.
+                tokio::spawn(async move { link.close().await });
                 Err(failure)
             }
         }

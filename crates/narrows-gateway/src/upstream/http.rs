@@ -15,6 +15,7 @@ mod hear;
 mod listen;
 mod outbox;
 mod patience;
+mod progress;
 mod trouble;
 
 use std::pin::pin;
@@ -31,6 +32,7 @@ use self::endpoint::Endpoint;
 use self::hear::Call;
 use self::outbox::Outbox;
 use self::patience::Patience;
+use self::progress::Progress;
 use super::link::{Ears, Failure, FailureKind, LinkError, Outgoing, ServerHello};
 use crate::exchange::{AnswerTo, ClientHello};
 use crate::lock::Mutex;
@@ -49,6 +51,7 @@ pub(crate) struct HttpLink {
     startup_timeout: Duration,
     endpoint: Arc<Endpoint>,
     next_id: AtomicU64,
+    progress: Progress,
     outbox: Outbox,
     listener: Mutex<Option<AbortOnDropHandle<()>>>,
     /// Held by who opens a new session in place of a lost one; why the last attempt failed.
@@ -79,6 +82,7 @@ impl HttpLink {
             ears,
             startup_timeout,
             next_id: AtomicU64::new(1),
+            progress: Progress::default(),
             outbox: Outbox::new(endpoint.clone(), server.clone()),
             server,
             endpoint,
@@ -102,11 +106,11 @@ impl HttpLink {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let params = outgoing.params_with_token(id);
         let message = encode_request(&Id::number(id), outgoing.method, params.as_ref());
-        let patience = Patience::new(outgoing.timeout);
+        let patience = Arc::new(Patience::new(outgoing.timeout));
+        let _watch = self.progress.watch(id, &outgoing, &patience);
         let call = Call {
             id,
             outgoing: &outgoing,
-            patience: &patience,
         };
         let answer = pin!(call::call(self, &call, message));
         if let Some(answer) = patience.limit(answer).await {

@@ -118,7 +118,7 @@ async fn open(
     {
         Ok(offer) => Ok((link, offer)),
         Err(failure) => {
-            link.close().await;
+            tokio::spawn(async move { link.close().await });
             Err(failure)
         }
     }

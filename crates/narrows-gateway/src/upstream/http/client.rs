@@ -14,7 +14,8 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::connect::{Connector, Route, Site};
 use crate::lock::Mutex;
@@ -26,6 +27,9 @@ const MAX_IDLE: usize = 256;
 /// Servers close idle connections too. Where a server does not say when
 /// (`keep-alive: timeout=`), most proxies and load balancers wait as long.
 const IDLE_TIME: Duration = Duration::from_secs(60);
+
+/// A connection that is not ready for the next request by then is given up.
+const SETTLES: Duration = Duration::from_millis(100);
 
 /// Makes and keeps the connections of a gateway to its HTTP upstreams. Cheap to clone.
 #[derive(Clone)]
@@ -47,6 +51,8 @@ pub(super) struct Pool {
 /// A connection in somebody's hands. Dropping it closes the connection.
 pub(super) struct Lease {
     sender: SendRequest<Full<Bytes>>,
+    /// By itself it would go on writing to a server that has stopped reading.
+    _connection: AbortOnDropHandle<hyper::Result<()>>,
     /// How long the server lets it idle.
     keeps: Duration,
     idle_since: Instant,
@@ -162,9 +168,7 @@ impl Pool {
         let now = Instant::now();
         loop {
             let mut lease = self.idle.lock().pop_back()?;
-            // The connection's task may still be busy with the end of the last
-            // response; it is ready, or closed, as soon as that is done.
-            if !lease.is_stale(now) && lease.sender.ready().await.is_ok() {
+            if !lease.is_stale(now) && lease.is_ready().await {
                 return Some(lease);
             }
         }
@@ -173,11 +177,11 @@ impl Pool {
     async fn connect(&self) -> Result<Lease, String> {
         let stream = self.connector.connect(&self.site, &self.route).await?;
         let (sender, connection) = handshake(stream).await.map_err(|error| error.to_string())?;
-        // It ends with the sender, or when the server closes; trouble is told
-        // to whose request it was.
-        tokio::spawn(connection);
+        // What it ends with is told to whose request it was.
+        let connection = AbortOnDropHandle::new(tokio::spawn(connection));
         Ok(Lease {
             sender,
+            _connection: connection,
             keeps: IDLE_TIME,
             idle_since: Instant::now(),
             fresh: true,
@@ -186,6 +190,13 @@ impl Pool {
 }
 
 impl Lease {
+    /// The connection's task may still be busy with the end of the last
+    /// response, for a moment. It stays so where the server answered without
+    /// reading the request, which then still waits to be written.
+    async fn is_ready(&mut self) -> bool {
+        self.sender.is_ready() || matches!(timeout(SETTLES, self.sender.ready()).await, Ok(Ok(())))
+    }
+
     fn is_stale(&self, now: Instant) -> bool {
         now.duration_since(self.idle_since) >= self.keeps
     }

@@ -15,7 +15,6 @@ use super::endpoint::Session;
 use super::hear::Call;
 use super::listen::listen;
 use super::outbox;
-use super::patience::Patience;
 use super::trouble::Trouble;
 use crate::exchange::Notice;
 
@@ -72,7 +71,6 @@ impl HttpLink {
         let call = Call {
             id,
             outgoing: &outgoing,
-            patience: &Patience::new(limit),
         };
         let result = read_answer(self, &call, &stranger, answer).await?;
         Ok((session_id, result))

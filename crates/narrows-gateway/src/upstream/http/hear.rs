@@ -8,14 +8,12 @@ use narrows_wire::{Id, Incoming, Message, Notification, Raw, Request, decode};
 
 use super::super::link::{Origin, Outgoing};
 use super::HttpLink;
-use super::patience::Patience;
 use crate::exchange::{AnswerTo, Ask, AskKey, AskReply, Event, Notice, Refusal};
 
 /// A request on its way, as the reader of its stream sees it.
 pub(super) struct Call<'a> {
     pub(super) id: u64,
     pub(super) outgoing: &'a Outgoing<'a>,
-    pub(super) patience: &'a Patience,
 }
 
 impl Call<'_> {
@@ -75,8 +73,8 @@ fn hear_notice(link: &HttpLink, call: Option<&Call<'_>>, notification: Notificat
     let origin = call.and_then(Call::origin);
     match &*method {
         "notifications/progress" => {
-            if let (Some(call), Some(params)) = (call, params) {
-                hear_progress(link, call, &params);
+            if let Some(params) = params {
+                link.progress.hear(&link.server, &params);
             }
         }
         "notifications/cancelled" => {
@@ -105,24 +103,6 @@ fn hear_notice(link: &HttpLink, call: Option<&Call<'_>>, notification: Notificat
                 None => link.ears.notice(notice),
             }
         }
-    }
-}
-
-fn hear_progress(link: &HttpLink, call: &Call<'_>, params: &Raw) {
-    let Some(own) = &call.outgoing.progress_token else {
-        return;
-    };
-    let Some(token) = params.member("progressToken") else {
-        return;
-    };
-    if token.as_u64() != Some(call.id) {
-        return;
-    }
-    call.patience.renew();
-    if let Some(origin) = call.origin() {
-        let params = params.edit().replace(&token, own.clone()).finish();
-        let notice = Notice::from_server(&link.server, "notifications/progress", Some(params));
-        origin.sink.send(Event::Notice(notice));
     }
 }
 

@@ -1,10 +1,13 @@
 //! Every form that an answer can have.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::super::super::link::{FailureKind, LinkError, Outgoing};
 use super::server::{Reply, Seen, Server, event, events, json_reply, reply, status, stream};
 use super::{LONG, MAX, call, open, soon};
+use crate::lock::Mutex;
 
 /// What becomes of this answer to a call: the result, or the kind of error and its text.
 async fn outcome(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> String {
@@ -221,6 +224,17 @@ async fn an_answer_over_the_limit_is_not_kept() {
         outcome(move |seen| json_reply(&seen.result(json!(large())))).await,
         &expected,
     );
+    let held = Arc::new(Mutex::new(Vec::new()));
+    let announced = move |_: &Seen| {
+        let (pieces, mut reply) = stream("application/json");
+        reply
+            .headers_mut()
+            .insert("content-length", (MAX + 1).into());
+        // Nothing more comes, and it is not waited for.
+        held.lock().push(pieces);
+        reply
+    };
+    check(outcome(announced).await, &expected);
     let chunked = move |seen: &Seen| {
         let (pieces, reply) = stream("application/json");
         pieces.send(seen.result(json!(large()))).unwrap();

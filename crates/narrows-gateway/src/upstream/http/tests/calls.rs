@@ -1,5 +1,6 @@
 //! What belongs to a call besides its answer: progress, questions, time, taking it back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use narrows_wire::Raw;
@@ -8,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::super::super::link::{LinkError, Outgoing};
 use super::super::HttpLink;
-use super::super::hear::{Call, hear};
+use super::super::hear::hear;
 use super::super::patience::Patience;
 use super::server::{Reply, Seen, Server, event, events, json_reply, stream};
 use super::{LONG, behind, call, open, outgoing, raw, soon};
@@ -58,6 +59,9 @@ async fn progress_and_notices_reach_the_client_under_its_own_token() {
             "data: no json\n\n".to_owned(),
             note("notifications/message", json!({"level": "info"})),
             note("notifications/tools/list_changed", json!({})),
+            note("notifications/prompts/list_changed", json!({})),
+            note("notifications/resources/list_changed", json!({})),
+            note("notifications/resources/updated", json!({"uri": "a:b"})),
             event(&seen.result(json!("done"))),
         ] {
             stream.send(text).unwrap();
@@ -91,8 +95,15 @@ async fn progress_and_notices_reach_the_client_under_its_own_token() {
     );
     assert_eq!(notices.len(), 2);
     // About the server as a whole, so not for this call alone.
-    let notice = soon(heard.notices.recv()).await.unwrap();
-    assert_eq!(&*notice.method, "notifications/tools/list_changed");
+    for expected in [
+        "tools/list_changed",
+        "prompts/list_changed",
+        "resources/list_changed",
+        "resources/updated",
+    ] {
+        let notice = soon(heard.notices.recv()).await.unwrap();
+        assert_eq!(&notice.method["notifications/".len()..], expected);
+    }
 }
 
 #[tokio::test]
@@ -205,17 +216,15 @@ async fn progress_starts_the_time_anew_and_nothing_else_does() {
     let (server, _calls) = streaming().await;
     let (link, _heard) = open(&server).await;
     tokio::time::pause();
-    let outgoing = outgoing(behind().origin, LONG);
-    let patience = Patience::new(LONG);
-    let call = Call {
-        id: 5,
-        outgoing: &outgoing,
-        patience: &patience,
-    };
+    let mut behind = behind();
+    let outgoing = outgoing(behind.origin.clone(), LONG);
+    let patience = Arc::new(Patience::new(LONG));
+    let watch = link.progress.watch(5, &outgoing, &patience);
     let passed = Duration::from_secs(50);
     let heard = |frame: serde_json::Value| {
+        // On no call's stream.
         assert!(
-            hear(&link, Some(&call), frame.to_string().into())
+            hear(&link, None, frame.to_string().into())
                 .unwrap()
                 .is_none()
         );
@@ -229,6 +238,16 @@ async fn progress_starts_the_time_anew_and_nothing_else_does() {
         first
     );
     assert_eq!(heard(progress(4)), first);
+    assert_eq!(heard(progress(5)), first + passed);
+    let Event::Notice(notice) = *behind.events.try_recv().unwrap() else {
+        panic!("progress")
+    };
+    assert_eq!(
+        notice.params.unwrap().as_str(),
+        r#"{"progressToken":"tok"}"#
+    );
+    drop(watch);
+    tokio::time::advance(passed).await;
     assert_eq!(heard(progress(5)), first + passed);
 }
 

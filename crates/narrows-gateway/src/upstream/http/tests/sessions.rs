@@ -123,7 +123,7 @@ async fn calls_share_the_failure_to_open_again() {
             }
         }
     });
-    let server = server.await;
+    let mut server = server.await;
     let (link, _heard) = open(&server).await;
     let results = futures_util::future::join_all((0..20).map(|_| call(&link))).await;
     for result in results {
@@ -131,6 +131,13 @@ async fn calls_share_the_failure_to_open_again() {
             matches!(result, Err(LinkError::Closed(failure)) if failure.kind == FailureKind::Refused)
         );
     }
+    soon(link.close()).await;
+    // What was never looked at need not be taken back.
+    assert!(
+        !server
+            .rest()
+            .contains(&"notifications/cancelled".to_owned())
+    );
     // The first of them, and at most those that came after it had failed.
     let tried = greetings.load(Ordering::SeqCst) - 1;
     assert!(tried < 20, "{tried} attempts");

@@ -170,21 +170,23 @@ async fn cut_after(
 #[tokio::test]
 async fn a_cut_stream_is_resumed_until_the_answer() {
     let (rest, rest_reply) = events();
-    // Cut on purpose twice, once without news, and once out of order.
-    let polled = reply(200, "text/event-stream", "id: e2\nretry: 1\ndata:\n\n");
+    // Cut on purpose many times, with news each time; then the server stumbles.
+    let polled = |n| {
+        let text = format!("id: e{n}\nretry: 1\ndata:\n\n");
+        reply(200, "text/event-stream", &text)
+    };
+    let gets = (2..9).map(polled).chain([status(503), rest_reply]);
     let primed = "id: e1\nretry: 1\ndata:\n\n".to_owned();
-    let (mut server, mut ids) = cut_after(primed, vec![polled, status(503), rest_reply]).await;
+    let (mut server, mut ids) = cut_after(primed, gets.collect()).await;
     let (link, _heard) = open(&server).await;
     server.saw("GET").await;
     let serving = async {
         let id = ids.recv().await.unwrap();
-        assert_eq!(server.saw("GET").await.header("last-event-id"), "e1");
-        assert_eq!(server.saw("GET").await.header("last-event-id"), "e2");
-        let get = server.saw("GET").await;
-        assert_eq!(
-            (get.header("last-event-id"), get.header("mcp-session-id")),
-            ("e2", "s1")
-        );
+        for place in ["e1", "e2", "e3", "e4", "e5", "e6", "e7", "e8", "e8"] {
+            let get = server.saw("GET").await;
+            assert_eq!(get.header("last-event-id"), place);
+            assert_eq!(get.header("mcp-session-id"), "s1");
+        }
         let answer = json!({"jsonrpc": "2.0", "id": id, "result": "late"});
         rest.send(event(&answer.to_string())).unwrap();
     };

@@ -15,8 +15,9 @@ use tokio_util::task::AbortOnDropHandle;
 use super::super::super::link::{FailureKind, LinkError};
 use super::super::HttpClient;
 use super::super::connect::Connector;
+use super::super::endpoint::Endpoint;
 use super::server::{Seen, Server, json_reply};
-use super::{call, client, open, soon, try_open};
+use super::{MAX, call, client, open, soon, try_open};
 use crate::lock::Mutex;
 use crate::settings::{HttpSettings, ProxySettings};
 
@@ -143,6 +144,41 @@ async fn a_connection_closed_while_idle_is_not_noticed_by_calls() {
         assert_eq!(call(&link).await.unwrap().as_str(), "\"ok\"");
         // The next call may well be sent before the connection's task looks at it.
         soon(closed.recv()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_answers_before_it_has_read_holds_nobody_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let settings = HttpSettings {
+        url: url.parse().unwrap(),
+        headers: Vec::new(),
+    };
+    let client = client();
+    let endpoint = Arc::new(Endpoint::new(&client, &settings, MAX).unwrap());
+    let serving = tokio::spawn(async move {
+        let mut sockets = Vec::new();
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut start = [0; 64];
+            socket.read_exact(&mut start).await.unwrap();
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+            socket.write_all(answer).await.unwrap();
+            sockets.push(socket);
+        }
+    });
+    let _serving = AbortOnDropHandle::new(serving);
+    let large = bytes::Bytes::from(vec![b' '; 32 << 20]);
+    for _ in 0..3 {
+        let session = endpoint.session();
+        let mut sent = false;
+        let posting = endpoint.post(&session, large.clone(), &mut sent);
+        let answer = soon(posting).await.ok().expect("an answer");
+        assert_eq!(
+            soon(answer.body(&endpoint.pool, MAX)).await.ok().unwrap(),
+            "{}"
+        );
     }
 }
 
