@@ -17,6 +17,9 @@ use crate::repair::{self, Repaired};
 use crate::session::{LogLevel, Session};
 use crate::upstream::{ListKind, Origin, Outgoing, Upstream};
 
+/// Names and URIs are looked up, compared and logged; beyond this they are none.
+const MAX_NAME: usize = 8 * 1024;
+
 /// One request on its way.
 pub(crate) struct Call<'a> {
     pub(crate) session: &'a Arc<Session>,
@@ -72,7 +75,7 @@ impl Call<'_> {
             "prompts/get" => self.named(ItemKind::Prompt).await,
             "prompts/list" => self.list(ListKind::Prompts).await,
             "completion/complete" => self.complete().await,
-            "logging/setLevel" => self.set_level(),
+            "logging/setLevel" => self.set_level().await,
             "ping" => Ok(Raw::empty_object()),
             "shutdown" => {
                 self.session.close_soon();
@@ -132,10 +135,14 @@ impl Call<'_> {
 
     async fn subscribe(self) -> Result<Raw, Error> {
         let (target, uri) = self.resource_target()?;
-        let (session, upstream) = (self.session, target.upstream.clone());
-        let result = self.send(Routed::to(&target, uri.clone())).await?;
-        session.subscribed(&upstream, &target.name, &uri);
-        Ok(result)
+        let session = self.session;
+        // Noted first: an update may come together with the answer.
+        let news = session.subscribed(&target.upstream, &target.name, &uri);
+        let result = self.send(Routed::to(&target, uri)).await;
+        if news && result.is_err() {
+            session.unsubscribed(&target.upstream, &target.name);
+        }
+        result
     }
 
     async fn unsubscribe(self) -> Result<Raw, Error> {
@@ -150,32 +157,32 @@ impl Call<'_> {
     /// `ref` names a prompt, or a template or resource.
     async fn complete(self) -> Result<Raw, Error> {
         let reference = self.member("ref")?;
-        let [name, uri] = reference
-            .pick(["name", "uri"])
-            .map_err(|error| Error::BadParams(error.to_string()))?;
-        let text = |raw: &Raw| raw.as_text().map(|text| text.into_owned());
-        let (kind, target, place) = match (name, uri) {
-            (_, Some(uri)) => {
-                let text =
-                    text(&uri).ok_or_else(|| Error::BadParams("ref.uri is no text".into()))?;
-                (
-                    ItemKind::Resource,
-                    self.session.view().template(&text)?,
-                    uri,
-                )
+        let [kind, name, uri] = picked(&reference, ["type", "name", "uri"])?;
+        let needs = |member: &str| Error::BadParams(format!("This ref needs '{member}' as text"));
+        let kind = kind.as_ref().and_then(Raw::as_text);
+        let (kind, target, place) = match kind.as_deref() {
+            Some("ref/prompt") => {
+                let name = name.ok_or_else(|| needs("name"))?;
+                let text = name.as_text().ok_or_else(|| needs("name"))?;
+                let target = self.session.view().prompt(&text)?;
+                (ItemKind::Prompt, target, name.clone())
             }
-            (Some(name), None) => {
-                let text =
-                    text(&name).ok_or_else(|| Error::BadParams("ref.name is no text".into()))?;
-                (ItemKind::Prompt, self.session.view().prompt(&text)?, name)
+            Some("ref/resource") => {
+                let uri = uri.ok_or_else(|| needs("uri"))?;
+                let text = uri.as_text().ok_or_else(|| needs("uri"))?;
+                let target = self.session.view().template(&text)?;
+                (ItemKind::Resource, target, uri.clone())
             }
-            (None, None) => return Err(Error::BadParams("ref needs a name or a uri".into())),
+            _ => {
+                let told = "ref.type must be ref/prompt or ref/resource";
+                return Err(Error::BadParams(told.into()));
+            }
         };
         self.permit(kind, &target, &place.as_text().unwrap_or_default())?;
         self.send(Routed::to(&target, place)).await
     }
 
-    fn set_level(self) -> Result<Raw, Error> {
+    async fn set_level(self) -> Result<Raw, Error> {
         let level = self.text_member("level")?;
         let level = level.as_text().and_then(|level| LogLevel::parse(&level));
         let level = level.ok_or_else(|| {
@@ -184,7 +191,7 @@ impl Call<'_> {
                 LogLevel::WORDS.join(", ")
             ))
         })?;
-        self.session.set_level(level);
+        self.session.set_level(level).await;
         Ok(Raw::empty_object())
     }
 
@@ -203,13 +210,7 @@ impl Call<'_> {
                 ("name", name),
             ]
         });
-        let meta = self
-            .params
-            .as_ref()
-            .and_then(|params| params.member("_meta"));
-        let progress_token = meta.and_then(|meta| meta.member("progressToken"));
-        let progress_token =
-            progress_token.filter(|token| matches!(token.kind(), Kind::String | Kind::Number));
+        let progress_token = self.progress_token()?;
         let answer = link
             .request(Outgoing {
                 method: self.method,
@@ -265,6 +266,9 @@ impl Call<'_> {
     fn text_member(&self, name: &str) -> Result<Raw, Error> {
         let value = self.member(name)?;
         match value.kind() {
+            Kind::String if value.len() > MAX_NAME => Err(Error::BadParams(format!(
+                "'{name}' is longer than {MAX_NAME} bytes"
+            ))),
             Kind::String => Ok(value),
             _ => Err(Error::BadParams(format!(
                 "{} needs '{name}' as text",
@@ -276,11 +280,26 @@ impl Call<'_> {
     fn member(&self, name: &str) -> Result<Raw, Error> {
         let missing = || Error::BadParams(format!("{} needs '{name}' in its params", self.method));
         let params = self.params.as_ref().ok_or_else(missing)?;
-        let [value] = params
-            .pick([name])
-            .map_err(|error| Error::BadParams(error.to_string()))?;
+        let [value] = picked(params, [name])?;
         value.ok_or_else(missing)
     }
+
+    /// Where the client's progress token stands. Named twice it is refused: the
+    /// one that we do not replace might be another client's on the same link.
+    fn progress_token(&self) -> Result<Option<Raw>, Error> {
+        let Some(params) = &self.params else {
+            return Ok(None);
+        };
+        let [meta] = picked(params, ["_meta"])?;
+        let Some(meta) = meta else { return Ok(None) };
+        let [token] = picked(&meta, ["progressToken"])?;
+        Ok(token.filter(|token| matches!(token.kind(), Kind::String | Kind::Number)))
+    }
+}
+
+fn picked<const N: usize>(raw: &Raw, names: [&str; N]) -> Result<[Option<Raw>; N], Error> {
+    raw.pick(names)
+        .map_err(|error| Error::BadParams(error.to_string()))
 }
 
 impl Routed {
@@ -295,7 +314,7 @@ impl Routed {
 fn describe(error: &Error) -> Vec<(&'static str, Raw)> {
     let detail = match error {
         Error::Answered(raw) => events::shown(raw),
-        error => Raw::string(&error.to_string()),
+        error => events::cut(&error.to_string()),
     };
     vec![("code", Raw::string(error.word())), ("error", detail)]
 }

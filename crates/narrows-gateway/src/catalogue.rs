@@ -146,7 +146,7 @@ impl View {
                 let nearest = names::nearest(uri, self.resources.routes.keys().map(|uri| &**uri));
                 Err(Error::Unknown {
                     kind: ItemKind::Resource,
-                    name: uri.to_owned(),
+                    name: shortened(uri),
                     nearest,
                 })
             }
@@ -241,7 +241,7 @@ impl View {
         let nearest = names::nearest(name, published.routes.keys().map(|name| &**name));
         Err(Error::Unknown {
             kind,
-            name: name.to_owned(),
+            name: shortened(name),
             nearest,
         })
     }
@@ -267,6 +267,14 @@ impl Part {
         } else {
             Err(self.upstream.down())
         }
+    }
+}
+
+/// A name that is unknown may be anything, and is told to people.
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
     }
 }
 

@@ -39,7 +39,9 @@ pub enum Error {
     UpstreamInvalid { server: String, reason: String },
     #[error("Server '{server}' sent an answer larger than {max} bytes")]
     UpstreamTooLarge { server: String, max: usize },
-    #[error("Server '{server}' has no free link for this session (limit {max})")]
+    #[error(
+        "Server '{server}' has no free link for this session: {max} other sessions have one (max_links)"
+    )]
     TooManyLinks { server: String, max: usize },
     /// The client took its request back; nobody waits for an answer.
     #[error("Request cancelled")]

@@ -69,6 +69,14 @@ pub(crate) fn shown(raw: &Raw) -> Raw {
     ))
 }
 
+/// A text of ours, which may hold what a peer sent.
+pub(crate) fn cut(text: &str) -> Raw {
+    match text.char_indices().nth(MAX_BYTES / 4) {
+        Some((end, _)) => Raw::string(&format!("{}…", &text[..end])),
+        None => Raw::string(text),
+    }
+}
+
 /// Copies up to `max` bytes, with `"***"` in place of the values of
 /// secret-looking members. False if it was cut.
 fn redact(json: &[u8], max: usize) -> (Vec<u8>, bool) {
@@ -142,7 +150,7 @@ fn value_end(json: &[u8], at: usize) -> usize {
     json.len()
 }
 
-fn looks_secret(key: &[u8]) -> bool {
+pub(crate) fn looks_secret(key: &[u8]) -> bool {
     let key = key.to_ascii_lowercase();
     let has = |word: &str| key.windows(word.len()).any(|part| part == word.as_bytes());
     [

@@ -17,7 +17,7 @@ pub use self::report::{Health, ToolReport, UpstreamReport, UpstreamState};
 use crate::catalogue::{Part, Scope, View, changes};
 use crate::error::Error;
 use crate::exchange::{
-    Ask, Caller, ClientHello, EventSink, EventStream, Notice, Principal, Refusal,
+    Ask, AskKey, Caller, ClientHello, EventSink, EventStream, Notice, Principal, Refusal,
 };
 use crate::lock::Mutex;
 use crate::names;
@@ -25,6 +25,9 @@ use crate::session::{LogLevel, Session};
 use crate::settings::{EndpointSettings, Limits, Settings, UpstreamKind, Uris};
 use crate::upstream::guard::Guard;
 use crate::upstream::{HttpClient, ListKind, SharedEars, State, Surroundings, Upstream, supervise};
+
+/// What a client says of itself is kept as long as its session.
+const MAX_HELLO: usize = 64 * 1024;
 
 /// A running gateway. Cheap to clone.
 #[derive(Clone)]
@@ -74,7 +77,7 @@ pub(crate) struct Inner {
     started: Instant,
     /// Until when the first clients wait for upstreams.
     patience: Instant,
-    stop: CancellationToken,
+    pub(crate) stop: CancellationToken,
     /// Everything that runs in the background; the end waits for it.
     pub(crate) tasks: TaskTracker,
 }
@@ -122,6 +125,14 @@ impl Gateway {
         client: ClientHello,
     ) -> Option<Result<Opened, Error>> {
         let endpoint = self.0.endpoint(door)?.clone();
+        if client.capabilities.len() + client.client_info.len() > MAX_HELLO {
+            let told = format!("capabilities and clientInfo are longer than {MAX_HELLO} bytes");
+            return Some(Err(Error::BadParams(told)));
+        }
+        let client = ClientHello {
+            capabilities: client.capabilities.detached(),
+            client_info: client.client_info.detached(),
+        };
         self.0.wait_until_ready(&endpoint).await;
         let view = endpoint.view();
         // There is nothing to mirror of a server that is not there.
@@ -196,6 +207,7 @@ impl Inner {
             guard,
             links: AtomicU64::new(1),
             changes: Default::default(),
+            tasks: TaskTracker::new(),
         });
         let ids: Vec<&str> = settings
             .upstreams
@@ -224,6 +236,7 @@ impl Inner {
             endpoint(&upstream.settings.id, Scope::Single(upstream.index))
         };
         let started = Instant::now();
+        let tasks = surroundings.tasks.clone();
         Inner {
             endpoints: settings.endpoints.iter().map(joined).collect(),
             singles: upstreams.iter().map(single).collect(),
@@ -238,7 +251,7 @@ impl Inner {
             started,
             patience: started + settings.list_wait,
             stop: CancellationToken::new(),
-            tasks: TaskTracker::new(),
+            tasks,
         }
     }
 
@@ -286,6 +299,16 @@ impl Inner {
 
     pub(crate) fn forget_session(&self, serial: u64) {
         self.sessions.lock().remove(&serial);
+    }
+
+    /// The session of these that has been silent for longest.
+    pub(crate) fn longest_silent(
+        &self,
+        fits: impl Fn(&Arc<Session>) -> bool,
+    ) -> Option<Arc<Session>> {
+        let sessions = self.sessions.lock();
+        let fitting = sessions.values().filter(|session| fits(session));
+        fitting.max_by_key(|session| session.silence()).cloned()
     }
 
     /// Waits for the upstreams behind an endpoint that are still starting, and
@@ -395,8 +418,8 @@ impl SharedEars for Hearing {
                 let Some(uri) = uri.as_ref().and_then(Raw::as_text) else {
                     return;
                 };
-                for (subscribed, session) in upstream.subscribers.of(&uri) {
-                    session.tell_updated(upstream.index, Some(&subscribed), &notice);
+                for session in upstream.subscribers.of(&uri) {
+                    session.tell_updated(upstream, &notice);
                 }
             }
             method => match self.only_sharer(upstream) {
@@ -413,6 +436,17 @@ impl SharedEars for Hearing {
             Some(session) => session.put(ask),
             None => ask.reply.answer(Err(Refusal::NoOwner.error())),
         }
+    }
+
+    fn withdraw(&self, upstream: &Arc<Upstream>, key: AskKey) {
+        if let Some(session) = self.only_sharer(upstream) {
+            session.withdraw(key);
+        }
+    }
+
+    fn level(&self) -> Option<&'static str> {
+        let lowest = self.0.upgrade()?.lowest_level()?;
+        Some(lowest.word())
     }
 }
 

@@ -21,6 +21,8 @@ pub mod settings;
 mod upstream;
 
 pub use error::{Error, Fault, ItemKind};
-pub use gateway::{Door, Gateway, Health, Lifetime, Opened, ToolReport, UpstreamReport, UpstreamState};
+pub use gateway::{
+    Door, Gateway, Health, Lifetime, Opened, ToolReport, UpstreamReport, UpstreamState,
+};
 pub use session::{Session, Stay};
 pub use upstream::{Failure, FailureKind, guard};

@@ -44,16 +44,26 @@ pub(crate) fn tool_result(result: Raw) -> Repaired {
         }
     }
     let text = Raw::string(result.as_str());
-    let structured = match result.kind() {
-        Kind::Object => result,
+    let item = Raw::from_static(r#"{"type":"text"}"#).with_member("text", &text);
+    let [error, meta, structured] = result
+        .pick(["isError", "_meta", "structuredContent"])
+        .unwrap_or_default();
+    let structured = match (result.kind(), structured) {
+        // Only the content was missing.
+        (Kind::Object, Some(structured)) if structured.kind() == Kind::Object => structured,
+        (Kind::Object, _) => result,
         _ => Raw::empty_object().with_member("result", &result),
     };
-    let item = Raw::from_static(r#"{"type":"text"}"#).with_member("text", &text);
-    Repaired::changed(
-        Raw::empty_object()
-            .with_member("content", &array_of(&item))
-            .with_member("structuredContent", &structured),
-    )
+    let mut repaired = Raw::empty_object()
+        .with_member("content", &array_of(&item))
+        .with_member("structuredContent", &structured);
+    // An error must not become a success.
+    for (name, value) in [("isError", error), ("_meta", meta)] {
+        if let Some(value) = value {
+            repaired = repaired.with_member(name, &value);
+        }
+    }
+    Repaired::changed(repaired)
 }
 
 /// The result of `prompts/get`, likewise.

@@ -8,29 +8,37 @@ mod asks;
 mod links;
 mod log_level;
 mod subscriptions;
+mod variants;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
+use futures_util::future::join_all;
 use narrows_wire::{Id, Notification, Raw, Request, Response, Revision};
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use self::asks::OpenAsks;
 use self::links::OwnLinks;
 pub(crate) use self::log_level::LogLevel;
 use self::subscriptions::Subscriptions;
+use self::variants::Variants;
 use crate::call::{self, Call};
-use crate::catalogue::{Part, View, changes};
+use crate::catalogue::View;
 use crate::error::Error;
 use crate::events::Tag;
-use crate::exchange::{Asks, Caller, Cancel, Event, EventSink, Notice};
+use crate::exchange::{AskKey, Asks, Caller, Cancel, Event, EventSink, Notice};
 use crate::gateway::{Endpoint, Inner, Lifetime};
 use crate::lock::Mutex;
-use crate::upstream::{ListKind, Upstream};
+use crate::upstream::ListKind;
+
+/// How long the calls of a session that has ended may take to end as well.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 pub struct Session {
     serial: u64,
@@ -42,11 +50,16 @@ pub struct Session {
     gateway: Weak<Inner>,
     outbox: EventSink,
     calls: Mutex<HashMap<Id, Arc<Cancel>>>,
+    /// Tells who waits for the end of a closed session's calls.
+    call_ended: Notify,
     requests: AtomicU64,
     open_asks: OpenAsks,
     links: OwnLinks,
+    variants: Variants,
     /// Differs from the endpoint's where a link of its own offers something else.
     own_view: ArcSwapOption<View>,
+    /// Held while `own_view` is built and stored, so that the newest stays.
+    building: Mutex<()>,
     /// Raised once it is known what servers offer to this client.
     surveyed: CancellationToken,
     subscriptions: Subscriptions,
@@ -78,10 +91,13 @@ impl Session {
             gateway: Arc::downgrade(gateway),
             outbox,
             calls: Mutex::default(),
+            call_ended: Notify::new(),
             requests: AtomicU64::new(0),
             open_asks: OpenAsks::default(),
             links: OwnLinks::default(),
+            variants: Variants::default(),
             own_view: ArcSwapOption::empty(),
+            building: Mutex::default(),
             surveyed: CancellationToken::new(),
             subscriptions: Subscriptions::default(),
             level: AtomicU8::new(LogLevel::UNSET),
@@ -157,7 +173,8 @@ impl Session {
             "notifications/progress" => self.open_asks.progress(params),
             // Only links of its own know anything of this client's roots.
             "notifications/roots/list_changed" => self.links.notify(&method, params),
-            _ => self.tell_all(&method, params),
+            method if method.starts_with("notifications/") => self.tell_all(method, params),
+            method => tracing::debug!(method, "a notification of no known kind"),
         }
     }
 
@@ -186,7 +203,7 @@ impl Session {
                 drop(ask);
                 None
             }
-            Event::Ask(ask) => self.open_asks.put(ask),
+            Event::Ask(ask) => Some(self.open_asks.put(ask)),
             Event::Withdraw(key) => self.open_asks.withdraw(&key),
         }
     }
@@ -198,7 +215,7 @@ impl Session {
     }
 
     /// Ends the session: calls are cancelled, links of its own closed.
-    pub fn close(&self) {
+    pub fn close(self: &Arc<Self>) {
         if self.closing.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -211,8 +228,14 @@ impl Session {
             return;
         };
         gateway.forget_session(self.serial);
-        for link in self.links.take() {
-            gateway.tasks.spawn(async move { link.link.close().await });
+        let links = self.links.take();
+        if !links.is_empty() {
+            let session = self.clone();
+            gateway.tasks.spawn(async move {
+                // What was just cancelled tells its server so over these links.
+                let _ = timeout(FAREWELL, session.calls_ended()).await;
+                join_all(links.iter().map(|link| link.close())).await;
+            });
         }
         for (upstream, uri) in self.subscriptions.take() {
             if let Some(upstream) = gateway.upstreams.get(upstream).cloned()
@@ -252,6 +275,11 @@ impl Session {
             .unwrap_or_else(|| self.endpoint.view())
     }
 
+    /// Withdraws a question that was put outside of any call.
+    pub(crate) fn withdraw(&self, key: AskKey) {
+        self.outbox.send(Event::Withdraw(key));
+    }
+
     /// Sends a notice that belongs to no call.
     pub(crate) fn tell(&self, notice: Notice) {
         if !self.outbox.send(Event::Notice(notice)) {
@@ -277,18 +305,6 @@ impl Session {
         self.own_view.load().is_some()
     }
 
-    /// Builds the view again if this session has its own.
-    pub(crate) fn rebuild_view(&self, parts: &[Part], instructions_max_chars: usize) {
-        let Some(old) = self.own_view.load_full() else {
-            return;
-        };
-        let parts = self.links.overlay(parts);
-        let new = View::build(self.endpoint.scope(), &parts, instructions_max_chars);
-        let changes = changes(&old, &new);
-        self.own_view.store(Some(Arc::new(new)));
-        self.tell_changed(&changes);
-    }
-
     pub(crate) async fn wait_until_ready(&self) {
         if let Some(gateway) = self.gateway.upgrade() {
             gateway.wait_until_ready(&self.endpoint).await;
@@ -306,25 +322,30 @@ impl Session {
     }
 
     /// Whether nothing has been heard for longer than `limit`.
-    pub(crate) fn idle(&self, limit: std::time::Duration) -> bool {
-        let last =
-            self.born + std::time::Duration::from_millis(self.last_sign.load(Ordering::Relaxed));
+    pub(crate) fn idle(&self, limit: Duration) -> bool {
         self.lifetime == Lifetime::Idle
             && self.stays.load(Ordering::Relaxed) == 0
             && self.calls.lock().is_empty()
-            && last.elapsed() > limit
+            && self.silence() > limit
+    }
+
+    /// How long nothing has been heard.
+    pub(crate) fn silence(&self) -> Duration {
+        let last = self.born + Duration::from_millis(self.last_sign.load(Ordering::Relaxed));
+        last.elapsed()
     }
 
     fn admit(self: &Arc<Self>, id: Id, cancel: Arc<Cancel>) -> Result<Admitted, Error> {
         self.sign_of_life();
-        if self.is_closed() {
-            return Err(Error::SessionClosed);
-        }
         let max = self
             .gateway
             .upgrade()
             .map_or(0, |gateway| gateway.limits.calls_per_session);
         let mut calls = self.calls.lock();
+        // Under the lock: the end of the session cancels what is in the table.
+        if self.is_closed() {
+            return Err(Error::SessionClosed);
+        }
         if calls.len() >= max {
             return Err(Error::TooManyCalls(max));
         }
@@ -336,6 +357,16 @@ impl Session {
             session: self.clone(),
             id,
         })
+    }
+
+    async fn calls_ended(&self) {
+        loop {
+            let ended = self.call_ended.notified();
+            if self.calls.lock().is_empty() {
+                return;
+            }
+            ended.await;
+        }
     }
 
     fn sign_of_life(&self) {
@@ -374,20 +405,9 @@ struct Admitted {
 impl Drop for Admitted {
     fn drop(&mut self) {
         self.session.calls.lock().remove(&self.id);
-    }
-}
-
-impl Upstream {
-    async fn unsubscribe(&self, uri: &str) {
-        let params = Raw::empty_object().with_member("uri", &Raw::string(uri));
-        if let Ok(link) = self.shared_link() {
-            let call = crate::upstream::Outgoing::own(
-                "resources/unsubscribe",
-                Some(params),
-                self.settings.startup_timeout,
-            );
-            // Nobody listens any more, so nobody is hurt if it fails.
-            let _ = link.request(call).await;
+        self.session.sign_of_life();
+        if self.session.is_closed() {
+            self.session.call_ended.notify_waiters();
         }
     }
 }

@@ -13,6 +13,7 @@ mod http;
 mod link;
 mod offer;
 mod process;
+mod secrets;
 mod stdio;
 mod subscribers;
 mod supervisor;
@@ -25,13 +26,15 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use narrows_wire::{Raw, Revision};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio_util::task::TaskTracker;
 
-pub(crate) use self::http::HttpClient;
 pub(crate) use self::channel::{Arrival, Channel};
-pub use self::link::{Failure, FailureKind};
+pub(crate) use self::http::HttpClient;
 pub(crate) use self::link::{Ears, LinkError, Origin, Outgoing, ServerHello};
+pub use self::link::{Failure, FailureKind};
 pub(crate) use self::offer::{Item, Kinds, ListKind, Offer};
-pub(crate) use self::subscribers::Subscribers;
+pub(crate) use self::secrets::Secrets;
+pub(crate) use self::subscribers::{Subscribers, concerns};
 pub(crate) use self::supervisor::{SharedEars, supervise};
 use crate::builtin;
 use crate::error::Error;
@@ -49,12 +52,15 @@ pub(crate) struct Upstream {
     pub(crate) slug: Arc<str>,
     pub(crate) settings: UpstreamSettings,
     surroundings: Arc<Surroundings>,
+    secrets: Secrets,
     state: watch::Sender<State>,
     shared: ArcSwapOption<Link>,
     offer: ArcSwap<Offer>,
     /// What it offers to clients that can be asked, where that has been seen:
     /// some servers have other tools for them.
     variants: Mutex<HashMap<Asks, Arc<Offer>>>,
+    /// Held by who is about to see one.
+    pub(crate) looking: tokio::sync::Mutex<()>,
     /// Lists that have to be read again.
     stale: Kinds,
     stale_signal: Notify,
@@ -70,6 +76,8 @@ pub(crate) struct Surroundings {
     /// Serial numbers of links.
     pub(crate) links: AtomicU64,
     pub(crate) changes: Changes,
+    /// Everything that runs in the background; the gateway's end waits for it.
+    pub(crate) tasks: TaskTracker,
 }
 
 /// Counts the changes of anything that views are made of, so that nobody reads
@@ -99,8 +107,15 @@ impl Changes {
 pub(crate) enum State {
     Disabled,
     Starting,
-    Up { revision: Revision, took: Duration, server_info: Raw },
-    Down { failure: Arc<Failure>, attempts: u32 },
+    Up {
+        revision: Revision,
+        took: Duration,
+        server_info: Raw,
+    },
+    Down {
+        failure: Arc<Failure>,
+        attempts: u32,
+    },
 }
 
 impl State {
@@ -111,16 +126,27 @@ impl State {
 }
 
 impl Upstream {
-    pub(crate) fn new(index: usize, slug: &str, settings: UpstreamSettings, surroundings: Arc<Surroundings>) -> Self {
-        let state = if settings.enabled { State::Starting } else { State::Disabled };
+    pub(crate) fn new(
+        index: usize,
+        slug: &str,
+        settings: UpstreamSettings,
+        surroundings: Arc<Surroundings>,
+    ) -> Self {
+        let state = if settings.enabled {
+            State::Starting
+        } else {
+            State::Disabled
+        };
         Upstream {
             index,
             slug: slug.into(),
             surroundings,
+            secrets: Secrets::of(&settings.kind),
             state: watch::Sender::new(state),
             shared: ArcSwapOption::empty(),
             offer: ArcSwap::default(),
             variants: Mutex::default(),
+            looking: Default::default(),
             stale: Kinds::default(),
             stale_signal: Notify::new(),
             own_links: Arc::new(Semaphore::new(settings.max_links)),
@@ -169,7 +195,10 @@ impl Upstream {
             State::Up { .. } => "the connection was just lost".to_owned(),
             State::Down { failure, .. } => failure.detail.clone(),
         };
-        Error::UpstreamDown { server: self.settings.id.clone(), reason }
+        Error::UpstreamDown {
+            server: self.settings.id.clone(),
+            reason,
+        }
     }
 
     /// Has these lists read again soon.
@@ -178,20 +207,37 @@ impl Upstream {
         self.stale_signal.notify_one();
     }
 
-    /// A link of a session's own.
+    /// A link of a session's own. `make_room` is called where all of them are
+    /// taken: it may have one closed that nobody uses.
     pub(crate) async fn open_own_link(
         self: &Arc<Self>,
         hello: &ClientHello,
         ears: Arc<dyn Ears>,
+        make_room: impl FnOnce() -> bool,
     ) -> Result<OwnLink, Error> {
-        let max = self.settings.max_links;
-        let permit = self.own_links.clone().try_acquire_owned();
-        let permit = permit.map_err(|_| Error::TooManyLinks { server: self.settings.id.clone(), max })?;
-        match self.connect(hello, ears).await {
-            Ok((link, hello)) => Ok(OwnLink { link: Arc::new(link), hello, _permit: permit }),
-            Err(failure) => {
-                Err(Error::UpstreamDown { server: self.settings.id.clone(), reason: failure.detail })
+        let full = || Error::TooManyLinks {
+            server: self.settings.id.clone(),
+            max: self.settings.max_links,
+        };
+        let permit = match self.own_links.clone().try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) if make_room() => {
+                let freed = self.own_links.clone().acquire_owned();
+                let freed = tokio::time::timeout(self.surroundings.limits.grace, freed).await;
+                freed.ok().and_then(Result::ok).ok_or_else(full)?
             }
+            Err(_) => return Err(full()),
+        };
+        match self.connect(hello, ears).await {
+            Ok((link, hello)) => Ok(OwnLink {
+                link: Arc::new(link),
+                hello,
+                _permit: permit,
+            }),
+            Err(failure) => Err(Error::UpstreamDown {
+                server: self.settings.id.clone(),
+                reason: self.secrets.blot(failure.detail),
+            }),
         }
     }
 
@@ -209,15 +255,20 @@ impl Upstream {
         let channel = match &self.settings.kind {
             UpstreamKind::Http(settings) => {
                 let client = around.http.clone();
-                let opened = HttpLink::open(client, settings, slug, serial, hello, ears, max, startup).await;
+                let opened =
+                    HttpLink::open(client, settings, slug, serial, hello, ears, max, startup).await;
                 return opened.map(|(link, hello)| (Link::Http(link), hello));
             }
-            UpstreamKind::Stdio(settings) => {
-                stdio::open(settings, slug.clone(), around.guard.as_ref(), max, around.limits.grace)?
-            }
+            UpstreamKind::Stdio(settings) => stdio::open(
+                settings,
+                slug.clone(),
+                around.guard.as_ref(),
+                max,
+                around.limits.grace,
+            )?,
             UpstreamKind::Builtin(which) => builtin::open(*which),
         };
-        let opened = Duplex::open(channel, slug, serial, hello, ears, startup).await;
+        let opened = Duplex::open(channel, slug, serial, hello, ears, startup, &around.tasks).await;
         opened.map(|(link, hello)| (Link::Duplex(link), hello))
     }
 
@@ -227,7 +278,10 @@ impl Upstream {
         match error {
             LinkError::Answered(error) => Error::Answered(error),
             LinkError::Timeout(after) => Error::UpstreamTimeout { server, after },
-            LinkError::Closed(failure) => Error::UpstreamDown { server, reason: failure.detail.clone() },
+            LinkError::Closed(failure) => Error::UpstreamDown {
+                server,
+                reason: self.secrets.blot(failure.detail.clone()),
+            },
             LinkError::Invalid(reason) => Error::UpstreamInvalid { server, reason },
             LinkError::TooLarge(max) => Error::UpstreamTooLarge { server, max },
         }
@@ -266,6 +320,17 @@ impl Link {
         match self {
             Link::Duplex(link) => link.ended().await,
             Link::Http(link) => link.ended().await,
+        }
+    }
+}
+
+impl Drop for Link {
+    // Nobody can end it any more, so it ends now: a connection that nobody
+    // holds would keep a process or a session on the server alive for ever.
+    fn drop(&mut self) {
+        match self {
+            Link::Duplex(link) => link.abandon(),
+            Link::Http(link) => link.abandon(),
         }
     }
 }

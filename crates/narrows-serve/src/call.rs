@@ -164,6 +164,16 @@ impl Call {
         }
     }
 
+    /// Whether every request has had its answer.
+    pub(crate) fn is_over(&self) -> bool {
+        self.held.is_none()
+            && match &self.work {
+                Work::One(_) => false,
+                Work::Many(running) => running.is_empty(),
+                Work::Done => true,
+            }
+    }
+
     pub(crate) async fn next(&mut self) -> Option<Step> {
         poll_fn(|cx| self.poll_step(cx)).await
     }

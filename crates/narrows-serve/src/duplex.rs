@@ -5,8 +5,8 @@
 //! anything else meanwhile: requests run as tasks that it owns, answers and
 //! events go to one bounded queue that the edge writes out. A client that does
 //! not read fills that queue; then its answers wait in their tasks, its
-//! notices are dropped, its further requests are refused, and the end of its
-//! input is still noticed at once.
+//! notices are dropped, its further requests are refused, and in the end
+//! nothing more is read from it.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -29,7 +29,7 @@ use crate::call::{Call, Step, encode_batch};
 use crate::error::{self, Refused};
 use crate::hello::Hello;
 
-/// Messages that are taken in, unread, while the session opens.
+/// Messages that are read but have to wait for their turn.
 const BACKLOG: usize = 64;
 
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +67,10 @@ pub(crate) struct Duplex<'a> {
     state: State<'a>,
     calls: JoinSet<()>,
     outgoing: mpsc::Sender<Bytes>,
+    /// Messages that wait for their turn, see [`Duplex::is_busy`].
+    backlog: VecDeque<Input>,
+    /// Answers of the loop itself that found the queue full.
+    unsent: VecDeque<Bytes>,
 }
 
 enum State<'a> {
@@ -83,8 +87,6 @@ struct Opening<'a> {
     id: Id,
     revision: Revision,
     opened: BoxFuture<'a, Option<Result<Opened, Error>>>,
-    /// A client may send on without waiting for the answer to `initialize`.
-    backlog: VecDeque<Input>,
 }
 
 /// Why the loop ends.
@@ -98,7 +100,8 @@ enum End {
 enum Turn {
     Input(Option<Input>),
     Opened(Option<Result<Opened, Error>>),
-    Reaped,
+    /// Something was done that asks for nothing more.
+    Done,
     End(End),
 }
 
@@ -120,6 +123,8 @@ impl<'a> Duplex<'a> {
                 state: State::New,
                 calls,
                 outgoing,
+                backlog: VecDeque::new(),
+                unsent: VecDeque::new(),
             },
             written,
         )
@@ -129,36 +134,55 @@ impl<'a> Duplex<'a> {
     pub(crate) async fn run(mut self, mut source: impl Source) {
         let end = loop {
             match self.turn(&mut source).await {
-                Turn::Input(Some(input)) => self.take_in(input),
+                Turn::Input(Some(input)) => self.backlog.push_back(input),
                 Turn::Input(None) => break End::Gone,
                 Turn::Opened(opened) => self.opened(opened),
-                Turn::Reaped => {}
+                Turn::Done => {}
                 Turn::End(end) => break end,
+            }
+            while !self.is_busy()
+                && let Some(input) = self.backlog.pop_front()
+            {
+                self.take_in(input);
+                // Many requests at once: those already taken in may be done
+                // before the next would be one too many.
+                if self.calls.len() > self.settings.max_calls / 2 {
+                    tokio::task::yield_now().await;
+                }
             }
         };
         self.finish(end).await;
     }
 
+    /// Whether messages have to wait: until the session is open, since a
+    /// client may send on without waiting for the answer to `initialize`, and
+    /// until our own answers are out, so that a client that writes faster than
+    /// it reads is slowed down and loses nothing. Reading goes on meanwhile,
+    /// up to a bound, because only reading finds the end of the input.
+    fn is_busy(&self) -> bool {
+        matches!(self.state, State::Opening(_)) || !self.unsent.is_empty()
+    }
+
     /// The next thing that happens.
     async fn turn(&mut self, source: &mut impl Source) -> Turn {
-        let room = match &self.state {
-            State::Opening(opening) => opening.backlog.len() < BACKLOG,
-            State::New | State::Open { .. } => true,
-        };
-        let state = &mut self.state;
+        let room = self.backlog.len() < BACKLOG;
+        let unsent = &mut self.unsent;
         tokio::select! {
             biased;
-            turn = state.changed() => turn,
+            turn = self.state.changed() => turn,
             () = self.outgoing.closed() => Turn::End(End::Gone),
+            Ok(permit) = self.outgoing.reserve(), if !unsent.is_empty() => {
+                if let Some(message) = unsent.pop_front() {
+                    permit.send(message);
+                }
+                Turn::Done
+            }
             input = source.next(), if room => Turn::Input(input),
-            Some(_) = self.calls.join_next() => Turn::Reaped,
+            Some(_) = self.calls.join_next() => Turn::Done,
         }
     }
 
     fn take_in(&mut self, input: Input) {
-        if let State::Opening(opening) = &mut self.state {
-            return opening.backlog.push_back(input);
-        }
         let frame = match input {
             Input::Frame(frame) => frame,
             Input::TooLarge { max } => return self.refuse(None, &Refused::TooLarge { max }),
@@ -223,22 +247,16 @@ impl<'a> Duplex<'a> {
                 .open(door, Principal::Anonymous, lifetime, revision, client)
                 .await
         });
-        let backlog = VecDeque::new();
         self.state = State::Opening(Opening {
             id,
             revision,
             opened,
-            backlog,
         });
     }
 
     fn opened(&mut self, opened: Option<Result<Opened, Error>>) {
-        let State::Opening(Opening {
-            id,
-            revision,
-            backlog,
-            ..
-        }) = std::mem::replace(&mut self.state, State::New)
+        let State::Opening(Opening { id, revision, .. }) =
+            std::mem::replace(&mut self.state, State::New)
         else {
             return;
         };
@@ -260,9 +278,6 @@ impl<'a> Duplex<'a> {
             }
             None => self.refuse(Some(&id), &Refused::UnknownEndpoint),
         }
-        for input in backlog {
-            self.take_in(input);
-        }
     }
 
     /// Runs a call as a task, if there is room for one more.
@@ -277,29 +292,41 @@ impl<'a> Duplex<'a> {
             .spawn(forward(call(), answers, self.outgoing.clone()));
     }
 
-    fn refuse(&self, id: Option<&Id>, refused: &Refused) {
+    fn refuse(&mut self, id: Option<&Id>, refused: &Refused) {
         tracing::debug!(?refused, "refused");
         self.say(refused.encode(id));
     }
 
-    /// Sends without waiting. A queue that is full means that the client has
-    /// not read for hundreds of messages; it will miss one more.
-    fn say(&self, message: Bytes) {
-        if self.outgoing.try_send(message).is_err() {
-            tracing::debug!("a message was dropped: the client does not read");
+    /// Sends without waiting; what finds no room goes out before anything else is read.
+    fn say(&mut self, message: Bytes) {
+        if !self.unsent.is_empty() {
+            self.unsent.push_back(message);
+        } else if let Err(mpsc::error::TrySendError::Full(message)) =
+            self.outgoing.try_send(message)
+        {
+            self.unsent.push_back(message);
         }
     }
 
     async fn finish(mut self, end: End) {
+        let grace = self.settings.grace;
         if let End::Closed = end {
             // The answer to `shutdown` is among them.
             let answered = async { while self.calls.join_next().await.is_some() {} };
-            let _ = timeout(self.settings.grace, answered).await;
+            let _ = timeout(grace, answered).await;
         }
         self.calls.shutdown().await;
         if let State::Open { session, .. } = &self.state {
             session.close();
         }
+        let said = async {
+            for message in self.unsent {
+                if self.outgoing.send(message).await.is_err() {
+                    break;
+                }
+            }
+        };
+        let _ = timeout(grace, said).await;
     }
 }
 

@@ -106,11 +106,12 @@ impl<R: AsyncRead + Unpin + Send> Source for &mut Frames<R> {
     // Cancel-safe: whatever has been read is in the decoder.
     async fn next(&mut self) -> Option<Input> {
         loop {
-            if let Some(input) = self.take() {
-                return Some(input);
-            }
+            // First: a broken stream would be found broken again and again.
             if self.ended.is_some() {
                 return None;
+            }
+            if let Some(input) = self.take() {
+                return Some(input);
             }
             let buffer = self.decoder.buffer();
             if buffer.capacity() - buffer.len() < READ / 4 {

@@ -125,6 +125,8 @@ pub enum Step {
     Relist(Lists),
     /// Does this the first time only, over all starts of the server.
     Once(String, Vec<Step>),
+    /// Does the same so many times.
+    Repeat(usize, Box<Step>),
     /// Over HTTP: answers with this status and text instead of JSON-RPC.
     Status {
         code: u16,

@@ -104,6 +104,12 @@ impl Raw {
         self.0
     }
 
+    /// A copy that shares no bytes, for what is kept longer than the message it
+    /// came in: a slice would keep all of it.
+    pub fn detached(&self) -> Raw {
+        Raw(Bytes::copy_from_slice(&self.0))
+    }
+
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -98,7 +98,8 @@ pub(crate) struct Serve {
     /// configuration, or 127.0.0.1:7420]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
-    /// Do not follow changes of the configuration file
+    /// Do not follow changes of the configuration file (accepted; this version
+    /// does not watch files yet)
     #[arg(long)]
     pub(crate) no_watch: bool,
     /// Listen beyond this machine although anybody who can reach the port may
@@ -114,10 +115,10 @@ pub(crate) struct Stdio {
     /// The endpoint to serve
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) endpoint: String,
-    /// The preset in force
+    /// The preset in force (not in this version yet)
     #[arg(long, value_name = "ID")]
     pub(crate) preset: Option<String>,
-    /// How tools are offered
+    /// How tools are offered (`lazy` and `search`: not in this version yet)
     #[arg(long, value_name = "HOW")]
     pub(crate) expose: Option<Expose>,
 }
@@ -161,12 +162,12 @@ pub(crate) struct Tools {
 
 #[derive(Debug, Args)]
 pub(crate) struct Call {
-    /// The server's id
+    /// The server's id; or a published name in place of SERVER and TOOL
     #[arg(value_name = "SERVER")]
     pub(crate) server: String,
     /// The tool, by the server's own name or by the published one
     #[arg(value_name = "TOOL")]
-    pub(crate) tool: String,
+    pub(crate) tool: Option<String>,
     /// The arguments as a JSON object; `-` reads stdin, `@FILE` reads a file
     #[arg(value_name = "JSON")]
     pub(crate) arguments: Option<String>,
@@ -218,8 +219,8 @@ Exit codes: 0 all servers are up, 1 one is not, 2 the configuration is wrong.
   config    the configuration file, or null for the built-in default
   problems  [{severity, file, line, column, path, server, message, help}]
   servers   [{id, transport, state, revision, took_ms, tools, prompts, resources,
-            templates, tokens, server_info, failure}], where state is up, down,
-            disabled or left_out, and failure is {kind, message, hint, stderr}
+            templates, tokens, server_info, failure}], where state is up, starting,
+            down, disabled or left_out, and failure is {kind, message, hint, stderr}
   tools     the number of tools of all servers
   tokens    the estimated tokens of their lists";
 
@@ -234,11 +235,13 @@ Tokens are estimates: a tokenizer of a given model counts a little more or less.
 
 --json prints {endpoint, servers: [{id, state, reason, tokens, tools: [{name, published,
 description, tokens}]}], tools, tokens}; with SERVER and TOOL {server, name, published,
-tokens, tool}; with --why {name, there, server, tool, published, reason, nearest}.";
+tokens, tool}; with --why {name, there, server, tool, published, reason, nearest}.
+A server's state is up, starting, down, disabled or left_out.";
 
 const CALL_EXAMPLES: &str = "\
 Examples:
   narrows call demo echo '{\"text\": \"hello\"}'
+  narrows call demo__echo '{\"text\": \"hello\"}'   the same by its published name
   echo '{\"path\": \".\"}' | narrows call files list_directory -
   narrows call files read_file @arguments.json --json
 

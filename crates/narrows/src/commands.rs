@@ -19,7 +19,7 @@ use narrows_gateway::{Gateway, UpstreamReport, UpstreamState};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::ConfigOption;
-use crate::config::{self, Config, Environment, Problem, Severity};
+use crate::config::{self, Config, Environment, LeftOut, Problem, Severity};
 use crate::nearest::nearest_few;
 use crate::terminal::{Status, counted, plain, say};
 
@@ -56,7 +56,7 @@ fn tell(problems: &[Problem]) {
     for problem in problems {
         say(problem);
     }
-    let is_error = |problem: &&Problem| problem.severity <= Severity::Unset;
+    let is_error = |problem: &&Problem| problem.severity <= Severity::LeftOut;
     let errors = problems.iter().filter(is_error).count();
     if errors > 0 {
         say(format_args!(
@@ -79,6 +79,26 @@ fn log_problems(config: &Config) {
         let reason = &out.reason;
         tracing::warn!(server = out.id, "running without this server: {reason}");
     }
+}
+
+/// Servers that cannot be started, for the user of a command that ends soon.
+fn warn_of_left_out(config: &Config) {
+    for out in &config.checked.left_out {
+        let (id, reason) = (plain(&out.id), plain(&out.reason));
+        say(format_args!(
+            "warning: running without server '{id}': {reason}"
+        ));
+    }
+}
+
+/// Puts what stands for servers that were left out among what stands for the
+/// others, in the order of the file.
+fn in_order<T>(tried: Vec<T>, left_out: &[LeftOut], show: impl Fn(&LeftOut) -> T) -> Vec<T> {
+    let mut all = tried;
+    for out in left_out {
+        all.insert(out.place.min(all.len()), show(out));
+    }
+    all
 }
 
 /// Starts the gateway, with this very program as the guard of its children.
@@ -170,11 +190,11 @@ fn awaited(report: &[UpstreamReport]) -> String {
     text.chars().take(78).collect()
 }
 
-/// Keeps only one server from being disabled. The others stay in the settings,
+/// Keeps only some servers from being disabled. The others stay in the settings,
 /// since names depend on which servers there are.
-fn only(settings: &mut Settings, id: &str) {
+fn only(settings: &mut Settings, ids: &[String]) {
     for upstream in &mut settings.upstreams {
-        upstream.enabled &= upstream.id == id;
+        upstream.enabled &= ids.contains(&upstream.id);
     }
 }
 
@@ -208,6 +228,15 @@ fn refuse_server(config: &Config, id: &str) -> Option<Exit> {
     }
 }
 
+/// What follows the server's name and a separator: this one, or any that is
+/// understood in calls.
+fn rest_after<'a>(name: &'a str, server: &str, separator: &str) -> Option<&'a str> {
+    let rest = name.strip_prefix(server)?;
+    [separator, "__", "::", ":", "/"]
+        .into_iter()
+        .find_map(|separator| rest.strip_prefix(separator))
+}
+
 /// `; did you mean a, b?`, or all there are if they are few, or nothing.
 fn suggest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> String {
     let near = nearest_few(wanted, candidates.clone());
@@ -218,6 +247,16 @@ fn suggest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str> + Clone) 
     match all.len() {
         0 | 9 => String::new(),
         _ => format!("; there is {}", plain(&all.join(", "))),
+    }
+}
+
+/// The stable word for programs; a server that was left out is `left_out`.
+fn state_word(state: &UpstreamState) -> &'static str {
+    match state {
+        UpstreamState::Up { .. } => "up",
+        UpstreamState::Starting => "starting",
+        UpstreamState::Down { .. } => "down",
+        UpstreamState::Disabled => "disabled",
     }
 }
 

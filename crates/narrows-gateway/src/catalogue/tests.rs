@@ -26,6 +26,7 @@ fn parts() -> Vec<Part> {
         guard: None,
         links: Default::default(),
         changes: Changes::default(),
+        tasks: Default::default(),
     });
     let part = |(index, id): (usize, &str)| {
         let settings =

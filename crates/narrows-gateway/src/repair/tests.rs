@@ -59,6 +59,20 @@ fn anything_else_becomes_text_and_structured_content() {
 }
 
 #[test]
+fn an_error_stays_an_error_and_structured_content_stays_itself() {
+    check(
+        tool_result,
+        r#"{"isError":true,"content":"boom"}"#,
+        r#"{"content":[{"type":"text","text":"{\"isError\":true,\"content\":\"boom\"}"}],"structuredContent":{"isError":true,"content":"boom"},"isError":true}"#,
+    );
+    check(
+        tool_result,
+        r#"{"structuredContent":{"a":1}}"#,
+        r#"{"content":[{"type":"text","text":"{\"structuredContent\":{\"a\":1}}"}],"structuredContent":{"a":1}}"#,
+    );
+}
+
+#[test]
 fn prompt_results_likewise() {
     let valid = r#"{"messages":[{"role":"user","content":{"type":"text","text":"a"}}]}"#;
     check(prompt_result, valid, valid);

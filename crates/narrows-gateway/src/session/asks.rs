@@ -1,14 +1,15 @@
 //! Questions of upstreams that the client has not answered yet.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use narrows_wire::{Id, Kind, Raw, encode_notification, token};
+use narrows_wire::{Id, Raw, encode_notification, token};
 
-use crate::exchange::{Ask, AskKey, AskReply, Refusal};
+use crate::exchange::{Ask, AskKey, AskReply};
 use crate::lock::Mutex;
 
-/// An upstream that asks without end is refused from here on.
+/// A client that leaves more than this unanswered has forgotten the oldest.
 const MAX_OPEN: usize = 256;
 
 #[derive(Default)]
@@ -17,11 +18,12 @@ pub(super) struct OpenAsks(Mutex<State>);
 #[derive(Default)]
 struct State {
     last: u64,
-    /// By the id that the client knows.
-    open: HashMap<Id, OpenAsk>,
+    /// By the number in the id that the client knows.
+    open: BTreeMap<u64, OpenAsk>,
 }
 
 struct OpenAsk {
+    server: Arc<str>,
     key: AskKey,
     reply: AskReply,
     /// The upstream's own progress token, where it gave one.
@@ -30,15 +32,11 @@ struct OpenAsk {
 
 impl OpenAsks {
     /// Notes a question and gives it the form in which it goes to the client.
-    pub(super) fn put(&self, mut ask: Ask) -> Option<Bytes> {
+    pub(super) fn put(&self, mut ask: Ask) -> Bytes {
         let mut state = self.0.lock();
-        if state.open.len() >= MAX_OPEN {
-            drop(state);
-            ask.reply.answer(Err(Refusal::NoAnswer.error()));
-            return None;
-        }
         state.last += 1;
-        let id = token::ask_id(&ask.server, state.last);
+        let seq = state.last;
+        let id = token::ask_id(&ask.server, seq);
         let mut own_token = None;
         if let Some(params) = &ask.params
             && let Some(meta) = params.member("_meta")
@@ -48,21 +46,29 @@ impl OpenAsks {
             ask.params = Some(params.edit().replace(&token, Raw::string(&id)).finish());
             own_token = Some(token);
         }
-        let id = Id::string(&id);
-        let message = ask.encode(&id);
-        state.open.insert(
-            id,
-            OpenAsk {
-                key: ask.key,
-                reply: ask.reply,
-                token: own_token,
-            },
-        );
-        Some(message)
+        let message = ask.encode(&Id::string(&id));
+        let open = OpenAsk {
+            server: ask.server,
+            key: ask.key,
+            reply: ask.reply,
+            token: own_token,
+        };
+        state.open.insert(seq, open);
+        let forgotten = match state.open.len() > MAX_OPEN {
+            true => state.open.pop_first(),
+            false => None,
+        };
+        drop(state);
+        // Dropped outside the lock, which refuses it.
+        drop(forgotten);
+        message
     }
 
     pub(super) fn answer(&self, id: &Id, body: Result<Raw, Raw>) {
-        let ask = self.0.lock().open.remove(id);
+        let Some(seq) = self.find(id.as_raw()) else {
+            return;
+        };
+        let ask = self.0.lock().open.remove(&seq);
         if let Some(ask) = ask {
             ask.reply.answer(body);
         }
@@ -71,15 +77,13 @@ impl OpenAsks {
     /// The notice that tells the client not to bother.
     pub(super) fn withdraw(&self, key: &AskKey) -> Option<Bytes> {
         let mut state = self.0.lock();
-        let id = state
-            .open
-            .iter()
-            .find(|(_, ask)| ask.key == *key)
-            .map(|(id, _)| id.clone())?;
-        let ask = state.open.remove(&id)?;
+        let found = state.open.iter().find(|(_, ask)| ask.key == *key);
+        let seq = *found?.0;
+        let ask = state.open.remove(&seq)?;
         drop(state);
         ask.reply.forget();
-        let params = Raw::empty_object().with_member("requestId", id.as_raw());
+        let id = Raw::string(&token::ask_id(&ask.server, seq));
+        let params = Raw::empty_object().with_member("requestId", &id);
         Some(encode_notification(
             "notifications/cancelled",
             Some(&params),
@@ -89,26 +93,19 @@ impl OpenAsks {
     /// Progress of the client on a question goes to who asked.
     pub(super) fn progress(&self, params: Option<Raw>) {
         let Some(params) = params else { return };
-        let Some(place) = params
-            .member("progressToken")
-            .filter(|token| token.kind() == Kind::String)
-        else {
+        let Some(place) = params.member("progressToken") else {
             return;
         };
-        let Some(id) = Id::from_raw(place.clone()) else {
-            return;
-        };
+        let Some(seq) = self.find(&place) else { return };
         let state = self.0.lock();
         if let Some(OpenAsk {
             reply,
             token: Some(token),
             ..
-        }) = state.open.get(&id)
+        }) = state.open.get(&seq)
         {
-            reply.notify(
-                "notifications/progress",
-                Some(params.edit().replace(&place, token.clone()).finish()),
-            );
+            let params = params.edit().replace(&place, token.clone()).finish();
+            reply.notify("notifications/progress", Some(params));
         }
     }
 
@@ -116,5 +113,14 @@ impl OpenAsks {
     pub(super) fn drop_all(&self) {
         let open = std::mem::take(&mut self.0.lock().open);
         drop(open);
+    }
+
+    /// The number of the open question that the client means.
+    fn find(&self, id: &Raw) -> Option<u64> {
+        let text = id.as_text()?;
+        let (server, seq) = token::parse_ask_id(&text)?;
+        let state = self.0.lock();
+        state.open.get(&seq).filter(|ask| &*ask.server == server)?;
+        Some(seq)
     }
 }

@@ -1,11 +1,15 @@
 //! The levels of `logging/setLevel`, and what a session wants to read.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use futures_util::future::join_all;
 use narrows_wire::Raw;
+use tokio::time::timeout;
 
 use super::Session;
-use crate::upstream::Outgoing;
+
+const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LogLevel(u8);
@@ -29,14 +33,14 @@ impl LogLevel {
         Some(LogLevel(index as u8))
     }
 
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         LogLevel::WORDS[usize::from(self.0)]
     }
 }
 
 impl Session {
     /// Remembers the level and passes it on to every server that logs.
-    pub(crate) fn set_level(&self, level: LogLevel) {
+    pub(crate) async fn set_level(&self, level: LogLevel) {
         self.level.store(level.0, Ordering::Relaxed);
         let Some(gateway) = self.gateway.upgrade() else {
             return;
@@ -44,30 +48,17 @@ impl Session {
         // A shared link speaks for several sessions: the most talkative one
         // decides, and each reads only what it asked for.
         let shared = gateway.lowest_level().unwrap_or(level);
-        for upstream in self.view().with_capability("logging") {
-            let own = self.links.get(upstream.index);
-            let (link, level) = match own {
-                Some(link) => (link, level),
-                None => match upstream.shared_link() {
-                    Ok(link) => (link, shared),
-                    Err(_) => continue,
-                },
+        let view = self.view();
+        let telling = view.with_capability("logging").filter_map(|upstream| {
+            let (link, level) = match self.needs_own_link(upstream) {
+                // One that is not there yet is told when it is opened.
+                true => (self.links.get(upstream.index)?, level),
+                false => (upstream.shared_link().ok()?, shared),
             };
-            let params = Raw::empty_object().with_member("level", &Raw::string(level.word()));
-            let (id, limit) = (
-                upstream.settings.id.clone(),
-                upstream.settings.startup_timeout,
-            );
-            gateway.tasks.spawn(async move {
-                if link
-                    .request(Outgoing::own("logging/setLevel", Some(params), limit))
-                    .await
-                    .is_err()
-                {
-                    tracing::debug!(server = id, "the log level was not accepted");
-                }
-            });
-        }
+            Some(async move { upstream.set_level(&link, level.word()).await })
+        });
+        // A server that does not answer must not keep the client waiting.
+        let _ = timeout(PATIENCE, join_all(telling)).await;
     }
 
     pub(crate) fn level(&self) -> Option<LogLevel> {

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use narrows_wire::Raw;
+use narrows_wire::{Raw, token};
 
 use super::Session;
 use crate::exchange::Notice;
 use crate::lock::Mutex;
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, concerns};
 
 /// A client that subscribes to more than this forgets to unsubscribe.
 const MAX: usize = 10_000;
@@ -25,67 +25,74 @@ impl Subscriptions {
 }
 
 impl Session {
-    pub(super) fn has_subscriptions(&self) -> bool {
-        !self.subscriptions.0.lock().is_empty()
+    /// The upstream's own URIs of what the client subscribed to there.
+    pub(super) fn subscriptions_to(&self, upstream: usize) -> Vec<String> {
+        let all = self.subscriptions.0.lock();
+        let there = all.keys().filter(|(index, _)| *index == upstream);
+        there.map(|(_, uri)| uri.clone()).collect()
     }
 
+    /// True if it is news.
     pub(crate) fn subscribed(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
         own: &Raw,
         published: &Raw,
-    ) {
+    ) -> bool {
         let own = own.as_text().unwrap_or_default().into_owned();
         let mut all = self.subscriptions.0.lock();
-        if all.len() < MAX {
-            all.insert((upstream.index, own.clone()), published.clone());
-            drop(all);
-            // Over a link of its own, updates come without being looked up.
-            if self.links.get(upstream.index).is_none() {
-                upstream.subscribers.add(&own, self);
-            }
+        if all.len() >= MAX {
+            return false;
         }
+        let before = all.insert((upstream.index, own.clone()), published.clone());
+        drop(all);
+        // Over a link of its own, updates come without being looked up.
+        if !self.needs_own_link(upstream) {
+            upstream.subscribers.add(&own, self);
+        }
+        before.is_none()
     }
 
-    /// True if the server is to be told.
+    /// True if the server is to be told: nobody else wants it over the same link.
     pub(crate) fn unsubscribed(&self, upstream: &Arc<Upstream>, own: &Raw) -> bool {
         let own = own.as_text().unwrap_or_default().into_owned();
-        let known = self
-            .subscriptions
-            .0
-            .lock()
-            .remove(&(upstream.index, own.clone()))
-            .is_some();
-        if self.links.get(upstream.index).is_some() || !known {
-            return true;
-        }
-        upstream.subscribers.remove(&own, self.serial())
+        upstream.subscribers.remove(&own, self.serial());
+        let told = self.needs_own_link(upstream) || !upstream.subscribers.has(&own);
+        self.subscriptions.0.lock().remove(&(upstream.index, own));
+        told
     }
 
-    /// Tells the client of an update, under the URI it knows. `subscribed` is
-    /// the upstream's URI that the client subscribed to.
-    pub(crate) fn tell_updated(&self, upstream: usize, subscribed: Option<&str>, notice: &Notice) {
+    /// Tells the client of an update, under the URI it knows.
+    pub(crate) fn tell_updated(&self, upstream: &Upstream, notice: &Notice) {
         let Some(params) = &notice.params else { return };
         let Some(place) = params.member("uri") else {
             return;
         };
         let Some(own) = place.as_text() else { return };
-        let all = self.subscriptions.0.lock();
-        let published = all.get(&(upstream, own.clone().into_owned()));
-        let exact = published.is_some();
-        let published = published.cloned();
-        drop(all);
-        if !exact && subscribed.is_none() {
-            // Something else under a link of its own; the server knows why.
-            return self.tell(notice.clone());
-        }
-        let params = match published.filter(|published| published != &place) {
-            Some(published) => params.edit().replace(&place, published).finish(),
-            None => params.clone(),
+        let params = match self.published(upstream, &own) {
+            Some(published) if published != place => {
+                params.edit().replace(&place, published).finish()
+            }
+            _ => params.clone(),
         };
         self.tell(Notice {
             params: Some(params),
             ..notice.clone()
         });
+    }
+
+    /// The client's name for a resource that it subscribed to, or for a part of one.
+    fn published(&self, upstream: &Upstream, own: &str) -> Option<Raw> {
+        let all = self.subscriptions.0.lock();
+        if let Some(published) = all.get(&(upstream.index, own.to_owned())) {
+            return Some(published.clone());
+        }
+        let whole = all
+            .iter()
+            .find(|((index, whole), _)| *index == upstream.index && concerns(own, whole));
+        let (_, published) = whole?;
+        // Parts of what is wrapped are wrapped: only so can the client read them.
+        let wrapped = token::unwrap_uri(&published.as_text()?).is_some();
+        wrapped.then(|| Raw::string(&token::wrap_uri(&upstream.slug, own)))
     }
 }

@@ -22,8 +22,8 @@ pub(crate) struct Channel {
 pub(crate) enum Arrival {
     /// One frame, not yet checked to be JSON.
     Message(Bytes),
-    /// Something that was no message and could be skipped; the reason, for the log.
-    Skipped(String),
+    /// A message of more than so many bytes was passed over.
+    TooLarge(usize),
     Ended(Failure),
 }
 

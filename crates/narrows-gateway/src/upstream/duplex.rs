@@ -6,6 +6,7 @@
 //! where it cannot be told, nobody is: see [`Duplex::meant`].
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,8 +16,9 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use narrows_wire::{Id, Incoming, Message, Notification, Raw, Request, Response, decode};
 use narrows_wire::{encode_error, encode_notification, encode_request, encode_result};
-use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot, watch};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
+use tokio_util::task::TaskTracker;
 
 use super::channel::{Arrival, Channel, Closer};
 use super::link::{Ears, Failure, FailureKind, LinkError, Origin, Outgoing, ServerHello};
@@ -24,6 +26,12 @@ use crate::exchange::{
     AnswerTo, Ask, AskKey, AskReply, ClientHello, Event, EventSink, Notice, Refusal,
 };
 use crate::lock::Mutex;
+
+/// How long a server whose input has ended gets to tell why.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// Answers that may wait for a server that does not read; then it is given up.
+const LATE_ANSWERS: usize = 256;
 
 pub(crate) struct Duplex {
     /// Tells this link from all others.
@@ -33,7 +41,9 @@ pub(crate) struct Duplex {
     next_id: AtomicU64,
     pending: Mutex<HashMap<u64, Pending>>,
     /// Where each open question of the server went.
-    asked: Mutex<HashMap<Id, EventSink>>,
+    asked: Mutex<HashMap<Id, Asked>>,
+    /// Answers that wait for a server that does not read.
+    late_answers: Arc<Semaphore>,
     ended: watch::Sender<Option<Arc<Failure>>>,
     /// Held while it runs: whoever comes second waits until nothing is left.
     closer: AsyncMutex<Option<Closer>>,
@@ -47,6 +57,12 @@ struct Pending {
     token: Option<Raw>,
     /// When it was sent, or when progress last came.
     alive: Instant,
+}
+
+/// Where a question went.
+enum Asked {
+    Call(EventSink),
+    Ears(Arc<dyn Ears>),
 }
 
 /// Whom a message that names no call may be meant for.
@@ -68,6 +84,7 @@ impl Duplex {
         hello: &ClientHello,
         ears: Arc<dyn Ears>,
         startup_timeout: Duration,
+        tasks: &TaskTracker,
     ) -> Result<(Arc<Duplex>, ServerHello), Failure> {
         let link = Arc::new(Duplex::new(
             channel.outgoing,
@@ -75,16 +92,14 @@ impl Duplex {
             server,
             serial,
         ));
-        tokio::spawn(link.clone().listen(channel.incoming, ears));
-        match link.greet(hello, startup_timeout).await {
-            Ok(hello) => Ok((link, hello)),
-            Err(failure) => {
-                // What went wrong is known; a server that takes its time to
-                // end must not hold that up.
-                tokio::spawn(async move { link.close().await });
-                Err(failure)
-            }
-        }
+        // Until it is greeted nobody else holds the link: should we be dropped
+        // meanwhile, this ends it, and `listen` clears away what is left of it.
+        let mut opening = Opening(Some(&link));
+        tasks.spawn(link.clone().listen(channel.incoming, ears));
+        let hello = link.greet(hello, startup_timeout).await?;
+        opening.0 = None;
+        drop(opening);
+        Ok((link, hello))
     }
 
     fn new(outgoing: mpsc::Sender<Bytes>, closer: Closer, server: Arc<str>, serial: u64) -> Self {
@@ -95,6 +110,7 @@ impl Duplex {
             next_id: AtomicU64::new(1),
             pending: Mutex::default(),
             asked: Mutex::default(),
+            late_answers: Arc::new(Semaphore::new(LATE_ANSWERS)),
             ended: watch::Sender::new(None),
             closer: AsyncMutex::new(Some(closer)),
         }
@@ -147,7 +163,10 @@ impl Duplex {
         match timeout_at(deadline, self.outgoing.send(message)).await {
             Ok(Ok(())) => entry.sent = true,
             // The reader knows why the channel ended; it is about to say so.
-            Ok(Err(_)) => return Err(LinkError::Closed(self.ended().await)),
+            Ok(Err(_)) => {
+                let ended = timeout_at(deadline, self.ended()).await;
+                return Err(ended.map_or(LinkError::Timeout(call.timeout), LinkError::Closed));
+            }
             Err(_) => return Err(LinkError::Timeout(call.timeout)),
         }
         loop {
@@ -187,8 +206,14 @@ impl Duplex {
 
     /// Ends the connection in good order; returns when nothing of it is left.
     pub(crate) async fn close(&self) {
-        self.end(Failure::new(FailureKind::Closed, "closed by the gateway"));
+        self.abandon();
         self.clear_away().await;
+    }
+
+    /// Ends the connection without waiting: what is left of it is cleared away
+    /// in the background.
+    pub(crate) fn abandon(&self) {
+        self.end(Failure::new(FailureKind::Closed, "closed by the gateway"));
     }
 
     /// Ready once the link has ended, with the reason.
@@ -206,17 +231,24 @@ impl Duplex {
         ears: Arc<dyn Ears>,
     ) {
         let mut ended = self.ended.subscribe();
+        // A server that reads no more answers no more, even if it still talks.
+        // What it says of its end, if it does, tells more.
+        let mut deaf = pin!(async {
+            self.outgoing.closed().await;
+            tokio::time::sleep(SETTLE).await;
+        });
         loop {
             let arrival = tokio::select! {
                 biased;
                 _ = ended.wait_for(Option::is_some) => break,
                 arrival = incoming.next() => arrival,
+                () = &mut deaf => {
+                    break self.end(Failure::new(FailureKind::Process, "it stopped reading its input"));
+                }
             };
             match arrival {
-                Some(Arrival::Message(frame)) => self.hear(frame, &*ears),
-                Some(Arrival::Skipped(reason)) => {
-                    tracing::warn!(server = %self.server, "skipped what the server sent: {reason}");
-                }
+                Some(Arrival::Message(frame)) => self.hear(frame, &ears),
+                Some(Arrival::TooLarge(max)) => self.pass_over(max),
                 Some(Arrival::Ended(failure)) => break self.end(failure),
                 None => break self.end(Failure::new(FailureKind::Connect, "the connection ended")),
             }
@@ -240,38 +272,69 @@ impl Duplex {
             first
         });
         if first {
+            // Before the calls end: their sinks end with them.
+            let asked = std::mem::take(&mut *self.asked.lock());
+            for (id, asked) in asked {
+                self.withdraw(id, &asked);
+            }
             let pending = std::mem::take(&mut *self.pending.lock());
             for entry in pending.into_values() {
                 let _ = entry.done.send(Err(LinkError::Closed(failure.clone())));
             }
-            let asked = std::mem::take(&mut *self.asked.lock());
-            for (id, sink) in asked {
-                sink.send(Event::Withdraw(AskKey {
-                    link: self.serial,
-                    id,
-                }));
-            }
         }
     }
 
-    fn hear(self: &Arc<Self>, frame: Bytes, ears: &dyn Ears) {
+    fn withdraw(&self, id: Id, asked: &Asked) {
+        let key = AskKey {
+            link: self.serial,
+            id,
+        };
+        match asked {
+            Asked::Call(sink) => drop(sink.send(Event::Withdraw(key))),
+            Asked::Ears(ears) => ears.withdraw(key),
+        }
+    }
+
+    /// A message too large to be read may be an answer, and whose it is would
+    /// stand in it. Where only one request waits, it need not wait for longer.
+    fn pass_over(&self, max: usize) {
+        tracing::warn!(server = %self.server, max, "passed over a message that is too large");
+        let mut pending = self.pending.lock();
+        if pending.len() == 1
+            && let Some((_, entry)) = pending.drain().next()
+        {
+            let _ = entry.done.send(Err(LinkError::TooLarge(max)));
+        }
+    }
+
+    fn hear(self: &Arc<Self>, frame: Bytes, ears: &Arc<dyn Ears>) {
         match decode(frame) {
             Ok(Incoming::Single(message)) => self.hear_message(message, ears),
             Ok(Incoming::Batch(messages)) => {
                 for message in messages {
                     match message {
                         Ok(message) => self.hear_message(message, ears),
-                        Err(error) => {
-                            tracing::warn!(server = %self.server, "the server sent {error}")
-                        }
+                        Err(error) => self.hear_garbage(error),
                     }
                 }
             }
-            Err(error) => tracing::warn!(server = %self.server, "the server sent {error}"),
+            Err(error) => self.hear_garbage(error),
         }
     }
 
-    fn hear_message(self: &Arc<Self>, message: Message, ears: &dyn Ears) {
+    /// An answer that cannot be read is one all the same: nobody should wait
+    /// for a better one.
+    fn hear_garbage(&self, error: narrows_wire::Error) {
+        tracing::warn!(server = %self.server, "the server sent {error}");
+        if let narrows_wire::Error::Invalid { id: Some(id), .. } = &error
+            && let Some(id) = id.as_u64()
+            && let Some(entry) = self.pending.lock().remove(&id)
+        {
+            let _ = entry.done.send(Err(LinkError::Invalid(error.to_string())));
+        }
+    }
+
+    fn hear_message(self: &Arc<Self>, message: Message, ears: &Arc<dyn Ears>) {
         match message {
             Message::Response(response) => self.hear_answer(response),
             Message::Notification(notification) => self.hear_notice(notification, ears),
@@ -289,7 +352,7 @@ impl Duplex {
         }
     }
 
-    fn hear_notice(&self, notification: Notification, ears: &dyn Ears) {
+    fn hear_notice(&self, notification: Notification, ears: &Arc<dyn Ears>) {
         let Notification { method, params } = notification;
         match &*method {
             "notifications/progress" => self.hear_progress(params),
@@ -298,11 +361,8 @@ impl Duplex {
                     .and_then(|params| params.member("requestId"))
                     .and_then(Id::from_raw);
                 let asked = |id| self.asked.lock().remove_entry(&id);
-                if let Some((id, sink)) = id.and_then(asked) {
-                    sink.send(Event::Withdraw(AskKey {
-                        link: self.serial,
-                        id,
-                    }));
+                if let Some((id, asked)) = id.and_then(asked) {
+                    self.withdraw(id, &asked);
                 }
             }
             "notifications/message" | "notifications/elicitation/complete" => {
@@ -315,7 +375,12 @@ impl Duplex {
                     }
                 }
             }
-            _ => ears.notice(Notice::from_server(&self.server, method, params)),
+            _ if method.starts_with("notifications/") => {
+                ears.notice(Notice::from_server(&self.server, method, params));
+            }
+            _ => {
+                tracing::debug!(server = %self.server, %method, "the server sent a notification of no known kind")
+            }
         }
     }
 
@@ -336,7 +401,7 @@ impl Duplex {
         }
     }
 
-    fn hear_question(self: &Arc<Self>, request: Request, ears: &dyn Ears) {
+    fn hear_question(self: &Arc<Self>, request: Request, ears: &Arc<dyn Ears>) {
         if &*request.method == "ping" {
             return self.answer(&request.id, Ok(Raw::empty_object()));
         }
@@ -353,11 +418,16 @@ impl Duplex {
         };
         match meant {
             Meant::Call(origin) if origin.asks.allows(&ask.method) => {
-                self.asked.lock().insert(request.id, origin.sink.clone());
+                let asked = Asked::Call(origin.sink.clone());
+                self.asked.lock().insert(request.id, asked);
                 origin.sink.send(Event::Ask(ask));
             }
             Meant::Call(_) => ask.reply.answer(Err(Refusal::NotSupported.error())),
-            Meant::Nobody => ears.ask(ask),
+            Meant::Nobody => {
+                let asked = Asked::Ears(ears.clone());
+                self.asked.lock().insert(request.id, asked);
+                ears.ask(ask);
+            }
             Meant::Unclear => ask.reply.answer(Err(Refusal::NoOwner.error())),
         }
     }
@@ -392,17 +462,37 @@ impl AnswerTo for Duplex {
             Err(error) => encode_error(Some(id), &error),
         };
         if let Err(mpsc::error::TrySendError::Full(message)) = self.outgoing.try_send(message) {
-            // An answer must not get lost as long as the server lives. There
-            // are never more of these than open questions.
-            let outgoing = self.outgoing.clone();
-            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-                runtime.spawn(async move { outgoing.send(message).await });
+            // An answer must not get lost as long as the server reads at all.
+            let runtime = tokio::runtime::Handle::try_current();
+            match (self.late_answers.clone().try_acquire_owned(), runtime) {
+                (Ok(permit), Ok(runtime)) => {
+                    let outgoing = self.outgoing.clone();
+                    runtime.spawn(async move {
+                        let _ = outgoing.send(message).await;
+                        drop(permit);
+                    });
+                }
+                _ => {
+                    let told = "it asks and does not read the answers";
+                    self.end(Failure::new(FailureKind::Protocol, told));
+                }
             }
         }
     }
 
     fn notify(&self, method: &str, params: Option<Raw>) {
         Duplex::notify(self, method, params);
+    }
+}
+
+/// A link that is being opened, as long as it is.
+struct Opening<'a>(Option<&'a Duplex>);
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        if let Some(link) = self.0 {
+            link.abandon();
+        }
     }
 }
 

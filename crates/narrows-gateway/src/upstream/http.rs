@@ -142,6 +142,16 @@ impl HttpLink {
         let _ = timeout(FAREWELL, self.endpoint.delete()).await;
     }
 
+    /// Ends the session in the background.
+    pub(crate) fn abandon(self: &Arc<Self>) {
+        if self.endpoint.has_ended().is_none()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let link = self.clone();
+            runtime.spawn(async move { link.close().await });
+        }
+    }
+
     /// Ready once the link has ended, with the reason: it was closed, or the
     /// server could not be reached several times in a row. A single request
     /// that fails does not end it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use narrows_wire::{Kind, Raw, Revision};
 
-use crate::exchange::{Ask, Asks, Cancel, ClientHello, EventSink, Notice};
+use crate::exchange::{Ask, AskKey, Asks, Cancel, ClientHello, EventSink, Notice};
 
 /// What a server said of itself in its `initialize` answer.
 #[derive(Debug, Clone)]
@@ -128,6 +128,8 @@ pub(crate) struct Origin {
 pub(crate) trait Ears: Send + Sync {
     fn notice(&self, notice: Notice);
     fn ask(&self, ask: Ask);
+    /// A question that was heard is asked no more.
+    fn withdraw(&self, key: AskKey);
 }
 
 /// Why a request over a link has no result.

@@ -213,6 +213,7 @@ async fn read_list(
     }
     let mut seen = HashSet::new();
     let mut cursors = HashSet::new();
+    let (mut bytes, mut left_out) = (0, 0);
     let mut cursor: Option<Raw> = None;
     for _ in 0..MAX_PAGES {
         let params = cursor
@@ -248,39 +249,45 @@ async fn read_list(
             .filter(|list| list.kind() == Kind::Array)
             .ok_or_else(|| broken("has no list"))?;
         for raw in list.elements() {
-            if items.len() >= limits.max_items_per_list {
+            bytes += raw.len();
+            if items.len() >= limits.max_items_per_list || bytes > limits.max_message_bytes {
                 tracing::warn!(
                     server,
                     method = kind.method(),
-                    limit = limits.max_items_per_list,
+                    items = items.len(),
                     "the list is too long; the rest is left out"
                 );
                 return Ok(items);
             }
             match Item::read(kind, raw) {
                 Some(item) if seen.insert(item.key.clone()) => items.push(item),
-                Some(item) => {
-                    tracing::warn!(server, name = &*item.key, "listed twice; the first counts")
-                }
-                None => tracing::warn!(
-                    server,
-                    method = kind.method(),
-                    "an item without a {} is left out",
-                    kind.key()
-                ),
+                _ => left_out += 1,
             }
         }
         match next.filter(|next| next.kind() == Kind::String) {
             // A cursor that comes again would never end.
-            Some(next) if cursors.insert(next.clone()) => cursor = Some(next),
+            Some(next) if cursors.insert(next.detached()) => cursor = Some(next.detached()),
             _ => break,
         }
+    }
+    if left_out > 0 {
+        // Once for all: a server could fill the log otherwise.
+        tracing::warn!(
+            server,
+            method = kind.method(),
+            left_out,
+            "items without a {} or listed twice are left out",
+            kind.key()
+        );
     }
     Ok(items)
 }
 
 impl Item {
     pub(crate) fn read(kind: ListKind, raw: Raw) -> Option<Item> {
+        // A copy of its own: a slice would keep the whole page, which may hold
+        // much that is no item.
+        let raw = raw.detached();
         let [place] = raw.pick([kind.key()]).ok()?;
         let place = place?;
         let key = place.as_text()?.into();

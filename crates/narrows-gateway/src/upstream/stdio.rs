@@ -27,6 +27,7 @@ use super::channel::{Arrival, Channel};
 use super::guard::Guard;
 use super::link::{Failure, FailureKind};
 use super::process::{self, Tree};
+use super::secrets::Secrets;
 use crate::settings::StdioSettings;
 use keeper::{Keeper, Life};
 use stderr::Tail;
@@ -69,7 +70,8 @@ pub(crate) fn open(
         queue,
         closing.clone(),
     ));
-    let stderr = tokio::spawn(stderr::read(spawned.stderr, server, tail.clone()));
+    let secrets = Secrets::of_stdio(settings);
+    let stderr = tokio::spawn(stderr::read(spawned.stderr, server, secrets, tail.clone()));
     let closer = Keeper::new(spawned.child, spawned.pid, tree, guard.cloned())
         .owning(writer, stderr)
         .reporting(life, closing.clone())
@@ -166,9 +168,7 @@ impl Reader {
             };
             match frame {
                 Ok(Some(frame)) => return Some(Arrival::Message(frame)),
-                Err(error @ FrameError::TooLarge { .. }) => {
-                    return Some(Arrival::Skipped(error.to_string()));
-                }
+                Err(FrameError::TooLarge { max }) => return Some(Arrival::TooLarge(max)),
                 // Half a frame at the end is explained by the end itself.
                 Err(FrameError::Broken(_)) if matches!(self.phase, Phase::Draining) => {}
                 Err(error @ FrameError::Broken(_)) => {

@@ -10,11 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::link::{Ears, Failure, FailureKind};
 use super::{Link, ListKind, Offer, State, Upstream};
-use crate::exchange::{Ask, ClientHello, Notice, Refusal};
+use crate::exchange::{Ask, AskKey, ClientHello, Notice, Refusal};
 use crate::settings::Sharing;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Between two readings of changed lists.
+const BREATH: Duration = Duration::from_millis(50);
 /// A link that lived this long was no failed attempt.
 const STEADY: Duration = Duration::from_secs(30);
 
@@ -36,6 +38,7 @@ pub(crate) async fn supervise(
             Ok((link, offer)) => {
                 let link = Arc::new(link);
                 upstream.come_up(link.clone(), offer, began.elapsed());
+                upstream.restore(link.clone(), ears.level());
                 let up = Instant::now();
                 let failure = tokio::select! {
                     failure = tend(&upstream, &link) => failure,
@@ -52,6 +55,7 @@ pub(crate) async fn supervise(
             }
             Err(failure) => Arc::new(failure),
         };
+        let failure = Arc::new(upstream.secrets.blot_failure(&failure));
         attempts += 1;
         let pause = pause(attempts);
         tracing::warn!(
@@ -73,6 +77,9 @@ pub(crate) async fn supervise(
 pub(crate) trait SharedEars: Send + Sync {
     fn notice(&self, upstream: &Arc<Upstream>, notice: Notice);
     fn ask(&self, upstream: &Arc<Upstream>, ask: Ask);
+    fn withdraw(&self, upstream: &Arc<Upstream>, key: AskKey);
+    /// The level of log messages that the sessions want.
+    fn level(&self) -> Option<&'static str>;
 }
 
 async fn open(
@@ -107,21 +114,13 @@ async fn open(
     let left = deadline
         .saturating_duration_since(Instant::now())
         .max(Duration::from_millis(100));
-    match Offer::read(
-        &link,
-        hello,
-        &upstream.slug,
-        &upstream.surroundings.limits,
-        left,
-    )
-    .await
-    {
-        Ok(offer) => Ok((link, offer)),
-        Err(failure) => {
-            tokio::spawn(async move { link.close().await });
-            Err(failure)
-        }
-    }
+    let limits = &upstream.surroundings.limits;
+    let reading = Offer::read(&link, hello, &upstream.slug, limits, left);
+    // The limit is for all pages together. A link that is dropped ends itself.
+    let offer = tokio::time::timeout(left + Duration::from_millis(500), reading)
+        .await
+        .map_err(|_| late())??;
+    Ok((link, offer))
 }
 
 /// Follows the changes of the server's lists until the link ends.
@@ -155,8 +154,16 @@ async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
             }
             // What was there is better than nothing; a dead link shows itself.
             Err(failure) => {
+                kinds
+                    .into_iter()
+                    .for_each(|kind| upstream.stale.insert(kind));
                 tracing::warn!(server = %upstream.settings.id, "could not read a changed list: {}", failure.detail);
             }
+        }
+        // A server that announces a change with every list is read no faster.
+        tokio::select! {
+            failure = link.ended() => return failure,
+            () = tokio::time::sleep(BREATH) => {}
         }
     }
 }
@@ -180,13 +187,27 @@ impl Upstream {
             "server is up"
         );
         self.store_offer(offer);
-        self.shared.store(Some(link.clone()));
+        self.shared.store(Some(link));
         self.change_state(state);
-        // A new connection knows nothing of what was subscribed to before.
-        for uri in self.subscribers.uris() {
-            let (upstream, link) = (self.clone(), link.clone());
-            tokio::spawn(async move { upstream.subscribe_again(&link, &uri).await });
-        }
+    }
+
+    /// Tells a new connection what the one before it knew.
+    fn restore(self: &Arc<Self>, link: Arc<Link>, level: Option<&'static str>) {
+        let upstream = self.clone();
+        self.surroundings.tasks.spawn(async move {
+            let telling = async {
+                if let Some(level) = level.filter(|_| upstream.offer().has("logging")) {
+                    upstream.set_level(&link, level).await;
+                }
+                for uri in upstream.subscribers.uris() {
+                    upstream.subscribe_again(&link, &uri).await;
+                }
+            };
+            tokio::select! {
+                () = telling => {}
+                _ = link.ended() => {}
+            }
+        });
     }
 
     fn go_down(&self, failure: Arc<Failure>, attempts: u32) {
@@ -236,10 +257,7 @@ impl Ears for Shared {
                     .into_iter()
                     .for_each(|kind| upstream.refresh(kind));
                 if let Ok(link) = upstream.shared_link() {
-                    for uri in upstream.subscribers.uris() {
-                        let (upstream, link) = (upstream.clone(), link.clone());
-                        tokio::spawn(async move { upstream.subscribe_again(&link, &uri).await });
-                    }
+                    upstream.restore(link, self.ears.level());
                 }
             }
             _ => self.ears.notice(&upstream, notice),
@@ -254,6 +272,12 @@ impl Ears for Shared {
                 self.ears.ask(&upstream, ask)
             }
             _ => ask.reply.answer(Err(Refusal::NotSupported.error())),
+        }
+    }
+
+    fn withdraw(&self, key: AskKey) {
+        if let Some(upstream) = self.upstream.upgrade() {
+            self.ears.withdraw(&upstream, key);
         }
     }
 }

@@ -130,7 +130,7 @@ fn limits() {
             server: "git".into(),
             max: 8,
         },
-        r#"{"code":-32603,"message":"Server 'git' has no free link for this session (limit 8)","data":{"code":"too_many_links","server":"git"}}"#,
+        r#"{"code":-32603,"message":"Server 'git' has no free link for this session: 8 other sessions have one (max_links)","data":{"code":"too_many_links","server":"git"}}"#,
     );
     assert_eq!(
         open_status(&Error::TooManySessions(2)),

@@ -107,7 +107,8 @@ impl Connection {
             }
             None => {
                 parts.headers = headers;
-                match self.pages.call(Request::from_parts(parts, body)).await {
+                let page = self.pages.call(Request::from_parts(parts, body));
+                match Box::pin(page).await {
                     Ok(page) => page.map(Body::Page),
                     Err(never) => match never {},
                 }

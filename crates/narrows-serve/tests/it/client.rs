@@ -71,6 +71,14 @@ impl Client {
         self.begin(&call(id, tool)).await
     }
 
+    /// Waits until the call with this id has ended, whoever reads its answer:
+    /// its id is free again then.
+    pub(crate) async fn until_over(&self, id: &str) {
+        let over =
+            async { while !self.call(id, "echo").await.reply().await.json()["error"].is_null() {} };
+        within("the call to end", over).await;
+    }
+
     /// Opens or resumes a stream.
     pub(crate) async fn get(&self, last_event_id: Option<&str>) -> Connection {
         let last: Vec<_> = last_event_id

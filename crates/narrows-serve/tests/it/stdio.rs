@@ -285,8 +285,15 @@ async fn batches_are_answered_as_one_array_where_there_are_any() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_input_cancels_everything() {
-    let mut pipe = Pipe::open("2025-06-18", "{}").await;
+async fn the_end_of_the_input_cancels_everything_at_once() {
+    let grace = Duration::from_secs(3600);
+    let mut pipe = Pipe::start(StdioSettings {
+        grace,
+        ..StdioSettings::default()
+    })
+    .await;
+    pipe.say(&initialize(1, "2025-06-18", "{}")).await;
+    pipe.hear().await;
     pipe.say(&call("2", "hold")).await;
     let held = pipe.upstream.held().await;
     let mut upstream = pipe.end().await;
@@ -299,12 +306,16 @@ async fn the_end_of_the_input_cancels_everything() {
 #[tokio::test]
 async fn shutdown_is_answered_and_ends_the_connection() {
     let mut pipe = Pipe::open("2025-06-18", "{}").await;
+    pipe.say(&call("2", "hold")).await;
+    let _held = pipe.upstream.held().await;
     pipe.say(r#"{"jsonrpc":"2.0","id":9,"method":"shutdown"}"#)
         .await;
     assert_eq!(
         pipe.hear().await,
         json!({ "jsonrpc": "2.0", "id": 9, "result": {} })
     );
+    // Nobody is left waiting for an answer.
+    assert_eq!(refusal(&pipe.hear().await), r#"-32603 "session_closed" 2"#);
     within("the edge to end", pipe.served)
         .await
         .unwrap()
@@ -329,8 +340,9 @@ async fn a_client_that_takes_no_output_has_left() {
     assert_eq!(notice["params"]["requestId"], held.id);
 }
 
-#[tokio::test]
-async fn a_client_that_does_not_read_is_bounded_and_its_end_is_noticed() {
+/// A client with small bounds whose output is stuck: a large answer is on its
+/// way, more than the pipe holds, and behind it wait twenty small ones.
+async fn stuck() -> Pipe {
     let settings = StdioSettings {
         max_calls: 4,
         queue: 4,
@@ -340,12 +352,33 @@ async fn a_client_that_does_not_read_is_bounded_and_its_end_is_noticed() {
     let mut pipe = Pipe::start(settings).await;
     pipe.say(&initialize(1, "2025-06-18", "{}")).await;
     pipe.hear().await;
-    // The output pipe holds 64 KiB; these answers are ten thousand.
-    for id in 0..10_000 {
+    pipe.say(&call("2", "blob")).await;
+    within("the large answer", pipe.output.fill_buf())
+        .await
+        .unwrap();
+    for id in 10..30 {
         pipe.say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#))
             .await;
     }
+    pipe
+}
+
+#[tokio::test]
+async fn a_client_that_reads_late_loses_nothing() {
+    let mut pipe = stuck().await;
+    let mut answered = Vec::new();
+    for _ in 0..21 {
+        answered.push(pipe.hear().await["id"].as_u64().unwrap());
+    }
+    assert_eq!(answered[0], 2);
+    answered.sort();
+    assert_eq!(answered[1..], (10..30).collect::<Vec<_>>());
     pipe.end().await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_client_that_does_not_read_is_noticed() {
+    stuck().await.end().await;
 }
 
 #[tokio::test]

@@ -132,12 +132,7 @@ async fn a_disconnect_is_no_cancellation() {
     let duplicate = client.call("7", "echo").await.reply().await;
     assert_eq!(duplicate.refusal(), r#"200 -32600 "duplicate_id" 7"#);
     held.answer("for nobody").await;
-    loop {
-        let reply = client.call("7", "echo").await.reply().await;
-        if reply.json()["error"].is_null() {
-            break;
-        }
-    }
+    client.until_over("7").await;
     let heard = gate.upstream.heard_so_far();
     assert!(
         heard
@@ -295,8 +290,7 @@ async fn only_the_newest_messages_wait_for_a_client_that_comes_back() {
         held.progress(progress).await;
     }
     held.answer("done").await;
-    // The call has ended when its id is free again.
-    while !client.call("7", "echo").await.reply().await.json()["error"].is_null() {}
+    client.until_over("7").await;
     let mut resumed = client.get(Some(&last)).await;
     let mut seen = Vec::new();
     while let Some(event) = resumed.event().await {
@@ -351,7 +345,7 @@ async fn a_client_that_never_reads_loses_its_connection_but_not_its_stream() {
     // The call goes on once its connection is given up, so the answer is taken.
     held.progress_at_length(1..5_000).await;
     held.answer("done").await;
-    while !client.call("7", "echo").await.reply().await.json()["error"].is_null() {}
+    client.until_over("7").await;
     drop(stuck);
     let mut resumed = client.get(Some(&first)).await;
     let last = loop {

@@ -231,13 +231,16 @@ impl Response {
 impl Events {
     /// The next event; `None` at the end. Comments are passed over.
     pub async fn next(&mut self) -> Option<Event> {
-        loop {
-            let block = limited("an event", self.block()).await?;
-            let event = Event::parse(&block);
-            if event != Event::default() {
-                return Some(event);
+        // The limit is for all of it: signs of life come for ever.
+        limited("an event", async {
+            loop {
+                let event = Event::parse(&self.block().await?);
+                if event != Event::default() {
+                    return Some(event);
+                }
             }
-        }
+        })
+        .await
     }
 
     /// The next event that carries a message.

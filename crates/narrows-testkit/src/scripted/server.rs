@@ -201,6 +201,11 @@ impl<'a> Turn<'a> {
                     self.run(steps).await;
                 }
             }
+            Step::Repeat(times, step) => {
+                for _ in 0..*times {
+                    Box::pin(self.step(step)).await;
+                }
+            }
             Step::Status {
                 code,
                 headers,

@@ -10,54 +10,173 @@ use narrows_shape::estimate_tokens;
 use narrows_wire::{Id, Kind, Raw, Request, Revision};
 use serde_json::{Value, json};
 
-use super::{Exit, load, only, refuse_server, suggest, trouble, with_gateway};
+use super::{
+    Exit, load, only, refuse_server, rest_after, suggest, trouble, warn_of_left_out, with_gateway,
+};
 use crate::cli::Call;
-use crate::config::Environment;
+use crate::config::{Config, Environment};
 use crate::terminal::{answer, grouped, plain, say};
 
 /// Notices that may wait to be shown.
 const QUEUE: usize = 256;
 
 pub(crate) async fn run(options: Call, environment: &Environment) -> anyhow::Result<Exit> {
-    let arguments = match read_arguments(options.arguments.as_deref()) {
+    let config = match load(&options.config, environment) {
+        Ok(config) => config,
+        Err(exit) => return Ok(exit),
+    };
+    let (wanted, arguments) = Wanted::of(&options);
+    let candidates = match wanted.candidates(&config) {
+        Ok(candidates) => candidates,
+        Err(exit) => return Ok(exit),
+    };
+    let max = config.checked.gateway.limits.max_message_bytes;
+    let arguments = match read_arguments(arguments, max) {
         Ok(arguments) => arguments,
         Err(error) => {
             say(format_args!("error: {error:#}"));
             return Ok(Exit::Usage);
         }
     };
-    let config = match load(&options.config, environment) {
-        Ok(config) => config,
-        Err(exit) => return Ok(exit),
-    };
-    if let Some(exit) = refuse_server(&config, &options.server) {
-        return Ok(exit);
-    }
+    warn_of_left_out(&config);
     let mut settings = config.checked.gateway.clone();
-    only(&mut settings, &options.server);
+    only(&mut settings, &candidates);
     let done = with_gateway(settings, async |gateway| {
-        call(gateway, &options, arguments).await
+        call(gateway, wanted, &candidates, &options, arguments).await
     })
     .await?;
     Ok(done.unwrap_or(Exit::Failed))
 }
 
+/// Which tool is to be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted<'a> {
+    Tool {
+        server: &'a str,
+        tool: &'a str,
+    },
+    /// A published name, or the server's id, a separator and the tool's own name.
+    Name(&'a str),
+}
+
+impl<'a> Wanted<'a> {
+    /// What the command line names, and the arguments it gives.
+    fn of(options: &'a Call) -> (Wanted<'a>, Option<&'a str>) {
+        let server = options.server.as_str();
+        match (options.tool.as_deref(), options.arguments.as_deref()) {
+            (None, arguments) => (Wanted::Name(server), arguments),
+            (Some(text), None) if are_arguments(text) => (Wanted::Name(server), Some(text)),
+            (Some(tool), arguments) => (Wanted::Tool { server, tool }, arguments),
+        }
+    }
+
+    /// The servers that may have the tool: nothing else needs to be started.
+    fn candidates(self, config: &Config) -> Result<Vec<String>, Exit> {
+        let name = match self {
+            Wanted::Tool { server, .. } => {
+                return match refuse_server(config, server) {
+                    Some(exit) => Err(exit),
+                    None => Ok(vec![server.to_owned()]),
+                };
+            }
+            Wanted::Name(name) => name,
+        };
+        let checked = &config.checked;
+        let upstreams = checked.gateway.upstreams.iter();
+        let left_out = checked.left_out.iter().map(|out| &out.id);
+        let ids: Vec<&String> = upstreams
+            .map(|upstream| &upstream.id)
+            .chain(left_out)
+            .collect();
+        if ids.iter().any(|id| *id == name) {
+            let name = plain(name);
+            say(format_args!(
+                "error: '{name}' is a server; which tool of it?"
+            ));
+            say(format_args!("  help: narrows tools {name} lists them"));
+            return Err(Exit::Usage);
+        }
+        let separator = checked.gateway.endpoints.first();
+        let separator = separator.map_or("__", |endpoint| endpoint.separator.as_str());
+        let fits = |id: &&&String| rest_after(name, id, separator).is_some();
+        let fitting: Vec<String> = ids.iter().filter(fits).map(|id| (*id).clone()).collect();
+        match &fitting[..] {
+            // Published names may differ from ids: only the servers know.
+            [] => Ok(ids.into_iter().cloned().collect()),
+            [id] => match refuse_server(config, id) {
+                Some(exit) => Err(exit),
+                None => Ok(fitting),
+            },
+            _ => Ok(fitting),
+        }
+    }
+
+    /// The server and the tool's published name, or what is to be said instead.
+    fn find<'r>(
+        self,
+        report: &'r [UpstreamReport],
+        candidates: &[String],
+    ) -> Option<(&'r UpstreamReport, String)> {
+        let name = match self {
+            Wanted::Tool { server, tool } => {
+                let server = report.iter().find(|known| known.id == server)?;
+                return Some((server, find_tool(server, tool)?));
+            }
+            Wanted::Name(name) => name,
+        };
+        let tools = || {
+            let tools = |server: &'r UpstreamReport| server.tools.iter().map(move |t| (server, t));
+            report.iter().flat_map(tools)
+        };
+        let own = |server: &UpstreamReport, tool: &str| {
+            [&server.id, &server.slug]
+                .into_iter()
+                .any(|server| rest_after(name, server, "__") == Some(tool))
+        };
+        let found = tools()
+            .find(|(_, tool)| tool.published == name)
+            .or_else(|| tools().find(|(server, tool)| own(server, &tool.name)));
+        if let Some((server, tool)) = found {
+            return Some((server, tool.published.clone()));
+        }
+        // One server alone can say better why it is not there.
+        if let [id] = candidates
+            && let Some(server) = report.iter().find(|server| server.id == *id)
+            && let Some(tool) = rest_after(name, id, "__")
+        {
+            return Some((server, find_tool(server, tool)?));
+        }
+        let near = suggest(name, tools().map(|(_, tool)| tool.published.as_str()));
+        say(format_args!(
+            "error: there is no tool '{}'{near}",
+            plain(name)
+        ));
+        say("  help: narrows tools lists them");
+        None
+    }
+}
+
+/// Whether a word stands where the arguments do, and not a tool.
+fn are_arguments(word: &str) -> bool {
+    word == "-" || word.starts_with('@') || word.trim_start().starts_with('{')
+}
+
 /// The arguments: an object, from the command line, from stdin or from a file.
-fn read_arguments(given: Option<&str>) -> anyhow::Result<Raw> {
+fn read_arguments(given: Option<&str>, max: usize) -> anyhow::Result<Raw> {
     let text = match given {
         None => return Ok(Raw::empty_object()),
-        Some("-") => {
-            let mut text = Vec::new();
-            std::io::stdin()
-                .read_to_end(&mut text)
-                .context("stdin cannot be read")?;
-            text
-        }
+        Some("-") => read_up_to(std::io::stdin().lock(), max).context("stdin cannot be read")?,
         Some(text) => match text.strip_prefix('@') {
-            Some(path) => std::fs::read(path).with_context(|| format!("{path} cannot be read"))?,
+            Some(path) => std::fs::File::open(path)
+                .and_then(|file| read_up_to(file, max))
+                .with_context(|| format!("{} cannot be read", plain(path)))?,
             None => text.as_bytes().to_vec(),
         },
     };
+    if text.len() > max {
+        let max = grouped(max);
+        bail!("the arguments are more than {max} bytes, the limit `max_message_bytes`");
+    }
     let arguments = Raw::parse(text.into()).context("the arguments are not JSON")?;
     if arguments.kind() != Kind::Object {
         bail!("the arguments are JSON, but not an object");
@@ -65,11 +184,23 @@ fn read_arguments(given: Option<&str>) -> anyhow::Result<Raw> {
     Ok(arguments)
 }
 
-async fn call(gateway: &Gateway, options: &Call, arguments: Raw) -> anyhow::Result<Exit> {
+/// One byte more than `max` at most, which shows that there is too much.
+fn read_up_to(source: impl Read, max: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
+    source.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+async fn call(
+    gateway: &Gateway,
+    wanted: Wanted<'_>,
+    candidates: &[String],
+    options: &Call,
+    arguments: Raw,
+) -> anyhow::Result<Exit> {
     let report = gateway.report();
-    let server = report.iter().find(|server| server.id == options.server);
-    let server = server.context("the gateway does not know the server")?;
-    let Some(published) = find_tool(server, &options.tool) else {
+    let Some((server, published)) = wanted.find(&report, candidates) else {
         return Ok(Exit::Failed);
     };
 
@@ -101,7 +232,7 @@ async fn call(gateway: &Gateway, options: &Call, arguments: Raw) -> anyhow::Resu
     let result = request(opened, params).await;
     let took = started.elapsed();
     if options.explain {
-        explain(server, &options.tool, &published, &arguments, &result, took);
+        explain(server, &published, &arguments, &result, took);
     }
     match result {
         Ok(result) => show(&result, options.json),
@@ -225,7 +356,6 @@ fn failed(error: &Error) -> Exit {
 /// The way of the call and its cost.
 fn explain(
     server: &UpstreamReport,
-    tool: &str,
     published: &str,
     arguments: &Raw,
     result: &Result<Raw, Error>,
@@ -235,7 +365,7 @@ fn explain(
         .tools
         .iter()
         .find(|known| known.published == published);
-    let own = name.map_or(tool, |known| known.name.as_str());
+    let own = name.map_or(published, |known| known.name.as_str());
     say("endpoint:   default");
     say(format_args!("published:  {}", plain(published)));
     say(format_args!(

@@ -9,7 +9,7 @@ use narrows_shape::estimate_tokens;
 use serde_json::{Value, json};
 
 use super::hint::{hint, word};
-use super::{Exit, tell, trouble, with_gateway};
+use super::{Exit, in_order, state_word, tell, trouble, with_gateway};
 use crate::cli::Check;
 use crate::config::{self, Config, Environment, Problem, Severity};
 use crate::terminal::{Palette, Tone, answer, counted, grouped, plain};
@@ -48,8 +48,10 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
     let wrong = config
         .problems
         .iter()
-        .any(|problem| problem.severity == Severity::Unset);
-    let failed = servers.iter().any(|server| server.state == "down");
+        .any(|problem| problem.severity == Severity::LeftOut);
+    let failed = servers
+        .iter()
+        .any(|server| matches!(server.state, "down" | "starting"));
     Ok(match (wrong, failed) {
         (true, _) => Exit::Usage,
         (false, true) => Exit::Failed,
@@ -62,6 +64,8 @@ struct Finding {
     id: String,
     transport: &'static str,
     state: &'static str,
+    /// Why it was left out, in a word for programs.
+    left_out: Option<&'static str>,
     /// Why it is not up, in one line.
     reason: Option<String>,
     tokens: usize,
@@ -69,19 +73,19 @@ struct Finding {
     failure: Option<(Failure, Option<String>)>,
 }
 
-/// The servers that were tried, then those that could not even be tried.
+/// The servers that were tried and those that could not even be tried.
 fn findings(config: &Config, report: Vec<UpstreamReport>, settings: &Settings) -> Vec<Finding> {
     let tried = report.into_iter().zip(&settings.upstreams).map(finding);
-    let left_out = config.checked.left_out.iter().map(|out| Finding {
+    in_order(tried.collect(), &config.checked.left_out, |out| Finding {
         id: out.id.clone(),
-        transport: "",
+        transport: out.transport,
+        left_out: Some(out.kind),
         state: "left_out",
         reason: Some(out.reason.clone()),
         tokens: 0,
         report: None,
         failure: None,
-    });
-    tried.chain(left_out).collect()
+    })
 }
 
 fn finding((report, settings): (UpstreamReport, &UpstreamSettings)) -> Finding {
@@ -94,11 +98,8 @@ fn finding((report, settings): (UpstreamReport, &UpstreamSettings)) -> Finding {
     Finding {
         id: report.id.clone(),
         transport: report.transport,
-        state: match report.state {
-            UpstreamState::Up { .. } => "up",
-            UpstreamState::Disabled => "disabled",
-            UpstreamState::Starting | UpstreamState::Down { .. } => "down",
-        },
+        left_out: None,
+        state: state_word(&report.state),
         reason: trouble(&report.state),
         tokens: report
             .tools
@@ -126,7 +127,7 @@ fn for_people(config: &Config, servers: &[Finding], palette: Palette) -> String 
             "up" => ("up", Tone::Good),
             "disabled" => ("disabled", Tone::Faint),
             "left_out" => ("left out", Tone::Bad),
-            _ => ("down", Tone::Bad),
+            other => (other, Tone::Bad),
         };
         let state = palette.paint(tone, &format!("{word:<8}"));
         let _ = write!(
@@ -195,7 +196,7 @@ fn totals(servers: &[Finding]) -> (usize, usize) {
 }
 
 fn as_json(file: Option<String>, problems: &[Problem], servers: &[Finding]) -> Value {
-    let is_error = |problem: &Problem| problem.severity <= Severity::Unset;
+    let is_error = |problem: &Problem| problem.severity <= Severity::LeftOut;
     let fine = |server: &Finding| matches!(server.state, "up" | "disabled");
     let (tools, tokens) = totals(servers);
     json!({
@@ -240,10 +241,11 @@ fn server_as_json(server: &Finding) -> Value {
             "hint": hint,
             "stderr": failure.stderr,
         }),
-        (None, Some(reason)) if server.state == "left_out" => {
-            json!({ "kind": "unset_variable", "message": reason, "hint": null, "stderr": [] })
-        }
-        _ => Value::Null,
+        (None, Some(reason)) => match server.left_out {
+            Some(kind) => json!({ "kind": kind, "message": reason, "hint": null, "stderr": [] }),
+            None => Value::Null,
+        },
+        (None, None) => Value::Null,
     };
     json!({
         "id": server.id,

@@ -23,6 +23,9 @@ pub(super) fn word(kind: FailureKind) -> &'static str {
 pub(super) fn hint(failure: &Failure, settings: &UpstreamSettings) -> Option<String> {
     match (&settings.kind, failure.kind) {
         (UpstreamKind::Stdio(stdio), FailureKind::NotFound) => Some(not_found(stdio)),
+        (UpstreamKind::Stdio(stdio), FailureKind::Process) if never_ran(failure) => {
+            not_started(stdio, failure)
+        }
         // What it wrote to stderr says more than we could.
         (UpstreamKind::Stdio(_), FailureKind::Process) if failure.stderr.is_empty() => {
             Some("run the command by hand to see more".to_owned())
@@ -37,9 +40,27 @@ pub(super) fn hint(failure: &Failure, settings: &UpstreamSettings) -> Option<Str
                 "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}";
             Some(text.to_owned())
         }
-        (UpstreamKind::Http(_), FailureKind::WrongTransport | FailureKind::Protocol) => {
-            let text = "is this the right URL? MCP servers often sit at /mcp";
+        (UpstreamKind::Http(http), FailureKind::WrongTransport)
+            if http.url.path().trim_end_matches('/').ends_with("/sse") =>
+        {
+            let text = "this looks like the older HTTP+SSE transport, which this version does not \
+                        speak yet; the same server may also sit at /mcp";
             Some(text.to_owned())
+        }
+        (UpstreamKind::Http(_), FailureKind::WrongTransport | FailureKind::Protocol) => {
+            Some(WRONG_URL.to_owned())
+        }
+        (UpstreamKind::Http(_), FailureKind::Refused) if is_web_page(failure) => {
+            Some(WRONG_URL.to_owned())
+        }
+        // Whoever waits longer for the connection than for all of it knows less.
+        (UpstreamKind::Http(http), FailureKind::TimedOut)
+            if settings.connect_timeout >= settings.startup_timeout =>
+        {
+            Some(no_connection(http))
+        }
+        (UpstreamKind::Http(_), FailureKind::TimedOut) => {
+            Some("the server accepted the connection and did not answer".to_owned())
         }
         (_, FailureKind::TimedOut) => Some(format!(
             "the first start may download something; try again, or set startup_timeout_s above {}",
@@ -47,6 +68,27 @@ pub(super) fn hint(failure: &Failure, settings: &UpstreamSettings) -> Option<Str
         )),
         _ => None,
     }
+}
+
+const WRONG_URL: &str = "is this the right URL? MCP servers often sit at /mcp";
+
+/// The gateway says so in its own words; there is no kind for it.
+fn is_web_page(failure: &Failure) -> bool {
+    failure.detail.ends_with(": a web page")
+}
+
+/// Whether the process could not even be started, also in the gateway's words.
+fn never_ran(failure: &Failure) -> bool {
+    failure.detail.starts_with("cannot start '")
+}
+
+fn not_started(stdio: &StdioSettings, failure: &Failure) -> Option<String> {
+    if stdio.cwd.as_ref().is_some_and(|cwd| !cwd.is_dir()) {
+        let text = "look at `cwd`; a relative one starts at the folder of the configuration file";
+        return Some(text.to_owned());
+    }
+    let denied = failure.detail.contains("Permission denied");
+    denied.then(|| "may you run it? chmod +x makes a file a program".to_owned())
 }
 
 fn not_found(stdio: &StdioSettings) -> String {

@@ -83,9 +83,11 @@ pub(crate) async fn run(
         tracing::info!(signal, "ending; once more ends at once");
         signals.exit_on_next();
         stop.cancel();
-        serving.await;
+        // At the same time: the grace period is one for all.
+        tokio::join!(serving, gateway.shutdown());
+    } else {
+        gateway.shutdown().await;
     }
-    gateway.shutdown().await;
     Ok(Exit::Done)
 }
 
@@ -117,9 +119,18 @@ fn announce(config: &Config, address: SocketAddr, telemetry: &Telemetry) {
         lines,
         "  Claude Code    {claude}\n  Cursor         {cursor}\n  MCP Inspector  {inspector}\n"
     );
+    // The default one comes first, and is what the lines above are about.
+    let others = config.checked.gateway.endpoints.iter().skip(1);
+    let endpoints: Vec<String> = others
+        .map(|endpoint| format!("{url}/{}", endpoint.name))
+        .collect();
+    for endpoint in &endpoints {
+        let _ = writeln!(lines, "  also at        {endpoint}");
+    }
     let payload = json!({
         "url": base,
         "mcp": url,
+        "endpoints": endpoints,
         "version": version,
         "config": config.file,
         "servers": servers,

@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 
 use super::stdio::refuse_endpoint;
 use super::why::why;
-use super::{Exit, load, only, refuse_server, suggest, trouble, with_gateway};
+use super::{
+    Exit, in_order, load, only, refuse_server, state_word, suggest, trouble, warn_of_left_out,
+    with_gateway,
+};
 use crate::cli::Tools;
 use crate::config::{Environment, LeftOut};
 use crate::terminal::{Palette, Tone, answer, counted, grouped, plain, say};
@@ -27,10 +30,11 @@ pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Re
     if let Some(exit) = refuse_endpoint(&config, &options.endpoint).or(refused) {
         return Ok(exit);
     }
+    warn_of_left_out(&config);
     let mut settings = config.checked.gateway.clone();
     as_default(&mut settings, &options.endpoint);
     if let Some(id) = &options.server {
-        only(&mut settings, id);
+        only(&mut settings, std::slice::from_ref(id));
     }
     let report = with_gateway(settings, async |gateway| Ok(gateway.report())).await?;
     let Some(mut report) = report else {
@@ -143,13 +147,13 @@ fn show_all(
 }
 
 fn for_people(report: &[UpstreamReport], left_out: &[LeftOut], palette: Palette) -> String {
-    let mut text = String::new();
     let tools = || report.iter().flat_map(|server| &server.tools);
     let width = tools()
         .map(|tool| plain(&tool.published).chars().count())
         .max()
         .unwrap_or(0);
-    for server in report {
+    let server = |server: &UpstreamReport| {
+        let mut text = String::new();
         let id = palette.paint(Tone::Strong, &plain(&server.id));
         match trouble(&server.state) {
             Some(reason) => {
@@ -167,11 +171,13 @@ fn for_people(report: &[UpstreamReport], left_out: &[LeftOut], palette: Palette)
             let line = format!("  {name:<width$}  {tokens:>7}  {}", first_line(tool));
             let _ = writeln!(text, "{}", line.trim_end());
         }
-    }
-    for out in left_out {
+        text
+    };
+    let servers = in_order(report.iter().map(server).collect(), left_out, |out| {
         let id = palette.paint(Tone::Strong, &plain(&out.id));
-        let _ = writeln!(text, "{id}  {}", palette.paint(Tone::Bad, &out.reason));
-    }
+        format!("{id}  {}\n", palette.paint(Tone::Bad, &out.reason))
+    });
+    let mut text = servers.concat();
     let tokens: usize = report.iter().map(|server| cost(&server.tools)).sum();
     let number = counted(tools().count(), "tool");
     let _ = writeln!(text, "in all {number}, ~{} tokens", grouped(tokens));
@@ -188,21 +194,22 @@ fn as_json(report: &[UpstreamReport], left_out: &[LeftOut], endpoint: &str) -> V
         })
     };
     let server = |server: &UpstreamReport| {
-        let reason = trouble(&server.state);
         json!({
             "id": server.id,
-            "state": if reason.is_none() { "up" } else { "down" },
-            "reason": reason,
+            "state": state_word(&server.state),
+            "reason": trouble(&server.state),
             "tokens": cost(&server.tools),
             "tools": server.tools.iter().map(tool).collect::<Vec<_>>(),
         })
     };
-    let left_out = left_out.iter().map(|out| {
-        json!({ "id": out.id, "state": "left_out", "reason": out.reason, "tokens": 0, "tools": [] })
-    });
+    let servers = in_order(
+        report.iter().map(server).collect(),
+        left_out,
+        |out| json!({ "id": out.id, "state": "left_out", "reason": out.reason, "tokens": 0, "tools": [] }),
+    );
     json!({
         "endpoint": endpoint,
-        "servers": report.iter().map(server).chain(left_out).collect::<Vec<_>>(),
+        "servers": servers,
         "tools": report.iter().map(|server| server.tools.len()).sum::<usize>(),
         "tokens": report.iter().map(|server| cost(&server.tools)).sum::<usize>(),
     })

@@ -3,7 +3,7 @@
 use narrows_gateway::{ToolReport, UpstreamReport};
 use serde_json::json;
 
-use super::{Exit, suggest, trouble};
+use super::{Exit, rest_after, suggest, trouble};
 use crate::config::LeftOut;
 use crate::nearest::nearest_few;
 use crate::terminal::{answer, plain};
@@ -112,7 +112,10 @@ fn there(server: &UpstreamReport, tool: &ToolReport, name: &str) -> Verdict {
 /// Reads the name as a server's id or slug, something between, and a tool.
 fn by_server(name: &str, report: &[UpstreamReport], left_out: &[LeftOut]) -> Option<Verdict> {
     for server in report {
-        let readings = [rest_after(name, &server.id), rest_after(name, &server.slug)];
+        let readings = [
+            rest_after(name, &server.id, "__"),
+            rest_after(name, &server.slug, "__"),
+        ];
         let Some(rest) = readings.into_iter().flatten().next() else {
             continue;
         };
@@ -143,20 +146,12 @@ fn by_server(name: &str, report: &[UpstreamReport], left_out: &[LeftOut]) -> Opt
     }
     let out = left_out
         .iter()
-        .find(|out| rest_after(name, &out.id).is_some())?;
+        .find(|out| rest_after(name, &out.id, "__").is_some())?;
     Some(Verdict {
         server: Some(out.id.clone()),
         reason: format!("server '{}' cannot be started: {}", out.id, out.reason),
         ..Verdict::default()
     })
-}
-
-/// What follows the server's name and a separator.
-fn rest_after<'a>(name: &'a str, server: &str) -> Option<&'a str> {
-    let rest = name.strip_prefix(server)?;
-    ["__", "::", ":", "/"]
-        .into_iter()
-        .find_map(|separator| rest.strip_prefix(separator))
 }
 
 #[cfg(test)]
@@ -215,6 +210,9 @@ mod tests {
         ];
         let left_out = [LeftOut {
             id: "search".into(),
+            place: 4,
+            transport: "http",
+            kind: "unset_variable",
             reason: "environment variable T is not set".into(),
         }];
         assert_eq!(judge(name, &report, &left_out).reason, expected);

@@ -26,12 +26,19 @@ pub(crate) struct Checked {
     pub(crate) listen: SocketAddr,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
-    /// Servers that cannot be started because a variable is not set.
+    /// Servers that cannot be started as they are configured, in the order of
+    /// the file.
     pub(crate) left_out: Vec<LeftOut>,
 }
 
 pub(crate) struct LeftOut {
     pub(crate) id: String,
+    /// How many servers stand before it in the file, left out or not.
+    pub(crate) place: usize,
+    /// The word for what would carry its messages.
+    pub(crate) transport: &'static str,
+    /// The stable word for programs.
+    pub(crate) kind: &'static str,
     /// One line for people.
     pub(crate) reason: String,
 }
@@ -107,12 +114,10 @@ fn check_structure(raw: &RawFile, problems: &mut Problems<'_>) {
         };
         let known = presets.is_some_and(|presets| presets.keys().any(|id| id == preset.value));
         if !known && raw.preset_dir.is_absent() {
+            // No error as long as presets have no effect.
             let what = format!("there is no preset `{}`", preset.value);
-            problems.error(
-                &preset.at,
-                what,
-                "define it under `presets`, or set `preset_dir`",
-            );
+            let help = "define it under `presets`, or set `preset_dir`";
+            problems.warn(&preset.at, what, help);
         }
     }
     for (key, preset) in raw.presets.value().iter().flat_map(|presets| &presets.0) {
@@ -154,11 +159,15 @@ fn endpoint(
     let mut settings = EndpointSettings::named(name.value.as_str());
     if let Some(separator) = raw.separator.given() {
         let unfit = |c: char| c.is_whitespace() || c.is_control();
-        if separator.value.is_empty() || separator.value.contains(unfit) {
+        // Server names never hold such a character, so that no two servers
+        // and tools can come to the same name.
+        let telling = |c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-';
+        let fits = separator.value == "__" || separator.value.contains(telling);
+        if !fits || separator.value.contains(unfit) {
             let help = "usual ones are \"__\", \":\" and \"::\"";
             problems.error(
                 &separator.at,
-                "a separator is text without white space",
+                "a separator is `__`, or text with a character that no server name holds",
                 help,
             );
         }

@@ -13,9 +13,10 @@ use crate::terminal::plain;
 pub(crate) enum Severity {
     /// Nothing runs with it.
     Error,
-    /// An environment variable that a server asks for is not set. An error for
-    /// `check`; everything else runs without that server.
-    Unset,
+    /// A server cannot be started as it is configured: a variable is not set,
+    /// or this version does not do what it asks for. An error for `check`;
+    /// everything else runs without that server.
+    LeftOut,
     Warning,
     Note,
 }
@@ -23,7 +24,7 @@ pub(crate) enum Severity {
 impl Severity {
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Severity::Error | Severity::Unset => "error",
+            Severity::Error | Severity::LeftOut => "error",
             Severity::Warning => "warning",
             Severity::Note => "note",
         }
@@ -188,8 +189,8 @@ impl<'a> Problems<'a> {
         self.add(Severity::Error, at, what.into(), help.into());
     }
 
-    pub(crate) fn unset(&mut self, at: &At, what: impl Into<String>, help: impl Into<String>) {
-        self.add(Severity::Unset, at, what.into(), help.into());
+    pub(crate) fn left_out(&mut self, at: &At, what: impl Into<String>, help: impl Into<String>) {
+        self.add(Severity::LeftOut, at, what.into(), help.into());
     }
 
     pub(crate) fn warn(&mut self, at: &At, what: impl Into<String>, help: impl Into<String>) {

@@ -14,7 +14,7 @@ pub(crate) use values::{
     Anything, Command, Entry, InheritEnv, Selection, Servers, ServersById, ServersInList, Shape,
 };
 
-const PRESET_INSTEAD: &str = "every tool of the server stays visible; a preset can narrow them";
+const ALL_VISIBLE: &str = "every tool of the server stays visible";
 const VARIABLES_INSTEAD: &str = "set the variables before starting Narrows and name them as ${VAR}";
 
 table! {
@@ -150,10 +150,10 @@ table! {
         "oauth": "put the credentials into `headers`",
         "sandboxEnabled": "the server runs with our own rights",
         "sandbox": "the server runs with our own rights",
-        "includeTools": PRESET_INSTEAD,
-        "excludeTools": PRESET_INSTEAD,
-        "disabledTools": PRESET_INSTEAD,
-        "allowedTools": PRESET_INSTEAD,
+        "includeTools": ALL_VISIBLE,
+        "excludeTools": ALL_VISIBLE,
+        "disabledTools": ALL_VISIBLE,
+        "allowedTools": ALL_VISIBLE,
     ]
 }
 

@@ -69,7 +69,7 @@ fn check_says_what_is_there_and_what_is_wrong() {
             up        demo    builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
             down      gone    stdio    './nowhere' is not there
                       hint: look at the path of the command
-            down      spaced  stdio    'no such program' was not found in PATH (/usr/bin:/bin); arguments belong in 'args', not in 'command'
+            down      spaced  stdio    'no such program' was not found in PATH; arguments belong in 'args', not in 'command'
                       hint: install it, write its whole path, or mend PATH
             down      loud    stdio    exited with status 3
                       | my last words
@@ -101,11 +101,20 @@ fn check_has_a_hint_for_servers_that_answer_something_else() {
     let closed = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>";
     let nothing = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    let servers = [("closed", closed), ("page", page), ("nothing", nothing)];
-    let servers = servers.map(|(id, answer)| {
+    let broken = "HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>";
+    let gone = "HTTP/1.1 410 Gone\r\nContent-Type: text/html\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>";
+    let servers = [
+        ("closed", closed, "mcp"),
+        ("page", page, "mcp"),
+        ("nothing", nothing, "mcp"),
+        ("broken", broken, "mcp"),
+        ("gone", gone, "mcp"),
+        ("old", nothing, "sse"),
+    ];
+    let servers = servers.map(|(id, answer, path)| {
         (
             id.to_owned(),
-            serde_json::json!({ "url": format!("http://{}/mcp", web_server(answer)) }),
+            serde_json::json!({ "url": format!("http://{}/{path}", web_server(answer)) }),
         )
     });
     let servers: serde_json::Map<_, _> = servers.into_iter().collect();
@@ -123,6 +132,36 @@ fn check_has_a_hint_for_servers_that_answer_something_else() {
         "closed" "sign_in" "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
         "page" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp"
         "nothing" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp"
+        "broken" "refused" "is this the right URL? MCP servers often sit at /mcp"
+        "gone" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp"
+        "old" "wrong_transport" "this looks like the older HTTP+SSE transport, which this version does not speak yet; the same server may also sit at /mcp"
+    "#]].assert_eq(&hints.collect::<String>());
+}
+
+#[test]
+fn check_has_a_hint_for_servers_that_never_ran_or_never_answer() {
+    // It accepts connections by the kernel's hand alone.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", silent.local_addr().unwrap());
+    let config = serde_json::json!({ "mcpServers": {
+        "nowhere": { "command": "sh", "cwd": "no/such/folder" },
+        "denied": { "command": "./narrows.json", "cwd": "." },
+        "quiet": { "command": "sh", "args": ["-c", "exit 3"] },
+        "silent": { "url": url, "startup_timeout_s": 0.5, "connect_timeout_s": 0.4 },
+        "slow": { "command": "sleep", "args": ["60"], "startup_timeout_s": 0.5 } } });
+    let ran = Folder::with(&config.to_string()).run(&["check", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let hints = value["servers"].as_array().unwrap().iter();
+    let hints = hints.map(|s| {
+        let failure = &s["failure"];
+        format!("{} {} {}\n", s["id"], failure["kind"], failure["hint"])
+    });
+    expect![[r#"
+        "nowhere" "process" "look at `cwd`; a relative one starts at the folder of the configuration file"
+        "denied" "process" "may you run it? chmod +x makes a file a program"
+        "quiet" "process" "run the command by hand to see more"
+        "silent" "timed_out" "the server accepted the connection and did not answer"
+        "slow" "timed_out" "the first start may download something; try again, or set startup_timeout_s above 0.5"
     "#]].assert_eq(&hints.collect::<String>());
 }
 
@@ -143,18 +182,116 @@ fn check_names_the_variable_that_is_not_set_and_still_tries_the_others() {
     check(
         &ran,
         expect![[r#"
+            exit 2
+            --- stdout
+            configuration  narrows.json
+            up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+            left out  a     http     environment variable NOT_SET is not set
+            1 of 2 servers up, N tools, N tokens
+            --- stderr
+            error: narrows.json:1:102: server 'a': environment variable NOT_SET is not set
+              path: mcpServers.a.headers.Authorization
+              help: set it, or give a default: ${NOT_SET:-...}
+            The configuration has 1 error.
+        "#]],
+    );
+}
+
+/// Three servers that this version cannot start, among two that it can.
+const UNSUPPORTED: &str = r#"{ "servers": {
+    "old": { "type": "sse", "url": "http://127.0.0.1:1/sse" },
+    "demo": { "type": "builtin" },
+    "asks": { "command": "x", "env": { "K": "${input:key}", "L": "${NOT_SET}" } },
+    "wire": { "type": "ws", "url": "ws://127.0.0.1:1/" },
+    "more": { "type": "builtin", "name": "demo" } } }"#;
+
+#[test]
+fn check_still_tries_the_others_where_one_is_not_supported_yet() {
+    let folder = Folder::with(UNSUPPORTED);
+    let ran = folder.run(&["check"]);
+    check(
+        &ran,
+        expect![[r#"
         exit 2
         --- stdout
         configuration  narrows.json
+        left out  old   sse      sse is not supported by this version yet
         up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
-        left out  a              environment variable NOT_SET is not set
-        1 of 2 servers up, N tools, N tokens
+        left out  asks  stdio    environment variable NOT_SET is not set; there is nobody to ask for ${input:...}
+        left out  wire  ws       ws is not supported by this version yet
+        up        more  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+        2 of 5 servers up, N tools, N tokens
         --- stderr
-        error: narrows.json:1:102: server 'a': environment variable NOT_SET is not set
-          path: mcpServers.a.headers.Authorization
+        error: narrows.json:2:5: server 'old': sse is not supported by this version yet
+          path: servers.old
+          help: set "enabled": false to keep the entry
+        error: narrows.json:4:45: server 'asks': there is nobody to ask for ${input:...}
+          path: servers.asks.env.K
+          help: set an environment variable and name it as ${VAR}
+        error: narrows.json:4:66: server 'asks': environment variable NOT_SET is not set
+          path: servers.asks.env.L
           help: set it, or give a default: ${NOT_SET:-...}
-        The configuration has 1 error.
+        error: narrows.json:5:5: server 'wire': ws is not supported by this version yet
+          path: servers.wire
+          help: set "enabled": false to keep the entry
+        The configuration has 4 errors.
     "#]],
+    );
+    let ran = folder.run(&["check", "--json"]);
+    assert_eq!(ran.code, Some(2));
+    let value: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let servers = value["servers"].as_array().unwrap().iter().map(|s| {
+        let (id, transport, state) = (&s["id"], &s["transport"], &s["state"]);
+        format!("{id} {transport} {state} {}\n", s["failure"]["kind"])
+    });
+    expect![[r#"
+        "old" "sse" "left_out" "unsupported_transport"
+        "demo" "builtin" "up" null
+        "asks" "stdio" "left_out" "unsupported_input"
+        "wire" "ws" "left_out" "unsupported_transport"
+        "more" "builtin" "up" null
+    "#]]
+    .assert_eq(&servers.collect::<String>());
+}
+
+#[test]
+fn other_commands_run_without_what_is_not_supported_yet() {
+    let folder = Folder::with(UNSUPPORTED);
+    let ran = folder.run(&["call", "demo", "echo", r#"{"text": "hi"}"#]);
+    check(
+        &ran,
+        expect![[r#"
+        exit 0
+        --- stdout
+        hi
+        --- stderr
+        warning: running without server 'old': sse is not supported by this version yet
+        warning: running without server 'asks': environment variable NOT_SET is not set; there is nobody to ask for ${input:...}
+        warning: running without server 'wire': ws is not supported by this version yet
+    "#]],
+    );
+    let ran = folder.run(&["call", "old", "echo"]);
+    check(
+        &ran,
+        expect![[r#"
+        exit 1
+        --- stdout
+        --- stderr
+        error: server 'old' cannot be started: sse is not supported by this version yet
+    "#]],
+    );
+    let ran = folder.run(&["tools"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    let servers = ran.stdout.lines().filter(|line| !line.starts_with(' '));
+    let servers: Vec<&str> = servers
+        .filter_map(|line| line.split_once("  "))
+        .map(|(id, _)| id)
+        .collect();
+    assert_eq!(servers, ["old", "demo", "asks", "wire", "more"]);
+    assert!(
+        ran.stderr.contains("warning: running without server 'old'"),
+        "{}",
+        ran.stderr
     );
 }
 
@@ -210,7 +347,7 @@ fn tools_lists_names_and_costs() {
               demo__ask_name          ~62  Asks the user for a name by a form, and greets them.
               demo__touch_readme      ~75  Changes the resource demo://readme and tells who has subscribed to it.
             gone  './nowhere' is not there
-            spaced  'no such program' was not found in PATH (/usr/bin:/bin); arguments belong in 'args', not in 'command'
+            spaced  'no such program' was not found in PATH; arguments belong in 'args', not in 'command'
             loud  exited with status 3
             far  no connection to http://127.0.0.1:1/mcp: tcp connect error: Connection refused (os error 111)
             off  disabled in the configuration
@@ -221,6 +358,28 @@ fn tools_lists_names_and_costs() {
     let ran = Folder::new().run(&["tools", "demo", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!(value["servers"][0]["tools"][0]["published"], "demo__echo");
+}
+
+#[test]
+fn tools_tells_programs_the_states() {
+    let config = MIXED.replace(
+        "\"demo\"",
+        r#""out": { "type": "rpc", "url": "http://x" }, "demo""#,
+    );
+    let ran = Folder::with(&config).run(&["tools", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let servers = value["servers"].as_array().unwrap().iter();
+    let states = servers.map(|s| format!("{} {} {}\n", s["id"], s["state"], s["reason"].is_null()));
+    expect![[r#"
+        "out" "left_out" false
+        "demo" "up" true
+        "gone" "down" false
+        "spaced" "down" false
+        "loud" "down" false
+        "far" "down" false
+        "off" "disabled" false
+    "#]]
+    .assert_eq(&states.collect::<String>());
 }
 
 #[test]
@@ -328,6 +487,90 @@ fn call_prints_the_text() {
             result:     N bytes, N tokens
         "#]],
     );
+}
+
+#[test]
+fn call_takes_a_published_name() {
+    let folder = Folder::with(
+        r#"{"mcpServers": {"demo": {"type": "builtin"}, "io.x": {"type": "builtin", "name": "demo"},
+            "off": {"command": "x", "disabled": true}, "out": {"type": "rpc", "url": "http://x"}}}"#,
+    );
+    let text = r#"{"text": "hello"}"#;
+    for name in [
+        "demo__echo",
+        "demo:echo",
+        "demo::echo",
+        "io_x__echo",
+        "io.x:echo",
+    ] {
+        let ran = folder.run(&["call", name, text]);
+        let (code, stdout) = (ran.code, ran.stdout.as_str());
+        assert_eq!(
+            (code, stdout),
+            (Some(0), "hello\n"),
+            "{name}: {}",
+            ran.stderr
+        );
+    }
+    let ran = folder.run_with_input(&["call", "demo__echo", "-"], text);
+    assert_eq!(ran.stdout, "hello\n", "{}", ran.stderr);
+    folder.write("arguments.json", text);
+    let ran = folder.run(&["call", "demo__echo", "@arguments.json"]);
+    assert_eq!(ran.stdout, "hello\n", "{}", ran.stderr);
+    let mut told = String::new();
+    for name in [
+        "demo",
+        "demo__ask_name",
+        "demo__ecko",
+        "dem__echo",
+        "off__x",
+        "out__x",
+    ] {
+        let ran = folder.run(&["call", name]);
+        assert_eq!(ran.stdout, "", "{name}");
+        let stderr = ran
+            .stderr
+            .lines()
+            .filter(|line| !line.starts_with("warning: "));
+        let stderr: Vec<&str> = stderr.collect();
+        told.push_str(&format!("{} {}\n", ran.code.unwrap(), stderr.join("\n")));
+    }
+    expect![[r#"
+        2 error: 'demo' is a server; which tool of it?
+          help: narrows tools demo lists them
+        1 error: the tool reports: The user cannot be asked: this client does not support elicitation
+        1 error: server 'demo' has no tool 'ecko'; did you mean echo?
+        1 error: there is no tool 'dem__echo'; did you mean demo__echo?
+          help: narrows tools lists them
+        1 error: server 'off' is disabled in the configuration
+        1 error: server 'out' cannot be started: rpc is not supported by this version yet
+    "#]].assert_eq(&told);
+}
+
+#[test]
+fn call_takes_no_more_arguments_than_fit_a_message() {
+    let folder = Folder::with(
+        r#"{"mcpServers": {"demo": {"type": "builtin"}}, "limits": {"max_message_bytes": 2000}}"#,
+    );
+    let object = |length: usize| {
+        let text = "x".repeat(length - r#"{"text":""}"#.len());
+        format!(r#"{{"text":"{text}"}}"#)
+    };
+    let (fits, long) = (object(1500), object(2001));
+    folder.write("fits.json", &fits);
+    folder.write("long.json", &long);
+    let call =
+        |word: &str, input: &str| folder.run_with_input(&["call", "demo", "echo", word], input);
+    for ran in [call(&fits, ""), call("-", &fits), call("@fits.json", "")] {
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    }
+    let told = "error: the arguments are more than 2,000 bytes, the limit `max_message_bytes`\n";
+    for ran in [call(&long, ""), call("-", &long), call("@long.json", "")] {
+        let streams = (ran.stdout.as_str(), ran.stderr.as_str());
+        assert_eq!((ran.code, streams), (Some(2), ("", told)));
+    }
+    let ran = folder.run(&["call", "demo", "echo", "@/dev/zero"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.shown());
 }
 
 #[test]

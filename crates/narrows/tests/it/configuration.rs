@@ -159,19 +159,6 @@ fn a_duplicate_id() {
 }
 
 #[test]
-fn a_transport_that_is_not_supported_yet() {
-    check(
-        r#"{ "mcpServers": { "q": { "type": "rpc", "url": "http://127.0.0.1:8005" } } }"#,
-        expect![[r#"
-            error: narrows.json:1:19: server 'q': rpc is not supported by this version yet
-              path: mcpServers.q
-              help: set "enabled": false to keep the entry
-            The configuration has 1 error.
-        "#]],
-    );
-}
-
-#[test]
 fn everything_at_once() {
     check(
         r#"{

@@ -1,8 +1,10 @@
 //! What the gateway need not change arrives as it was sent, byte for byte,
 //! whatever it is and over whatever it travels.
 //!
-//! Here are results; lists and params are in the files below.
+//! Here are results of tools; other answers, lists and params are in the files
+//! below.
 
+mod answers;
 mod lists;
 mod params;
 
@@ -15,7 +17,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, Piped, REVISION, Session, config};
+use crate::gateway::{Gateway, Piped, REVISION, Session, config, with};
 
 /// Results as no well-behaved server sends them: unknown members, odd numbers,
 /// odd escapes, repeated keys, odd white space.
@@ -66,32 +68,35 @@ fn shared(folder: &str) -> Vec<(String, String)> {
     files
 }
 
-/// The same server three times: over stdio, over HTTP with plain answers, and
-/// over HTTP with event streams.
-struct Thrice {
-    installed: [Installed; 3],
-    served: [Served; 2],
+/// The same server over all that carries messages: stdio in both framings,
+/// HTTP with plain answers and with event streams.
+struct Servers {
+    installed: [Installed; 4],
+    posted: Served,
+    streamed: Served,
 }
 
-const WAYS: [&str; 3] = ["piped", "posted", "streamed"];
+const WAYS: [&str; 4] = ["piped", "framed", "posted", "streamed"];
 
-impl Thrice {
-    async fn start(script: &Script) -> Thrice {
-        let streaming = script.clone();
-        let streaming = streaming.with(|script| script.http.always_stream = true);
-        let installed = [script.install(), script.install(), streaming.install()];
-        let [_, posted, streamed] = &installed;
-        let served = [posted.serve_http().await, streamed.serve_http().await];
-        Thrice { installed, served }
+impl Servers {
+    async fn start(script: &Script) -> Servers {
+        let framed = script.clone();
+        let framed = framed.with(|script| script.framing = Framing::ContentLength);
+        let streamed = script.clone();
+        let streamed = streamed.with(|script| script.http.always_stream = true);
+        let installed = [script, &framed, script, &streamed].map(Script::install);
+        Servers {
+            posted: installed[2].serve_http().await,
+            streamed: installed[3].serve_http().await,
+            installed,
+        }
     }
 
     fn config(&self) -> Value {
-        let [posted, streamed] = &self.served;
-        let configs = [
-            self.installed[0].config(),
-            posted.config(),
-            streamed.config(),
-        ];
+        let [piped, framed, ..] = &self.installed;
+        let framed = with(framed.config(), json!({ "stdio_mode": "content-length" }));
+        let others = [self.posted.config(), self.streamed.config()];
+        let configs = [piped.config(), framed].into_iter().chain(others);
         config(WAYS.into_iter().zip(configs))
     }
 }
@@ -177,7 +182,7 @@ async fn check_results(results: &[(String, String)]) {
             let steps = [Step::reply(result.as_str())];
             script.plain_tool(name).on_tool(name, steps)
         });
-    let servers = Thrice::start(&script).await;
+    let servers = Servers::start(&script).await;
     let gateway = Gateway::serve(&servers.config()).await;
     let mut session = gateway.session("/mcp").await;
     let mut piped = Piped::open(&servers.config()).await;
@@ -185,6 +190,10 @@ async fn check_results(results: &[(String, String)]) {
     framed.initialize(REVISION, json!({})).await;
     for way in WAYS {
         for (name, result) in results {
+            // A server that writes lines cannot write these.
+            if way == "piped" && result.contains('\n') {
+                continue;
+            }
             let what = format!("{name} from {way}");
             let call = call_of("\"x\"", &format!("{way}__{name}"));
             let answer = over_http(&mut session, &call).await;
@@ -220,7 +229,8 @@ async fn results_of_real_servers() {
 #[tokio::test]
 async fn odd_results() {
     let odd = ODD.iter().map(|text| (*text).to_owned());
-    let results = odd.chain([nested()]).enumerate();
+    let broken = "{\n\t\"content\" :\n [\n\n] , \"a\"\n:1\n}".to_owned();
+    let results = odd.chain([nested(), broken]).enumerate();
     let results: Vec<(String, String)> = results
         .map(|(number, result)| (format!("odd{number}"), result))
         .collect();
@@ -231,7 +241,7 @@ async fn odd_results() {
 async fn a_long_result() {
     let script = Script::new("exact").plain_tool("long");
     let script = script.on_tool("long", [Step::ReplyLength(LENGTH)]);
-    let servers = Thrice::start(&script).await;
+    let servers = Servers::start(&script).await;
     let gateway = Gateway::serve(&servers.config()).await;
     let mut session = gateway.session("/mcp").await;
     let mut piped = Piped::open(&servers.config()).await;

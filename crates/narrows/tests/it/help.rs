@@ -34,6 +34,30 @@ fn every_command_has_examples() {
 }
 
 #[test]
+fn help_says_what_has_no_effect_yet() {
+    let folder = Folder::new();
+    let words = |command: &str| {
+        let ran = folder.run(&[command, "--help"]);
+        let words: Vec<&str> = ran.stdout.split_whitespace().collect();
+        words.join(" ")
+    };
+    let serve = words("serve");
+    let no_watch = "(accepted; this version does not watch files yet)";
+    assert!(serve.contains(no_watch), "{serve}");
+    let stdio = words("stdio");
+    assert_eq!(
+        stdio.matches("not in this version yet)").count(),
+        2,
+        "{stdio}"
+    );
+    for command in ["check", "tools"] {
+        let text = words(command);
+        let states = "state is up, starting, down, disabled or left_out";
+        assert!(text.contains(states), "{text}");
+    }
+}
+
+#[test]
 fn the_version_is_an_answer() {
     let ran = Folder::new().run(&["--version"]);
     let version = format!("narrows {}\n", env!("CARGO_PKG_VERSION"));

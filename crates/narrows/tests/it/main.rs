@@ -3,6 +3,7 @@
 mod commands;
 mod configuration;
 mod documents;
+mod endings;
 mod fidelity;
 mod gateway;
 mod hard_cases;

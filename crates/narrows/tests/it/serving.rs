@@ -78,6 +78,33 @@ fn serve_tells_how_to_connect() {
 }
 
 #[test]
+fn serve_tells_the_endpoints_beyond_the_default() {
+    let folder = Folder::with(
+        r#"{"mcpServers": {"demo": {"type": "builtin"}},
+            "endpoints": {"facade": {"separator": ":"}, "default": {}, "proxy": {"uris": "wrapped"}}}"#,
+    );
+    let mut running = serve(&folder, &["--log-format", "human"]);
+    let port = running.port();
+    running.signal("TERM");
+    let rest = running.wait().stderr;
+    for name in ["facade", "proxy"] {
+        let line = format!("  also at        http://127.0.0.1:{port}/mcp/{name}\n");
+        assert!(rest.contains(&line), "{line} is not in {rest}");
+    }
+    // The announcement is the first line there is without a problem.
+    let mut running = serve(&folder, &["--log-format", "json"]);
+    let mut stderr = BufReader::new(running.child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    running.signal("TERM");
+    assert_eq!(running.wait().code, Some(0));
+    let line: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+    let base = line["payload"]["mcp"].as_str().unwrap();
+    let expected = [format!("{base}/facade"), format!("{base}/proxy")];
+    assert_eq!(line["payload"]["endpoints"], serde_json::json!(expected));
+}
+
+#[test]
 fn the_log_is_json_lines_where_stderr_is_no_terminal() {
     let folder = Folder::with(r#"{"mcpServers": {"dead": {"command": "./nowhere"}}, "wibble": 1}"#);
     let running = serve(&folder, &[]);
@@ -145,6 +172,26 @@ fn serve_runs_without_a_server_whose_variable_is_not_set() {
         "{}",
         ran.stderr
     );
+}
+
+#[test]
+fn serve_and_stdio_run_without_what_is_not_supported_yet() {
+    let folder = Folder::with(
+        r#"{"servers": {"demo": {"type": "builtin"}, "old": {"type": "sse", "url": "http://x/sse"},
+            "asks": {"command": "x", "env": {"K": "${input:key}"}}}}"#,
+    );
+    let mut running = serve(&folder, &[]);
+    assert!(get(running.port(), "/health").starts_with("HTTP/1.1 200"));
+    running.signal("TERM");
+    assert_eq!(running.wait().code, Some(0));
+    let ran = folder.run(&["stdio"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
+    for part in [
+        "running without this server: sse is not supported by this version yet",
+        "running without this server: there is nobody to ask for ${input:...}",
+    ] {
+        assert!(ran.stderr.contains(part), "{part} is not in {}", ran.stderr);
+    }
 }
 
 #[test]

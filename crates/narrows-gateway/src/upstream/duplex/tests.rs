@@ -53,6 +53,10 @@ impl Ears for Heard {
     fn ask(&self, ask: Ask) {
         self.0.lock().push(format!("ask {}", ask.method));
     }
+
+    fn withdraw(&self, _: AskKey) {
+        self.0.lock().push("withdraw".into());
+    }
 }
 
 fn channel() -> (Channel, Server) {
@@ -89,6 +93,7 @@ async fn open() -> (Arc<Duplex>, Server, Arc<Heard>) {
             &hello,
             heard,
             Duration::from_secs(5),
+            &TaskTracker::new(),
         )
         .await
     });
@@ -362,6 +367,7 @@ async fn a_server_that_never_answers_initialize_is_given_up() {
         &hello,
         Arc::new(Heard::default()),
         Duration::from_secs(5),
+        &TaskTracker::new(),
     )
     .await;
     let Err(failure) = opened else {
@@ -373,7 +379,10 @@ async fn a_server_that_never_answers_initialize_is_given_up() {
 #[tokio::test]
 async fn closing_a_link_waits_even_if_its_end_was_noticed_first() {
     let (mut channel, server) = channel();
-    let (cleared, clearing) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
+    let (cleared, clearing) = (
+        Arc::new(tokio::sync::Notify::new()),
+        Arc::new(tokio::sync::Notify::new()),
+    );
     let gone = Arc::new(std::sync::atomic::AtomicBool::new(false));
     channel.closer = {
         let (cleared, clearing, gone) = (cleared.clone(), clearing.clone(), gone.clone());
@@ -386,7 +395,10 @@ async fn closing_a_link_waits_even_if_its_end_was_noticed_first() {
         })
     };
     let link = Arc::new(Duplex::new(channel.outgoing, channel.closer, "s".into(), 1));
-    tokio::spawn(link.clone().listen(channel.incoming, Arc::new(Heard::default())));
+    tokio::spawn(
+        link.clone()
+            .listen(channel.incoming, Arc::new(Heard::default())),
+    );
     let ended = Arrival::Ended(Failure::new(FailureKind::Process, "gone"));
     assert!(server.to_link.send(ended).is_ok());
     clearing.notified().await;
@@ -399,5 +411,8 @@ async fn closing_a_link_waits_even_if_its_end_was_noticed_first() {
     };
     tokio::task::yield_now().await;
     cleared.notify_one();
-    assert!(closing.await.expect("no panic"), "nothing was left when it returned");
+    assert!(
+        closing.await.expect("no panic"),
+        "nothing was left when it returned"
+    );
 }

@@ -28,6 +28,9 @@ const MAX_IDLE: usize = 256;
 /// (`keep-alive: timeout=`), most proxies and load balancers wait as long.
 const IDLE_TIME: Duration = Duration::from_secs(60);
 
+/// After this long a server may have begun to think of closing a connection.
+const RESTED: Duration = Duration::from_millis(100);
+
 /// A connection that is not ready for the next request by then is given up.
 const SETTLES: Duration = Duration::from_millis(100);
 
@@ -168,7 +171,16 @@ impl Pool {
         let now = Instant::now();
         loop {
             let mut lease = self.idle.lock().pop_back()?;
-            if !lease.is_stale(now) && lease.is_ready().await {
+            if lease.is_stale(now) {
+                continue;
+            }
+            if now.duration_since(lease.idle_since) > RESTED {
+                // A close that has come in since is known to the kernel, but
+                // only yielding lets the runtime ask for it, and the
+                // connection's task hear of it before we write.
+                tokio::task::yield_now().await;
+            }
+            if lease.is_ready().await {
                 return Some(lease);
             }
         }

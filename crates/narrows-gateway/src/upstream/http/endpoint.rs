@@ -223,7 +223,8 @@ impl Endpoint {
         Ok(())
     }
 
-    fn missed(&self, reason: &str) -> Trouble {
+    /// Counts an attempt to connect that has failed.
+    pub(super) fn missed(&self, reason: &str) -> Trouble {
         let detail = format!("no connection to {}: {reason}", self.shown);
         let failure = Arc::new(Failure::new(FailureKind::Connect, detail));
         if self.unreachable.fetch_add(1, Ordering::Relaxed) + 1 >= UNREACHABLE {
@@ -329,7 +330,13 @@ fn write_target(pool: &Pool, path: &str) -> Uri {
 fn show(site: &Site, path: &str) -> String {
     let whole = site.uri(path);
     let scheme = whole.scheme_str().unwrap_or_default();
-    format!("{scheme}://{}{}", site.authority(), whole.path())
+    // Some hosted servers carry their token in the path.
+    let secret = |part: &str| part.len() >= 20 && part.bytes().any(|byte| byte.is_ascii_digit());
+    let parts = whole.path().split('/');
+    let parts: Vec<&str> = parts
+        .map(|part| if secret(part) { "***" } else { part })
+        .collect();
+    format!("{scheme}://{}{}", site.authority(), parts.join("/"))
 }
 
 /// The absolute form of a `Location`.

@@ -81,11 +81,14 @@ fn hear_notice(link: &HttpLink, call: Option<&Call<'_>>, notification: Notificat
             let id = params
                 .and_then(|params| params.member("requestId"))
                 .and_then(Id::from_raw);
-            if let (Some(origin), Some(id)) = (origin, id) {
-                origin.sink.send(Event::Withdraw(AskKey {
-                    link: link.serial,
-                    id,
-                }));
+            let key = id.map(|id| AskKey {
+                link: link.serial,
+                id,
+            });
+            match (origin, key) {
+                (Some(origin), Some(key)) => drop(origin.sink.send(Event::Withdraw(key))),
+                (None, Some(key)) => link.ears.withdraw(key),
+                (_, None) => {}
             }
         }
         // About the server, not about the call on whose stream they happen to come.
@@ -95,6 +98,9 @@ fn hear_notice(link: &HttpLink, call: Option<&Call<'_>>, notification: Notificat
         | "notifications/resources/updated" => {
             link.ears
                 .notice(Notice::from_server(&link.server, method, params));
+        }
+        _ if !method.starts_with("notifications/") => {
+            tracing::debug!(server = %link.server, %method, "the server sent a notification of no known kind");
         }
         _ => {
             let notice = Notice::from_server(&link.server, method, params);

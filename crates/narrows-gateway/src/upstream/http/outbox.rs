@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::endpoint::Endpoint;
@@ -19,6 +19,8 @@ const ACCEPTED_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) struct Outbox {
     queue: mpsc::Sender<Item>,
+    /// Bounds what waits for a place in the queue.
+    late: Arc<Semaphore>,
     _task: AbortOnDropHandle<()>,
 }
 
@@ -34,6 +36,7 @@ impl Outbox {
         let task = tokio::spawn(deliver(waiting, endpoint, server));
         Outbox {
             queue,
+            late: Arc::new(Semaphore::new(WAITING)),
             _task: AbortOnDropHandle::new(task),
         }
     }
@@ -43,15 +46,18 @@ impl Outbox {
         self.queue.try_send(Item::Message(message)).is_ok()
     }
 
-    /// For what must not be lost. There are never more of these than open questions.
+    /// For what must not be lost, as long as the server accepts anything at all.
     pub(super) fn put_surely(&self, message: Bytes) {
         if let Err(mpsc::error::TrySendError::Full(item)) =
             self.queue.try_send(Item::Message(message))
+            && let Ok(permit) = self.late.clone().try_acquire_owned()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             let queue = self.queue.clone();
-            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-                runtime.spawn(async move { queue.send(item).await });
-            }
+            runtime.spawn(async move {
+                let _ = queue.send(item).await;
+                drop(permit);
+            });
         }
     }
 

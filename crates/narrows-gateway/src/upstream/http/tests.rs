@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use self::server::Server;
 use super::super::link::{Ears, Failure, LinkError, Origin, Outgoing, ServerHello};
 use super::{HttpClient, HttpLink};
-use crate::exchange::{Ask, Asks, Cancel, ClientHello, EventSink, EventStream, Notice};
+use crate::exchange::{Ask, AskKey, Asks, Cancel, ClientHello, EventSink, EventStream, Notice};
 use crate::settings::{HttpSettings, ProxySettings};
 
 const MAX: usize = 64 * 1024;
@@ -47,9 +47,14 @@ fn hello() -> ClientHello {
 struct Heard {
     notices: mpsc::UnboundedReceiver<Notice>,
     asks: mpsc::UnboundedReceiver<Ask>,
+    withdrawn: mpsc::UnboundedReceiver<AskKey>,
 }
 
-struct TestEars(mpsc::UnboundedSender<Notice>, mpsc::UnboundedSender<Ask>);
+struct TestEars(
+    mpsc::UnboundedSender<Notice>,
+    mpsc::UnboundedSender<Ask>,
+    mpsc::UnboundedSender<AskKey>,
+);
 
 impl Ears for TestEars {
     fn notice(&self, notice: Notice) {
@@ -59,19 +64,33 @@ impl Ears for TestEars {
     fn ask(&self, ask: Ask) {
         let _ = self.1.send(ask);
     }
+
+    fn withdraw(&self, key: AskKey) {
+        let _ = self.2.send(key);
+    }
+}
+
+fn ears() -> (Arc<TestEars>, Heard) {
+    let (notice_to, notices) = mpsc::unbounded_channel();
+    let (ask_to, asks) = mpsc::unbounded_channel();
+    let (withdraw_to, withdrawn) = mpsc::unbounded_channel();
+    let heard = Heard {
+        notices,
+        asks,
+        withdrawn,
+    };
+    (Arc::new(TestEars(notice_to, ask_to, withdraw_to)), heard)
 }
 
 async fn try_open(
     client: HttpClient,
     settings: &HttpSettings,
 ) -> Result<(Arc<HttpLink>, ServerHello, Heard), Failure> {
-    let (notice_to, notices) = mpsc::unbounded_channel();
-    let (ask_to, asks) = mpsc::unbounded_channel();
-    let ears = Arc::new(TestEars(notice_to, ask_to));
+    let (ears, heard) = ears();
     let ours = hello();
     let opening = HttpLink::open(client, settings, "srv".into(), 7, &ours, ears, MAX, LONG);
     let (link, hello) = opening.await?;
-    Ok((link, hello, Heard { notices, asks }))
+    Ok((link, hello, heard))
 }
 
 async fn open(server: &Server) -> (Arc<HttpLink>, Heard) {

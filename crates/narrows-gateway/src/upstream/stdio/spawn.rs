@@ -91,9 +91,8 @@ fn explain(settings: &StdioSettings, error: &io::Error) -> Failure {
     }
     let mut detail = match place {
         Place::Path(path) => format!("'{}' is not there", path.display()),
-        Place::Search {
-            path: Some(path), ..
-        } => format!("'{name}' was not found in PATH ({})", path.display()),
+        // Without the PATH itself: it is long, and clients read this too.
+        Place::Search { path: Some(_), .. } => format!("'{name}' was not found in PATH"),
         Place::Search { path: None, .. } => {
             format!("'{name}' was not found; the server's environment has no PATH")
         }

@@ -17,6 +17,8 @@ use tracing::Level;
 
 use crate::lock::Mutex;
 
+use super::super::secrets::Secrets;
+
 /// Under this name the lines are logged.
 const TARGET: &str = "narrows::stderr";
 /// Lines that are kept.
@@ -63,20 +65,27 @@ impl Tail {
 pub(super) fn read(
     stderr: impl AsyncRead + Unpin,
     server: Arc<str>,
+    secrets: Secrets,
     tail: Tail,
 ) -> impl Future<Output = ()> {
     // However reading ends, even before it began, nobody shall wait for more.
     let complete = tail.complete.clone().drop_guard();
     async move {
-        read_lines(stderr, server, tail).await;
+        read_lines(stderr, server, secrets, tail).await;
         drop(complete);
     }
 }
 
-async fn read_lines(mut stderr: impl AsyncRead + Unpin, server: Arc<str>, tail: Tail) {
+async fn read_lines(
+    mut stderr: impl AsyncRead + Unpin,
+    server: Arc<str>,
+    secrets: Secrets,
+    tail: Tail,
+) {
     let mut lines = Lines::default();
     let mut log = Log {
         server,
+        secrets,
         window: Instant::now(),
         logged: 0,
         dropped: 0,
@@ -156,6 +165,7 @@ fn emit(line: &[u8], each: &mut impl FnMut(&[u8])) {
 /// The log of one server, which takes so many lines a second.
 struct Log {
     server: Arc<str>,
+    secrets: Secrets,
     window: Instant,
     logged: u32,
     dropped: u64,
@@ -177,7 +187,8 @@ impl Log {
             self.window = Instant::now();
         }
         self.logged += 1;
-        tracing::info!(target: TARGET, server = %self.server, "{}", printable(line));
+        let line = self.secrets.blot(printable(line));
+        tracing::info!(target: TARGET, server = %self.server, "{line}");
     }
 
     /// When dropped lines are to be told of, if there are any.

@@ -75,7 +75,7 @@ async fn take_in(
             let session = found.session()?;
             let call = Call::batch(&session.session, entries)?;
             return Ok(match call {
-                Some(call) => run_batch(edge, &session, call, accept).await,
+                Some(call) => Box::pin(run_batch(edge, &session, call, accept)).await,
                 None => answer::empty(StatusCode::ACCEPTED),
             });
         }
@@ -87,7 +87,9 @@ async fn take_in(
                 id: Some(request.id.clone()),
                 why,
             })?;
-            initialize(edge, target, request.id, hello, accept).await
+            // Boxed, as the batch is, so that the usual request does not carry
+            // the room that these rare ones need.
+            Box::pin(initialize(edge, target, request.id, hello, accept)).await
         }
         Message::Request(request) => {
             let session = found.session();
@@ -267,13 +269,14 @@ impl<'e> Waiting<'e> {
             return Poll::Ready(First::End);
         };
         if let Poll::Ready(step) = call.poll_step(cx) {
+            // What is over need not be carried on by anybody.
+            if call.is_over() {
+                self.call = None;
+            }
             return Poll::Ready(match step {
                 Some(Step::Event(message)) => First::Event(message),
                 Some(Step::Answer(answer)) => First::Answer(answer),
-                None => {
-                    self.call = None;
-                    First::End
-                }
+                None => First::End,
             });
         }
         let Some(patience) = self.patience else {

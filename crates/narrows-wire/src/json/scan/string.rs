@@ -44,7 +44,11 @@ fn skip_long(text: &[u8], quote: usize) -> usize {
         let found = at + found;
         // Each backslash is counted for one quote only: a run of them ends at
         // the quote before, at the latest.
-        let backslashes = text[at..found].iter().rev().take_while(|byte| **byte == b'\\').count();
+        let backslashes = text[at..found]
+            .iter()
+            .rev()
+            .take_while(|byte| **byte == b'\\')
+            .count();
         at = found + 1;
         if backslashes % 2 == 0 {
             return at;

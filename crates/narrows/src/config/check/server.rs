@@ -43,16 +43,17 @@ pub(super) fn check_all(
             scope,
             problems,
             enabled: is_enabled(server),
+            transport: "",
             unset: Vec::new(),
+            unsupported: None,
         };
         let kind = desk.kind(entry, server);
-        let unset = desk.unset;
+        let place = upstreams.len() + left_out.len();
+        let out = desk.left_out(&entry.id.value, place);
         let common = common(server, request_timeout, problems);
         problems.server = None;
-        if !unset.is_empty() {
-            let reason = format!("environment variable {} is not set", unset.join(", "));
-            let id = entry.id.value.clone();
-            left_out.push(LeftOut { id, reason });
+        if let Some(out) = out {
+            left_out.push(out);
         } else if let Some(kind) = kind {
             let id = entry.id.value.clone();
             upstreams.push(UpstreamSettings { id, kind, ..common });
@@ -123,19 +124,26 @@ struct Desk<'a, 'p> {
     problems: &'a mut Problems<'p>,
     /// A server that is not started may name variables that are not set.
     enabled: bool,
+    /// The word for what carries its messages, once that is known.
+    transport: &'static str,
     /// Variables that are not set.
     unset: Vec<String>,
+    /// What it asks for and this version does not do: a word for programs and
+    /// a line for people.
+    unsupported: Option<(&'static str, String)>,
 }
 
 impl Desk<'_, '_> {
     fn kind(&mut self, entry: &Entry, server: &RawServer) -> Option<UpstreamKind> {
         let at = &entry.at;
         let transport = self.transport(at, server)?;
+        self.transport = word(transport);
         if !is_carried(transport) {
             if self.enabled {
                 let what = format!("{} is not supported by this version yet", word(transport));
-                self.problems
-                    .error(at, what, "set \"enabled\": false to keep the entry");
+                let help = "set \"enabled\": false to keep the entry";
+                self.problems.left_out(at, &what, help);
+                self.unsupported = Some(("unsupported_transport", what));
             }
             return None;
         }
@@ -144,6 +152,24 @@ impl Desk<'_, '_> {
             Transport::Builtin => self.builtin(entry, server).map(UpstreamKind::Builtin),
             _ => self.http(at, server).map(UpstreamKind::Http),
         }
+    }
+
+    /// Why the server has to be left out, if it has to.
+    fn left_out(&self, id: &str, place: usize) -> Option<LeftOut> {
+        let mut reasons = Vec::new();
+        if !self.unset.is_empty() {
+            let names = self.unset.join(", ");
+            reasons.push(format!("environment variable {names} is not set"));
+        }
+        let unsupported = self.unsupported.as_ref();
+        reasons.extend(unsupported.map(|(_, reason)| reason.clone()));
+        (!reasons.is_empty()).then(|| LeftOut {
+            id: id.to_owned(),
+            place,
+            transport: self.transport,
+            kind: unsupported.map_or("unset_variable", |(kind, _)| kind),
+            reason: reasons.join("; "),
+        })
     }
 
     fn transport(&mut self, at: &At, server: &RawServer) -> Option<Transport> {
@@ -349,7 +375,7 @@ impl Desk<'_, '_> {
                 for name in names {
                     let what = format!("environment variable {name} is not set");
                     let help = format!("set it, or give a default: ${{{name}:-...}}");
-                    self.problems.unset(&given.at, what, help);
+                    self.problems.left_out(&given.at, what, help);
                     if !self.unset.contains(&name) {
                         self.unset.push(name);
                     }
@@ -363,9 +389,10 @@ impl Desk<'_, '_> {
                 return None;
             }
             Err(Unexpanded::Input) => {
+                let what = "there is nobody to ask for ${input:...}";
                 let help = "set an environment variable and name it as ${VAR}";
-                self.problems
-                    .error(&given.at, "there is nobody to ask for ${input:...}", help);
+                self.problems.left_out(&given.at, what, help);
+                self.unsupported = Some(("unsupported_input", what.to_owned()));
                 return None;
             }
         };

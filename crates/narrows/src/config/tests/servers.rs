@@ -166,6 +166,9 @@ fn transports() {
             error: narrows.json:3:13: server 'c': rpc is not supported by this version yet
               path: mcpServers.c
               help: set "enabled": false to keep the entry
+            without a: sse is not supported by this version yet
+            without b: ws is not supported by this version yet
+            without c: rpc is not supported by this version yet
         "#]],
     );
     check(
@@ -315,7 +318,7 @@ fn keys_that_others_would_apply_are_told() {
         expect![[r#"
             warning: narrows.json:1:39: server 'a': `excludeTools` is not applied by Narrows
               path: mcpServers.a.excludeTools
-              help: every tool of the server stays visible; a preset can narrow them
+              help: every tool of the server stays visible
             warning: narrows.json:1:63: server 'a': `oauth` is not applied by Narrows
               path: mcpServers.a.oauth
               help: put the credentials into `headers`

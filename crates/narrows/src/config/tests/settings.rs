@@ -147,7 +147,7 @@ fn what_is_wrong_with_them() {
             error: narrows.json:3:27: `a/b` is no name for an endpoint
               path: endpoints["a/b"]
               help: it stands in the path /mcp/{name}: letters, digits, - _ . ~
-            error: narrows.json:3:48: a separator is text without white space
+            error: narrows.json:3:48: a separator is `__`, or text with a character that no server name holds
               path: endpoints["a/b"].separator
               help: usual ones are "__", ":" and "::"
             error: narrows.json:3:67: unknown form of URIs `wraped`
@@ -156,7 +156,7 @@ fn what_is_wrong_with_them() {
             error: narrows.json:3:89: `name_max` is from 20 to 128
               path: endpoints.b.name_max
               help: 50 leaves room for what clients put in front
-            error: narrows.json:3:102: there is no preset `p`
+            warning: narrows.json:3:102: there is no preset `p`
               path: endpoints.b.preset
               help: define it under `presets`, or set `preset_dir`
             warning: narrows.json:3:102: `preset` has no effect yet

@@ -1,9 +1,9 @@
 //! Params on their way to the server.
 
-use narrows_testkit::scripted::{Installed, Script};
+use narrows_testkit::scripted::Script;
 use serde_json::Value;
 
-use super::{LENGTH, LEVELS, ODD, Thrice, WAYS, on_one_line, same};
+use super::{LENGTH, LEVELS, ODD, Servers, WAYS, on_one_line, same};
 use crate::gateway::{Gateway, Piped};
 
 /// The params of the one message with this mark.
@@ -47,13 +47,17 @@ fn request(params: &str) -> String {
 
 #[tokio::test]
 async fn params_reach_the_server_as_they_are() {
-    let servers = Thrice::start(&Script::new("exact").plain_tool("any")).await;
+    let servers = Servers::start(&Script::new("exact").plain_tool("any")).await;
     let gateway = Gateway::serve(&servers.config()).await;
     for (way, server) in WAYS.into_iter().zip(&servers.installed) {
         let joined = gateway.session("/mcp").await;
         let single = gateway.session(&format!("/servers/{way}/mcp")).await;
         let mut sent = Vec::new();
         for (number, arguments) in arguments().iter().enumerate() {
+            // The record of what was received has a line for each message.
+            if way == "framed" && arguments.contains('\n') {
+                continue;
+            }
             for (session, name) in [
                 (&joined, format!("{way}__any")),
                 (&single, "any".to_owned()),
@@ -82,7 +86,7 @@ async fn params_reach_the_server_as_they_are() {
 
 #[tokio::test]
 async fn a_progress_token_is_all_that_changes() {
-    let servers = Thrice::start(&Script::new("exact").plain_tool("any")).await;
+    let servers = Servers::start(&Script::new("exact").plain_tool("any")).await;
     let mut client = Piped::open(&servers.config()).await;
     for (way, server) in WAYS.into_iter().zip(&servers.installed) {
         let with = |token: &str, name: &str| {

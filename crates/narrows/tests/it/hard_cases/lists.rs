@@ -1,1 +1,203 @@
-//! x
+//! Lists of several servers: their order, their pages, and what happens where
+//! two servers offer the same.
+
+use narrows_testkit::scripted::{Installed, Script};
+use serde_json::{Value, json};
+
+use crate::gateway::{Gateway, Session, column, config, error, text, with};
+
+/// A server with all that another one has, too.
+fn twin(name: &str) -> Installed {
+    let item = json!({ "name": "same", "uri": "x://same", "uriTemplate": "x://same/{id}" });
+    let own = json!({ "uri": format!("x://{name}"), "name": "own" });
+    let template = json!({ "name": "own", "uriTemplate": format!("{name}://{{id}}") });
+    Script::new(name)
+        .plain_tool("same")
+        .prompt(item.to_string())
+        .prompt(json!({ "name": format!("only-{name}") }).to_string())
+        .resource(item.to_string())
+        .resource(own.to_string())
+        .template(template.to_string())
+        .install()
+}
+
+async fn read(session: &mut Session, uri: &str) -> Value {
+    session.call("resources/read", json!({ "uri": uri })).await
+}
+
+#[track_caller]
+fn read_text(answer: &Value) -> &str {
+    let text = answer["result"]["contents"][0]["text"].as_str();
+    text.unwrap_or_else(|| panic!("nothing read: {answer}"))
+}
+
+#[tokio::test]
+async fn two_servers_with_equal_names() {
+    let (one, two) = (twin("one"), twin("two"));
+    let config = config([("one", one.config()), ("two", two.config())]);
+    let gateway = Gateway::serve(&config).await;
+    let mut session = gateway.session("/mcp").await;
+    assert_eq!(session.tool_names().await, ["one__same", "two__same"]);
+    for server in ["one", "two"] {
+        let answer = session
+            .call_tool(&format!("{server}__same"), json!({}))
+            .await;
+        assert_eq!(
+            text(&answer),
+            format!(r#"{server} called "same" with {{}}"#)
+        );
+        let name = json!({ "name": format!("{server}__same"), "arguments": {} });
+        let answer = session.call("prompts/get", name).await;
+        let said = &answer["result"]["messages"][0]["content"]["text"];
+        assert_eq!(said, &format!(r#"{server} prompts "same" with {{}}"#));
+        // A bare name is enough where only one has it.
+        let name = json!({ "name": format!("only-{server}") });
+        let answer = session.call("prompts/get", name).await;
+        let said = &answer["result"]["messages"][0]["content"]["text"];
+        assert_eq!(
+            said,
+            &format!(r#"{server} prompts "only-{server}" with null"#)
+        );
+        let reference = json!({ "type": "ref/prompt", "name": format!("{server}__same") });
+        let argument = json!({ "name": "a", "value": "b" });
+        let params = json!({ "ref": reference, "argument": argument });
+        let answer = session.call("completion/complete", params).await;
+        let values = &answer["result"]["completion"]["values"];
+        assert_eq!(*values, json!([format!("{server}-completes")]));
+    }
+    let answer = session.call("prompts/get", json!({ "name": "same" })).await;
+    assert_eq!(error(&answer), "-32602 unknown_prompt Unknown prompt: same");
+}
+
+#[tokio::test]
+async fn two_servers_with_equal_uris() {
+    let (one, two) = (twin("one"), twin("two"));
+    let config = config([("one", one.config()), ("two", two.config())]);
+    let endpoints = json!({ "endpoints": { "proxy": { "separator": "::", "uris": "wrapped" } } });
+    let gateway = Gateway::serve(&with(config, endpoints)).await;
+    for (path, wraps_all) in [("/mcp", false), ("/mcp/proxy", true)] {
+        let mut session = gateway.session(path).await;
+        let list = session.call("resources/list", json!({})).await;
+        let uris: Vec<&str> = column(&list, "resources", "uri");
+        let owned = [
+            ("one", "x://same"),
+            ("one", "x://one"),
+            ("two", "x://same"),
+            ("two", "x://two"),
+        ];
+        for (item, (uri, (server, own))) in uris.iter().zip(owned).enumerate() {
+            let wrapped = uri.starts_with("proxy://resource/");
+            assert_eq!(wrapped, wraps_all || own == "x://same", "{uri}");
+            let origin = &list["result"]["resources"][item]["metadata"]["proxy"];
+            let expected = json!({ "server": server, "originalUri": own });
+            assert_eq!(*origin, if wraps_all { expected } else { Value::Null });
+            let answer = read(&mut session, uri).await;
+            assert_eq!(read_text(&answer), format!(r#"{server} reads "{own}""#));
+        }
+        // Both forms are accepted everywhere; which of two is meant is not guessed.
+        let answer = read(&mut session, "x://two").await;
+        assert_eq!(read_text(&answer), r#"two reads "x://two""#);
+        let refused = read(&mut session, "x://same").await;
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        // Templates lead to their server.
+        let answer = read(&mut session, "two://7").await;
+        assert_eq!(read_text(&answer), r#"two reads "two://7""#);
+        let unknown = read(&mut session, "y://nowhere").await;
+        assert_eq!(
+            unknown["error"]["data"]["code"], "unknown_resource",
+            "{unknown}"
+        );
+    }
+    // Wrapped by hand, in either alphabet.
+    let mut session = gateway.session("/mcp").await;
+    for wrapped in [
+        "eyJzZXJ2ZXIiOiJ0d28iLCJ1cmkiOiJ4Oi8vfn5-Pz8_In0=",
+        "eyJzZXJ2ZXIiOiJ0d28iLCJ1cmkiOiJ4Oi8vfn5+Pz8/In0",
+    ] {
+        let answer = read(&mut session, &format!("proxy://resource/{wrapped}")).await;
+        assert_eq!(read_text(&answer), r#"two reads "x://~~~???""#);
+    }
+}
+
+/// All pages of a list, read with this limit.
+async fn pages(session: &mut Session, limit: i64) -> Vec<Vec<String>> {
+    let mut pages = Vec::new();
+    let mut params = json!({ "limit": limit });
+    loop {
+        let answer = session.call("tools/list", params.clone()).await;
+        let names = column(&answer, "tools", "name");
+        pages.push(names.into_iter().map(Into::into).collect());
+        match &answer["result"]["nextCursor"] {
+            Value::Null => return pages,
+            cursor => params["cursor"] = cursor.clone(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn pages_are_read_and_made_again() {
+    // Configured in this order, and not in that of the alphabet.
+    let sizes = [("z", 5, 2), ("a", 3, 1), ("m", 4, 0)];
+    let servers = sizes.map(|(name, count, page_size)| {
+        let script = Script::new(name).with(|script| script.page_size = page_size);
+        let tools = (0..count).rev().map(|number| format!("t{number}"));
+        (
+            name,
+            tools
+                .fold(script, |script, tool| script.plain_tool(&tool))
+                .install(),
+        )
+    });
+    let configs = servers
+        .each_ref()
+        .map(|(name, server)| (*name, server.config()));
+    let gateway = Gateway::serve(&config(configs)).await;
+    let mut session = gateway.session("/mcp").await;
+    let all: Vec<String> = sizes
+        .iter()
+        .flat_map(|(name, count, _)| (0..*count).rev().map(move |n| format!("{name}__t{n}")))
+        .collect();
+    assert_eq!(session.tool_names().await, all);
+    for (limit, lengths) in [
+        (1, vec![1; 12]),
+        (5, vec![5, 5, 2]),
+        (6, vec![6, 6]),
+        (12, vec![12]),
+        (100, vec![12]),
+        (0, vec![1; 12]),
+        (-3, vec![1; 12]),
+    ] {
+        let pages = pages(&mut session, limit).await;
+        let found: Vec<usize> = pages.iter().map(Vec::len).collect();
+        assert_eq!(found, lengths, "limit {limit}");
+        assert_eq!(pages.concat(), all);
+    }
+    // `{"offset": 10}` in every way to write it, and no limit.
+    for cursor in [
+        "eyJvZmZzZXQiOiAxMH0=",
+        "eyJvZmZzZXQiOiAxMH0",
+        "eyJvZmZzZXQiOjEwfQ==",
+    ] {
+        let answer = session
+            .call("tools/list", json!({ "cursor": cursor }))
+            .await;
+        assert_eq!(column(&answer, "tools", "name"), all[10..]);
+    }
+    for cursor in [
+        json!("x"),
+        json!(""),
+        json!("eyJvZmZzZXQiOiAtMX0="),
+        json!("e30="),
+        json!(5),
+    ] {
+        let answer = session
+            .call("tools/list", json!({ "cursor": cursor }))
+            .await;
+        assert_eq!(answer["error"]["code"], -32602, "{cursor}: {answer}");
+    }
+    // Nothing of this asks the servers again.
+    for (name, server) in &servers {
+        let pages = server.count_received("tools/list");
+        assert!(pages <= 4, "{name} was asked {pages} times");
+    }
+}

@@ -1,1 +1,236 @@
-//! x
+//! Published names, the other ways to write them, and names that lead
+//! nowhere; results that are almost what they should be.
+
+use narrows_testkit::scripted::{Installed, Script, Step};
+use narrows_testkit::until;
+use serde_json::{Value, json};
+
+use crate::gateway::{Gateway, Session, config, error, text, with};
+
+/// Servers by odd ids, each with odd tools; what each answers says who it is.
+async fn odd_names() -> (Gateway, Vec<Installed>) {
+    let servers = [
+        (
+            "io.github.x/y",
+            vec!["plain", "with space", "with.space", "a__b"],
+        ),
+        ("io_github_x/y", vec!["plain"]),
+        ("Ünï çode 🚀", vec!["tool:colon", "ns::tool"]),
+        ("a", vec!["b__c", "_under"]),
+        ("a__b", vec!["c"]),
+    ];
+    let long = "long-".repeat(30);
+    let installed: Vec<_> = servers
+        .iter()
+        .map(|(id, tools)| {
+            let script = Script::new(id);
+            let tools = tools.iter().copied().chain([long.as_str()]);
+            tools
+                .fold(script, |script, tool| script.plain_tool(tool))
+                .install()
+        })
+        .collect();
+    let ids = servers.iter().map(|(id, _)| *id);
+    let config = config(ids.zip(installed.iter().map(|server| server.config())));
+    let endpoints = json!({ "facade": { "separator": ":" }, "proxy": { "separator": "::" },
+        "short": { "name_max": 24 } });
+    let config = with(config, json!({ "endpoints": endpoints }));
+    (Gateway::serve(&config).await, installed)
+}
+
+/// Who answered, if anybody did.
+async fn ask(session: &mut Session, name: &str) -> String {
+    let answer = session.call_tool(name, json!({})).await;
+    if answer["error"].is_object() {
+        return error(&answer);
+    }
+    text(&answer).trim_end_matches(" with {}").to_owned()
+}
+
+#[tokio::test]
+async fn every_published_name_is_safe_and_leads_to_its_tool() {
+    let (gateway, _servers) = odd_names().await;
+    for (path, max) in [("/mcp", 50), ("/mcp/short", 24)] {
+        let mut session = gateway.session(path).await;
+        let names = session.tool_names().await;
+        let owners = [5, 2, 3, 3, 2].into_iter().zip([
+            "io.github.x/y",
+            "io_github_x/y",
+            "Ünï çode 🚀",
+            "a",
+            "a__b",
+        ]);
+        let owners: Vec<&str> = owners.flat_map(|(count, id)| vec![id; count]).collect();
+        assert_eq!(names.len(), owners.len());
+        let safe = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        for (name, owner) in names.iter().zip(owners) {
+            assert!(name.len() <= max && name.chars().all(safe), "{name}");
+            let said = ask(&mut session, name).await;
+            assert!(
+                said.starts_with(&format!("{owner} called ")),
+                "{name}: {said}"
+            );
+        }
+        // The same again, and in another session: names are stable.
+        assert_eq!(gateway.session(path).await.tool_names().await, names);
+    }
+}
+
+#[tokio::test]
+async fn names_in_other_forms() {
+    let (gateway, _servers) = odd_names().await;
+    let called = |server: &str, tool: &str| format!("{server} called {}", Value::from(tool));
+    for path in ["/mcp", "/mcp/facade", "/mcp/proxy"] {
+        let mut session = gateway.session(path).await;
+        for (name, server, tool) in [
+            ("io_github_x_y__plain", "", ""),
+            ("io.github.x/y__plain", "io.github.x/y", "plain"),
+            ("io.github.x/y:plain", "io.github.x/y", "plain"),
+            ("io.github.x/y::plain", "io.github.x/y", "plain"),
+            ("io.github.x/y:with space", "io.github.x/y", "with space"),
+            ("io.github.x/y:a__b", "io.github.x/y", "a__b"),
+            ("Ünï çode 🚀:tool:colon", "Ünï çode 🚀", "tool:colon"),
+            ("Ünï çode 🚀::ns::tool", "Ünï çode 🚀", "ns::tool"),
+            ("a:_under", "a", "_under"),
+            ("a::b__c", "a", "b__c"),
+            ("a__b:c", "a__b", "c"),
+        ] {
+            let said = ask(&mut session, name).await;
+            if server.is_empty() {
+                // Two ids share this form, so neither of them has it.
+                assert!(said.contains("unknown_tool"), "{path} {name}: {said}");
+            } else {
+                assert_eq!(said, called(server, tool), "{path} {name}");
+            }
+        }
+        // Either server `a` or server `a__b` may be meant, unless it is published so.
+        let said = ask(&mut session, "a__b__c").await;
+        match path {
+            "/mcp" => assert_eq!(said, called("a", "b__c")),
+            _ => assert!(said.starts_with("-32602"), "{said}"),
+        }
+    }
+    let mut own = gateway.session("/servers/a/mcp").await;
+    assert_eq!(own.tool_names().await[..2], ["b__c", "_under"]);
+    assert_eq!(ask(&mut own, "_under").await, called("a", "_under"));
+    let mut own = gateway.session("/servers/io.github.x%2Fy/mcp").await;
+    assert_eq!(
+        ask(&mut own, "with space").await,
+        called("io.github.x/y", "with space")
+    );
+}
+
+#[tokio::test]
+async fn names_that_lead_nowhere() {
+    let server = Script::new("files")
+        .plain_tool("read_file")
+        .plain_tool("write_file");
+    let server = server.prompt(r#"{"name":"review"}"#).install();
+    let gateway = Gateway::serve(&config([("files", server.config())])).await;
+    let mut session = gateway.session("/mcp").await;
+    for (name, nearest) in [
+        ("files__read_fil", "files__read_file"),
+        ("file__read_file", "files__read_file"),
+        ("read_file", ""),
+        ("files__", ""),
+        ("__read_file", ""),
+        ("", ""),
+        ("FILES__READ_FILE", ""),
+        ("zzz\u{0}\u{1f680}", ""),
+    ] {
+        let answer = session.call_tool(name, json!({})).await;
+        let expected = format!("-32602 unknown_tool Unknown tool: {name}");
+        assert_eq!(error(&answer), expected);
+        let found = &answer["error"]["data"]["nearest"];
+        assert!(found.is_array(), "{answer}");
+        if !nearest.is_empty() {
+            assert_eq!(found[0], nearest);
+        }
+    }
+    assert_eq!(server.count_received("tools/call"), 0, "nothing is guessed");
+    let answer = session
+        .call("prompts/get", json!({ "name": "reviw" }))
+        .await;
+    assert_eq!(
+        error(&answer),
+        "-32602 unknown_prompt Unknown prompt: reviw"
+    );
+    // Params that name nothing, or twice.
+    for params in [
+        r#"{}"#,
+        r#"{"name":5}"#,
+        r#"[]"#,
+        r#"{"name":"files__read_file","name":"files__write_file"}"#,
+        r#"{"name":"files__read_file","\u006eame":"x"}"#,
+    ] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{params}}}"#);
+        let answer = session.post(&body).await.json();
+        assert_eq!(answer["error"]["code"], -32602, "{params}: {answer}");
+    }
+    assert_eq!(server.count_received("tools/call"), 0);
+}
+
+#[tokio::test]
+async fn results_that_are_almost_right() {
+    let whole = |raw: &str, structured: &str| {
+        let text = Value::from(raw);
+        format!(
+            r#"{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{structured}}}"#
+        )
+    };
+    // What the server answers, and what the client gets.
+    let cases: Vec<(&str, String)> = vec![
+        (r#"{"content":[{"text":"a","x":1.0}]}"#, r#"{"content":[{"text":"a","x":1.0,"type":"text"}]}"#.into()),
+        (
+            r#"{"content":[{"data":"AA==","mimeType":"image/png"},{"type":"text","text":"b"},{"data":"AA==","mimeType":"audio/wav"},{"resource":{"uri":"x://a","text":"t"}}],"isError":true}"#,
+            r#"{"content":[{"data":"AA==","mimeType":"image/png","type":"image"},{"type":"text","text":"b"},{"data":"AA==","mimeType":"audio/wav","type":"audio"},{"resource":{"uri":"x://a","text":"t"},"type":"resource"}],"isError":true}"#.into(),
+        ),
+        (r#"{"rows":[1.0,2]}"#, whole(r#"{"rows":[1.0,2]}"#, r#"{"rows":[1.0,2]}"#)),
+        (r#"[1, 2.50]"#, whole("[1, 2.50]", r#"{"result":[1, 2.50]}"#)),
+        (r#""text""#, whole("\"text\"", r#"{"result":"text"}"#)),
+        ("null", whole("null", r#"{"result":null}"#)),
+        (r#"{"content":"text"}"#, whole(r#"{"content":"text"}"#, r#"{"content":"text"}"#)),
+        (r#"{"content":["a"]}"#, whole(r#"{"content":["a"]}"#, r#"{"content":["a"]}"#)),
+        (r#"{"content":[{"type":"text","text":"fine"}],"extra":1e2}"#, r#"{"content":[{"type":"text","text":"fine"}],"extra":1e2}"#.into()),
+        (r#"{"content":[]}"#, r#"{"content":[]}"#.into()),
+    ];
+    let script = cases
+        .iter()
+        .enumerate()
+        .fold(Script::new("s"), |script, (number, (sent, _))| {
+            let name = format!("t{number}");
+            script
+                .plain_tool(&name)
+                .on_tool(&name, [Step::reply(*sent)])
+        });
+    let prompt = r#"{"messages":[{"role":"user","content":{"text":"p"}}]}"#;
+    let script = script
+        .prompt(r#"{"name":"p"}"#)
+        .prompt(r#"{"name":"q"}"#)
+        .rule("prompts/get", Some("p"), [Step::reply(prompt)])
+        .rule("prompts/get", Some("q"), [Step::reply(r#"{"a":1.0}"#)]);
+    let server = script.install();
+    let gateway = Gateway::serve(&config([("s", server.config())])).await;
+    let mut session = gateway.session("/mcp").await;
+    for (number, (sent, expected)) in cases.iter().enumerate() {
+        let request = session.request("tools/call", json!({ "name": format!("s__t{number}") }));
+        let answer = session.post(&request).await.text();
+        assert!(
+            answer.ends_with(&format!(r#","result":{expected}}}"#)),
+            "{sent} became {answer}"
+        );
+    }
+    for (name, expected) in [
+        ("s__p", json!({ "text": "p", "type": "text" })),
+        ("s__q", json!({ "type": "text", "text": r#"{"a":1.0}"# })),
+    ] {
+        let answer = session.call("prompts/get", json!({ "name": name })).await;
+        let message = &answer["result"]["messages"][0];
+        assert_eq!(*message, json!({ "role": "user", "content": expected }));
+    }
+    until("each repair is told", || {
+        let log = gateway.program.stderr();
+        log.matches("facade_to_llm.decode_failed").count() == 10
+    })
+    .await;
+}

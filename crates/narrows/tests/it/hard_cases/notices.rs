@@ -296,6 +296,23 @@ async fn each_client_reads_the_levels_it_asked_for() {
     assert_eq!(levels_read(&mut one).await, ["warning", "emergency"]);
 }
 
+/// A server that comes back, or late, knows nothing of the level that was set.
+#[tokio::test]
+async fn a_level_outlives_the_server() {
+    let once = Step::Once("died".into(), vec![Step::Die]);
+    let server = Script::new("s").plain_tool("die");
+    let server = server.on_tool("die", [once]).install();
+    let gateway = Gateway::serve(&config([("s", server.config())])).await;
+    let mut session = gateway.session("/mcp").await;
+    let level = json!({ "level": "warning" });
+    session.call("logging/setLevel", level).await;
+    session.call_tool("s__die", json!({})).await;
+    until("the level is set again", || {
+        server.count_received("logging/setLevel") == 2
+    })
+    .await;
+}
+
 /// Notices say whom they come from; on endpoints that wrap, in 003's way too.
 #[tokio::test]
 async fn a_notice_says_which_server_it_comes_from() {

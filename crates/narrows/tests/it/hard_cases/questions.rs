@@ -1,10 +1,11 @@
 //! Questions of servers to clients: who is asked, under which id, and where
 //! the answer goes.
 
+use narrows_testkit::processes;
 use narrows_testkit::scripted::{Script, Step};
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, Piped, Session, config, text};
+use crate::gateway::{Gateway, Piped, Session, config, error, text};
 
 const REVISION: &str = "2025-06-18";
 
@@ -251,4 +252,60 @@ async fn a_question_outside_of_calls() {
     // The link at start belongs to nobody, so its question was refused.
     server.received_with("-32601").await;
     assert_eq!(server.count_received("notifications/roots/list_changed"), 1);
+}
+
+/// Who asks must not wait for a client that has gone.
+#[tokio::test]
+async fn a_question_to_a_client_that_goes() {
+    let steps = [
+        Step::ask("roots/list", "{}"),
+        Step::Reach("answered".into()),
+        Step::Stall,
+    ];
+    let script = Script::new("asker")
+        .plain_tool("where")
+        .on_tool("where", steps);
+    let server = script.install();
+    let mut forced = server.config();
+    forced["sharing"] = json!("shared");
+    let gateway = Gateway::serve(&config([("asker", forced)])).await;
+    let able = json!({ "roots": {} });
+    let mut session = gateway.session_with("/mcp", REVISION, able).await;
+    let call = json!({ "name": "asker__where" });
+    let mut events = session.stream("tools/call", call).await;
+    assert_eq!(events.message().await["id"], "asker:1");
+    session.delete().await;
+    server.received_with("went away").await;
+    server.received_with("notifications/cancelled").await;
+    server.reached("answered").await;
+}
+
+/// There are only so many links; beyond them is a clear error, and room again
+/// when somebody goes.
+#[tokio::test]
+async fn more_clients_than_links() {
+    let server = asking().install();
+    let mut narrow = server.config();
+    narrow["max_links"] = json!(1);
+    let gateway = Gateway::serve(&config([("asker", narrow)])).await;
+    let able = || json!({ "roots": {} });
+    let mut one = gateway.session_with("/mcp", REVISION, able()).await;
+    ask_and_answer(&mut one, "asker__where", "file:///one").await;
+    let mut two = gateway.session_with("/mcp", REVISION, able()).await;
+    let answer = two.call_tool("asker__where", json!({})).await;
+    let refused = error(&answer);
+    assert!(
+        refused.starts_with("-32603 too_many_links Server 'asker' has no free link"),
+        "{refused}"
+    );
+    // Who needs none is not concerned.
+    let mut none = gateway.session("/mcp").await;
+    let answer = none.call_tool("asker__where", json!({})).await;
+    assert!(answer["result"].is_object(), "{answer}");
+    let pids = server.server_pids();
+    one.delete().await;
+    let own = pids.last().copied().expect("the link of the first");
+    processes::gone([own]).await;
+    let (_, said) = ask_and_answer(&mut two, "asker__where", "file:///two").await;
+    assert_eq!(said, json!([roots("file:///two")]).to_string());
 }

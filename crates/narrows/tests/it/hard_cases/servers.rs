@@ -107,7 +107,7 @@ async fn a_server_that_prints_garbage() {
         "[]",
         "{}",
         "\"text\"",
-        r#"{"jsonrpc":"1.0","id":1,"result":{}}"#,
+        r#"{"jsonrpc":"1.0","id":"x","result":{}}"#,
         r#"{"jsonrpc":"2.0","method":5}"#,
         r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
         r#"{"jsonrpc":"2.0","id":1,"result":{}"#,
@@ -233,6 +233,63 @@ async fn a_server_over_http_that_breaks_off_in_a_call() {
         });
     }
     assert_eq!(texts.last().map(String::as_str), Some("whole"), "{texts:?}");
+}
+
+/// An answer that is too large is no reason to wait for another.
+async fn check_too_large(server: &Value) {
+    let config = config([("s", server.clone())]);
+    let limits = json!({ "limits": { "max_message_bytes": 100_000 } });
+    let mut client = Piped::open(&with(config, limits)).await;
+    for _ in 0..2 {
+        let answer = client.call_tool("s__large", json!({})).await;
+        assert_eq!(
+            error(&answer),
+            "-32603 upstream_too_large Server 's' sent an answer larger than 100000 bytes"
+        );
+        let answer = client.call_tool("s__small", json!({})).await;
+        assert_eq!(text(&answer), r#"s called "small" with {}"#);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_answers_too_much() {
+    let script = Script::new("s").plain_tool("large").plain_tool("small");
+    let script = script.on_tool("large", [Step::ReplyLength(200_000)]);
+    let server = script.install();
+    check_too_large(&server.config()).await;
+    check_too_large(&server.serve_http().await.config()).await;
+}
+
+/// A server that is not there is missing where all are joined, and said to be
+/// missing where it is asked for by name.
+#[tokio::test]
+async fn a_server_that_cannot_be_started() {
+    let good = good();
+    let dead = json!({ "command": "/nowhere/at-all" });
+    let gateway = Gateway::serve(&config([("dead", dead), ("good", good.config())])).await;
+    let mut session = gateway.session("/mcp").await;
+    assert_eq!(session.tool_names().await, ["good__fine"]);
+    fine(&mut session).await;
+    // One that is down stops no notification to the others.
+    session
+        .notify("notifications/custom", json!({ "n": 1 }))
+        .await;
+    good.received_with("notifications/custom").await;
+    let reason = "Server 'dead' is not available: '/nowhere/at-all' is not there";
+    let answer = session.call_tool("dead__tool", json!({})).await;
+    assert_eq!(
+        error(&answer),
+        format!("-32603 upstream_unavailable {reason}")
+    );
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": { "name": "c", "version": "1" } });
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello });
+    let mut http = gateway.connect().await;
+    let answer = http.post_mcp("/servers/dead/mcp", &[], &hello).await.json();
+    assert_eq!(
+        error(&answer),
+        format!("-32603 upstream_unavailable {reason}")
+    );
 }
 
 #[tokio::test]

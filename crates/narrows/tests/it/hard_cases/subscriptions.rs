@@ -228,7 +228,10 @@ async fn an_update_comes_under_the_uri_that_was_used() {
         // A part of it is wrapped like the whole, or nobody could read it.
         one.session.call_tool("s__a/1", json!({})).await;
         let part = one.next().await;
-        let read = one.session.call("resources/read", json!({ "uri": part })).await;
+        let read = one
+            .session
+            .call("resources/read", json!({ "uri": part }))
+            .await;
         let contents = &read["result"]["contents"][0];
         assert_eq!(contents["text"], r#"s reads "x://a/1""#, "{read}");
         assert_eq!(one.heard().await, Vec::<String>::new());

@@ -92,12 +92,9 @@ async fn the_forms_of_a_result() {
     };
     check(outcome(batch).await, "result 3");
     let in_events = |seen: &Seen| {
-        let text = event(&seen.result(json!(4)));
-        reply(
-            200,
-            "text/event-stream",
-            &format!(": hi\n\nevent: other\ndata: x\n\n{text}"),
-        )
+        let other = format!("event: other\ndata: {}\n\n", seen.result(json!("other")));
+        let text = format!(": hi\n\n{other}{}", event(&seen.result(json!(4))));
+        reply(200, "Text/Event-Stream;charset=utf-8", &text)
     };
     check(outcome(in_events).await, "result 4");
 }

@@ -9,7 +9,7 @@ use super::super::super::link::{Failure, FailureKind};
 use super::super::trouble::words;
 use super::super::{HttpClient, HttpLink};
 use super::server::{Reply, Seen, Server, event, hello, json_reply, reply, status};
-use super::{MAX, TestEars, client, soon, try_open};
+use super::{MAX, client, ears, soon, try_open};
 use crate::settings::{HttpSettings, ProxySettings};
 
 async fn failure(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Failure {
@@ -136,10 +136,7 @@ async fn nobody_there_and_no_url() {
 #[tokio::test]
 async fn a_server_that_says_nothing_is_given_up() {
     let server = Server::bare(|_| std::future::pending()).await;
-    let ears = std::sync::Arc::new(TestEars(
-        tokio::sync::mpsc::unbounded_channel().0,
-        tokio::sync::mpsc::unbounded_channel().0,
-    ));
+    let (ears, _heard) = ears();
     let (hello, limit) = (super::hello(), Duration::from_millis(50));
     let settings = server.settings();
     let opening = HttpLink::open(client(), &settings, "s".into(), 1, &hello, ears, MAX, limit);

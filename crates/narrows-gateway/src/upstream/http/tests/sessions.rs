@@ -233,3 +233,16 @@ async fn a_server_that_cannot_be_reached_ends_the_link_at_the_third_attempt() {
     assert!(end.detail.contains("Connection refused"), "{}", end.detail);
     assert_eq!(reasons.last(), Some(&end.detail));
 }
+
+#[tokio::test]
+async fn a_server_that_is_reached_now_and_then_keeps_the_link() {
+    let server =
+        Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
+    let (link, _heard) = open(&server).await;
+    for _ in 0..5 {
+        link.endpoint.missed("refused");
+        link.endpoint.missed("refused");
+        call(&link).await.unwrap();
+    }
+    assert!(link.endpoint.has_ended().is_none());
+}

@@ -69,8 +69,12 @@ async fn the_servers_own_stream_is_heard_and_resumed() {
     first.send(event(&question.to_string())).unwrap();
     let ask = soon(heard.asks.recv()).await.unwrap();
     assert_eq!((&*ask.method, ask.key.link), ("roots/list", 7));
+    let key = ask.key.clone();
     drop(ask);
     assert_eq!(server.saw("answer").await.body["id"], "x");
+    let taken_back = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "x"}});
+    first.send(event(&taken_back.to_string())).unwrap();
+    assert_eq!(soon(heard.withdrawn.recv()).await.unwrap(), key);
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     first.send(event(&ping.to_string())).unwrap();
     assert_eq!(

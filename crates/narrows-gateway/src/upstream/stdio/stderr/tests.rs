@@ -76,7 +76,12 @@ fn the_last_lines_are_kept() {
 async fn the_end_is_told_when_reading_is_given_up() {
     let (ours, theirs) = tokio::io::duplex(64);
     let tail = Tail::default();
-    let task = tokio::spawn(read(theirs, "test".into(), tail.clone()));
+    let task = tokio::spawn(read(
+        theirs,
+        "test".into(),
+        Default::default(),
+        tail.clone(),
+    ));
     task.abort();
     tail.complete().await;
     drop(ours);

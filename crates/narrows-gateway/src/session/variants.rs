@@ -1,0 +1,171 @@
+//! What servers offer to clients that can be asked.
+//!
+//! Some servers have other tools for such clients, which can be seen only over
+//! a link that says what the client can be asked. So the first client of its
+//! kind has links of its own opened at once, for their lists; others of the
+//! kind are shown the same. A session whose servers offer it something else
+//! than the shared links do has a view of its own.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use futures_util::future::join_all;
+
+use super::Session;
+use crate::catalogue::{Part, View, changes};
+use crate::lock::Mutex;
+use crate::upstream::{Offer, OwnLink, Upstream};
+
+/// By the upstream's index: what it offers to this session.
+#[derive(Default)]
+pub(super) struct Variants(Mutex<HashMap<usize, Variant>>);
+
+struct Variant {
+    offer: Arc<Offer>,
+    /// What everybody was offered at that time. When that has changed, and no
+    /// link of its own tells what became of it, this counts no more.
+    base: Arc<Offer>,
+}
+
+/// Whether a link's lists are read for the first time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    First,
+    Again,
+}
+
+impl Session {
+    /// Finds out what servers offer to clients like this one. Returns at once;
+    /// `surveyed` is raised when it is known.
+    pub(crate) fn survey(self: &Arc<Self>) {
+        let view = self.endpoint.view();
+        // A client that can be asked nothing is offered what everybody is.
+        let differs = |upstream: &&Arc<Upstream>| {
+            self.asks.any() && self.needs_own_link(upstream) && upstream.shared_link().is_ok()
+        };
+        let mut unknown = Vec::new();
+        for upstream in view.upstreams().filter(differs) {
+            match upstream.variant(self.asks) {
+                Some(offer) => self.adopt(upstream, offer),
+                None => unknown.push(upstream.clone()),
+            }
+        }
+        let Some(gateway) = self.gateway.upgrade().filter(|_| !unknown.is_empty()) else {
+            return self.surveyed.cancel();
+        };
+        let (session, stop) = (Arc::downgrade(self), gateway.stop.clone());
+        gateway.tasks.spawn(async move {
+            let looks = unknown.iter().map(|upstream| look(&session, upstream));
+            tokio::select! {
+                _ = join_all(looks) => {}
+                () = stop.cancelled() => {}
+            }
+            if let Some(session) = session.upgrade() {
+                session.surveyed.cancel();
+            }
+        });
+    }
+
+    /// Builds the view again if this session has its own.
+    pub(crate) fn rebuild_view(self: &Arc<Self>, parts: &[Part], instructions_max_chars: usize) {
+        if self.drop_old_variants(parts) {
+            self.survey();
+        }
+        let _one_at_a_time = self.building.lock();
+        let Some(old) = self.own_view.load_full() else {
+            return;
+        };
+        self.show(&old, parts, instructions_max_chars);
+    }
+
+    /// Takes up what a link of its own offers, if it is something else.
+    fn adopt(&self, upstream: &Arc<Upstream>, offer: Arc<Offer>) {
+        let Some(gateway) = self.gateway.upgrade() else {
+            return;
+        };
+        let _one_at_a_time = self.building.lock();
+        let base = upstream.offer();
+        {
+            let mut variants = self.variants.0.lock();
+            if offer.same_lists(&base) && !variants.contains_key(&upstream.index) {
+                return;
+            }
+            variants.insert(upstream.index, Variant { offer, base });
+        }
+        let old = self.view();
+        self.show(&old, &gateway.parts(), gateway.instructions_max_chars);
+    }
+
+    fn show(&self, old: &View, parts: &[Part], instructions_max_chars: usize) {
+        let variants = self.variants.0.lock();
+        let own = |part: &Part| match variants.get(&part.upstream.index) {
+            Some(variant) => Part {
+                upstream: part.upstream.clone(),
+                offer: variant.offer.clone(),
+            },
+            None => part.clone(),
+        };
+        let parts: Vec<Part> = parts.iter().map(own).collect();
+        drop(variants);
+        let new = View::build(self.endpoint.scope(), &parts, instructions_max_chars);
+        let changes = changes(old, &new);
+        self.own_view.store(Some(Arc::new(new)));
+        self.tell_changed(&changes);
+    }
+
+    /// True if there were any.
+    fn drop_old_variants(&self, parts: &[Part]) -> bool {
+        let mut variants = self.variants.0.lock();
+        let before = variants.len();
+        variants.retain(|index, variant| {
+            let part = parts.iter().find(|part| part.upstream.index == *index);
+            let same = part.is_some_and(|part| Arc::ptr_eq(&part.offer, &variant.base));
+            same || self.links.get(*index).is_some()
+        });
+        variants.len() < before
+    }
+}
+
+/// Opens a link to see what it offers. One client at a time: the next one finds
+/// it seen.
+async fn look(session: &Weak<Session>, upstream: &Arc<Upstream>) {
+    let _looking = upstream.looking.lock().await;
+    let Some(live) = session.upgrade() else {
+        return;
+    };
+    if let Some(offer) = upstream.variant(live.asks) {
+        return live.adopt(upstream, offer);
+    }
+    match live.own_link(upstream).await {
+        Ok(held) => {
+            drop(live);
+            held.seen.cancelled().await;
+        }
+        Err(error) => {
+            tracing::debug!(server = %upstream.settings.id, "no link for its lists: {error}")
+        }
+    }
+}
+
+/// Reads the lists of a link of a session's own.
+pub(super) async fn read_offer(
+    session: &Weak<Session>,
+    upstream: &Arc<Upstream>,
+    own: &OwnLink,
+    reading: Reading,
+) {
+    let gateway = session.upgrade().and_then(|live| live.gateway.upgrade());
+    let Some(limits) = gateway.map(|gateway| gateway.limits.clone()) else {
+        return;
+    };
+    let limit = upstream.settings.startup_timeout;
+    let read = Offer::read(&own.link, own.hello.clone(), &upstream.slug, &limits, limit).await;
+    if let (Ok(offer), Some(session)) = (read, session.upgrade()) {
+        let offer = Arc::new(offer);
+        // What changed since may be this session's own doing.
+        if reading == Reading::First {
+            upstream.keep_variant(session.asks, offer.clone());
+        }
+        session.adopt(upstream, offer);
+    }
+}

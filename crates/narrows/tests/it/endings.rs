@@ -1,0 +1,241 @@
+//! However the gateway ends, nothing that it has started is left.
+
+use std::time::{Duration, Instant};
+
+use narrows_testkit::scripted::{Grandchild, Installed, Script, Step};
+use narrows_testkit::{processes, until};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::gateway::{Gateway, Piped, config, with};
+
+/// What processes get to end by themselves; the usual 5 s would make this slow.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A busy machine takes its time as well. Less than another grace period, so
+/// that it shows if the time is given twice.
+const SLACK: Duration = Duration::from_millis(1_500);
+
+/// Two servers that leave more behind than themselves.
+struct Servers {
+    /// Ends when it should, and has started processes that do not.
+    family: Installed,
+    /// Ends for nothing but SIGKILL, and has started processes, too.
+    stubborn: Installed,
+}
+
+impl Servers {
+    fn install() -> Servers {
+        let script = |name: &str| {
+            let grandchildren = [Grandchild::InGroup, Grandchild::OwnSession].map(Step::Spawn);
+            let hold = [Step::Reach("held".into()), Step::Stall];
+            let script = Script::new(name).plain_tool("hold").on_tool("hold", hold);
+            script.at_start(grandchildren)
+        };
+        let stubborn = script("stubborn").with(|script| {
+            script.ignore_sigterm = true;
+            script.ignore_eof = true;
+        });
+        Servers {
+            family: script("family").install(),
+            stubborn: stubborn.install(),
+        }
+    }
+
+    fn config(&self) -> Value {
+        let servers = [
+            ("family", self.family.config()),
+            ("stubborn", self.stubborn.config()),
+        ];
+        let limits = json!({ "limits": { "grace_s": GRACE.as_secs() } });
+        with(config(servers), limits)
+    }
+
+    /// The servers and what they have started.
+    fn all(&self) -> Vec<u32> {
+        let all = [self.family.all_pids(), self.stubborn.all_pids()].concat();
+        assert_eq!(all.len(), 6);
+        assert!(all.iter().all(|pid| processes::is_alive(*pid)), "{all:?}");
+        all
+    }
+}
+
+/// The one child of the gateway that is no server.
+fn guard_of(gateway: u32, servers: &[u32]) -> u32 {
+    let mut children = processes::children(gateway);
+    children.retain(|pid| !servers.contains(pid));
+    let [guard] = children[..] else {
+        panic!("no guard, or several: {children:?}")
+    };
+    guard
+}
+
+async fn signal(name: &str, pid: u32) {
+    let name = format!("-{name}");
+    let status = Command::new("kill").args([name, pid.to_string()]).status();
+    assert!(status.await.expect("kill can be run").success());
+}
+
+/// None of them lives, and it did not take longer than it may.
+#[track_caller]
+fn check_gone(all: &[u32], began: Instant) {
+    let took = began.elapsed();
+    let left: Vec<&u32> = all
+        .iter()
+        .filter(|pid| processes::is_alive(**pid))
+        .collect();
+    assert!(left.is_empty(), "{left:?} of {all:?} are left");
+    assert!(took < GRACE + SLACK, "it took {took:?}");
+}
+
+/// A client on stdio that ends its session by `end`.
+async fn check_stdio(end: impl AsyncFnOnce(&mut Piped), code: Option<i32>) {
+    let servers = Servers::install();
+    let mut client = Piped::open(&servers.config()).await;
+    let list = client.call("tools/list", json!({})).await;
+    assert_eq!(list["result"]["tools"].as_array().map(Vec::len), Some(2));
+    let all = servers.all();
+    let guard = guard_of(client.pid(), &all);
+    let began = Instant::now();
+    end(&mut client).await;
+    let status = client.wait().await;
+    assert_eq!(status.code(), code, "{}", client.stderr());
+    check_gone(&all, began);
+    processes::gone([guard]).await;
+}
+
+#[tokio::test]
+async fn the_end_of_stdin() {
+    check_stdio(async |client| client.close_stdin(), Some(0)).await;
+}
+
+#[tokio::test]
+async fn shutdown_on_stdio() {
+    let end = async |client: &mut Piped| {
+        let answer = client.call("shutdown", json!({})).await;
+        assert_eq!(answer["result"], json!({}));
+    };
+    check_stdio(end, Some(0)).await;
+}
+
+#[tokio::test]
+async fn sigterm_on_stdio() {
+    check_stdio(async |client| signal("TERM", client.pid()).await, Some(0)).await;
+}
+
+#[tokio::test]
+async fn sigint_on_stdio() {
+    check_stdio(async |client| signal("INT", client.pid()).await, Some(0)).await;
+}
+
+#[tokio::test]
+async fn the_end_of_stdin_with_calls_in_flight() {
+    let end = async |client: &mut Piped| {
+        client
+            .request("tools/call", json!({ "name": "family__hold" }))
+            .await;
+        client
+            .request("tools/call", json!({ "name": "stubborn__hold" }))
+            .await;
+        client.close_stdin();
+    };
+    check_stdio(end, Some(0)).await;
+}
+
+/// A gateway over HTTP with a client, perhaps one that waits for an answer.
+async fn check_serve(name: &str, in_flight: bool) {
+    let servers = Servers::install();
+    let mut gateway = Gateway::serve(&servers.config()).await;
+    let mut session = gateway.session("/mcp").await;
+    let _news = session.listen(None).await;
+    let mut calls = Vec::new();
+    if in_flight {
+        for tool in ["family__hold", "stubborn__hold"] {
+            calls.push(session.begin_tool(tool, json!({})).await);
+        }
+        servers.family.reached("held").await;
+        servers.stubborn.reached("held").await;
+    }
+    let all = servers.all();
+    let guard = guard_of(gateway.program.pid(), &all);
+    let began = Instant::now();
+    signal(name, gateway.program.pid()).await;
+    let status = gateway.program.wait().await;
+    assert_eq!(status.code(), Some(0), "{}", gateway.program.stderr());
+    check_gone(&all, began);
+    processes::gone([guard]).await;
+}
+
+#[tokio::test]
+async fn sigterm_on_http() {
+    check_serve("TERM", false).await;
+}
+
+#[tokio::test]
+async fn sigint_on_http() {
+    check_serve("INT", false).await;
+}
+
+#[tokio::test]
+async fn sigterm_on_http_with_calls_in_flight() {
+    check_serve("TERM", true).await;
+}
+
+/// Nobody but the guard is left to clear away, and then to go.
+#[tokio::test]
+async fn sigkill() {
+    let servers = Servers::install();
+    let mut client = Piped::open(&servers.config()).await;
+    let mut all = servers.all();
+    all.push(guard_of(client.pid(), &all));
+    let began = Instant::now();
+    client.kill().await;
+    processes::gone(all.clone()).await;
+    check_gone(&all, began);
+}
+
+/// Before anybody has said hello.
+#[tokio::test]
+async fn sigkill_while_servers_start() {
+    let servers = Servers::install();
+    let mut client = Piped::start(&servers.config());
+    let there = |server: &Installed| server.grandchild_pids().len() == 2;
+    until("both servers are there", || {
+        there(&servers.family) && there(&servers.stubborn)
+    })
+    .await;
+    let all = servers.all();
+    client.kill().await;
+    processes::gone(all).await;
+}
+
+/// Links of a session's own end with it, and with all that they have started.
+#[tokio::test]
+async fn a_session_with_links_of_its_own() {
+    let servers = Servers::install();
+    let gateway = Gateway::serve(&servers.config()).await;
+    gateway.session("/mcp").await;
+    let shared = servers.all();
+    let able = json!({ "roots": {} });
+    let mut session = gateway.session_with("/mcp", "2025-06-18", able).await;
+    let both = [&servers.family, &servers.stubborn];
+    let pids = || both.map(Installed::all_pids).concat();
+    until("links of its own are open", || pids().len() == 12).await;
+    let mut own = pids();
+    own.retain(|pid| !shared.contains(pid));
+    session.delete().await;
+    let began = Instant::now();
+    processes::gone(own.clone()).await;
+    check_gone(&own, began);
+    assert!(shared.iter().all(|pid| processes::is_alive(*pid)));
+    // The gateway lives on, so it has to wait for its own children.
+    let unreaped = |pid: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+        let parent = format!("PPid:\t{}\n", gateway.program.pid());
+        status.is_ok_and(|status| status.contains(&parent))
+    };
+    until("none of them is a zombie of the gateway", || {
+        !own.iter().any(unreaped)
+    })
+    .await;
+}
