@@ -7,7 +7,7 @@
 //! nothing about tools, servers or rights, and it knows neither command lines
 //! nor configuration files.
 //!
-//! Enter at [`http::serve`] and [`stdio::stdio`]. A request is a `Call` on
+//! Enter at [`serve`] (HTTP) and [`stdio()`]. A request is a `Call` on
 //! both (`call`): the HTTP edge polls it inside the response, the edges on a
 //! duplex channel (`duplex`) run it as a task.
 
@@ -15,8 +15,8 @@ mod call;
 mod duplex;
 mod error;
 mod hello;
-pub mod http;
-pub mod stdio;
+mod http;
+mod stdio;
 
 pub use http::{HttpSettings, serve};
 pub use stdio::{StdioSettings, stdio};

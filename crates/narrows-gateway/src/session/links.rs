@@ -75,8 +75,7 @@ impl OwnLinks {
 
     fn held(&self, upstream: usize) -> Option<Arc<Held>> {
         let slot = self.0.lock().get(&upstream).cloned()?;
-        let held = slot.link.lock().clone();
-        held
+        slot.link.lock().clone()
     }
 }
 

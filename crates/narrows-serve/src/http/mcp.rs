@@ -28,7 +28,7 @@ const METHODS: &str = "GET, POST, DELETE, OPTIONS";
 /// Where the head of a request leads.
 pub(super) enum Entered {
     Answer(Response<Body>),
-    /// On to its body, which [`post`] reads.
+    /// On to its body, which [`post()`] reads.
     Post(Entry),
 }
 

@@ -120,7 +120,7 @@ impl Pool {
             let mut lease = match idle.take() {
                 Some(lease) => lease,
                 // Boxed, as all that is rare on the way of a call: its future
-                // would be five times as large otherwise.
+                // would be several times as large otherwise.
                 None => Box::pin(self.connect())
                     .await
                     .map_err(Unanswered::Unreachable)?,

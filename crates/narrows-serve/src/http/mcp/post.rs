@@ -39,6 +39,13 @@ struct Refusal {
     why: Refused,
 }
 
+impl Refusal {
+    fn of(id: &Id, why: Refused) -> Refusal {
+        let id = Some(id.clone());
+        Refusal { id, why }
+    }
+}
+
 impl From<Refused> for Refusal {
     fn from(why: Refused) -> Refusal {
         Refusal { id: None, why }
@@ -83,20 +90,14 @@ async fn take_in(
     match message {
         Message::Request(request) if &*request.method == "initialize" => {
             let hello = Hello::read(request.params.as_ref());
-            let hello = hello.map_err(|why| Refusal {
-                id: Some(request.id.clone()),
-                why,
-            })?;
+            let hello = hello.map_err(|why| Refusal::of(&request.id, why))?;
             // Boxed, as the batch is, so that the usual request does not carry
             // the room that these rare ones need.
             Box::pin(initialize(edge, target, request.id, hello, accept)).await
         }
         Message::Request(request) => {
             let session = found.session();
-            let session = session.map_err(|why| Refusal {
-                id: Some(request.id.clone()),
-                why,
-            })?;
+            let session = session.map_err(|why| Refusal::of(&request.id, why))?;
             let call = Call::one(&session.session, request);
             Ok(run(edge, &session, call, accept, headers).await)
         }
@@ -133,12 +134,7 @@ async fn initialize(
             let body = encode_error(Some(&id), &error::core(&failure, revision));
             return Ok(answer::message(error::open_status(&failure), body));
         }
-        None => {
-            return Err(Refusal {
-                id: Some(id),
-                why: Refused::UnknownEndpoint,
-            });
-        }
+        None => return Err(Refusal::of(&id, Refused::UnknownEndpoint)),
     };
     let result = opened.result.clone();
     let name = HeaderValue::from_str(opened.session.id())

@@ -200,7 +200,7 @@ async fn delete_cancels_over_links_of_its_own_too() {
 async fn delete_cancels_what_nobody_reads() {
     // The gateway answers a ping when it has heard everything before.
     let heard = [Step::ask("ping", "{}"), Step::Reach("heard".into())];
-    let steps = flood().into_iter().chain(heard).chain([Step::Stall]);
+    let steps = [flood()].into_iter().chain(heard).chain([Step::Stall]);
     let script = Script::new("s").plain_tool("flood").on_tool("flood", steps);
     let [server, _] = Server::both(&script).await;
     let gateway = Gateway::serve(&server.config()).await;
