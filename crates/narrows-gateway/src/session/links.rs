@@ -23,7 +23,7 @@ const SPARE: Duration = Duration::from_secs(60);
 
 /// A session without a call, a stream or a message for this long may have to
 /// give up a link that another one needs.
-const ABANDONED: Duration = Duration::from_secs(10);
+const ABANDONED: Duration = Duration::from_secs(3);
 
 /// Between two readings of changed lists.
 const BREATH: Duration = Duration::from_millis(50);

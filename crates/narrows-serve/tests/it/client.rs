@@ -212,29 +212,29 @@ impl Connection {
 
     /// The next event of a stream, comments left out; `None` at its end.
     pub(crate) async fn event(&mut self) -> Option<Event> {
-        loop {
-            match self.any_event().await {
-                Some(event) if event.comment => {}
-                other => return other,
+        let event = async {
+            loop {
+                match self.any_event().await {
+                    Some(event) if event.comment => {}
+                    other => return other,
+                }
             }
-        }
+        };
+        within("an event", event).await
     }
 
     /// The next event of a stream, or a comment.
     pub(crate) async fn any_event(&mut self) -> Option<Event> {
         let head = self.head().await;
-        assert_eq!(
-            head.header("content-type"),
-            Some("text/event-stream"),
-            "{head:?}"
-        );
+        let kind = head.header("content-type");
+        assert_eq!(kind, Some("text/event-stream"), "{head:?}");
         loop {
             if let Some((event, rest)) = self.pending.split_once("\n\n") {
                 let event = Event::parse(event);
                 self.pending = rest.to_string();
                 return Some(event);
             }
-            let chunk = within("an event", self.chunk()).await?;
+            let chunk = within("an event or a comment", self.chunk()).await?;
             self.pending += std::str::from_utf8(&chunk).unwrap();
         }
     }

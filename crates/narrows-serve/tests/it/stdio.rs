@@ -5,9 +5,7 @@ use std::time::Duration;
 use narrows_gateway::settings::Limits;
 use narrows_serve::{StdioSettings, stdio};
 use serde_json::{Value, json};
-use tokio::io::{
-    AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf,
-};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::task::JoinHandle;
 
 use crate::client::{call, initialize};
@@ -19,8 +17,8 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
 /// A client on stdio, framing by newline unless it writes otherwise.
 struct Pipe {
     upstream: Upstream,
-    input: Option<WriteHalf<DuplexStream>>,
-    output: BufReader<ReadHalf<DuplexStream>>,
+    input: Option<DuplexStream>,
+    output: BufReader<DuplexStream>,
     served: JoinHandle<std::io::Result<()>>,
 }
 
@@ -28,9 +26,8 @@ impl Pipe {
     async fn start(settings: StdioSettings) -> Pipe {
         let upstream = Upstream::start().await;
         let gateway = gateway(&upstream, Limits::default());
-        let (ours, theirs) = tokio::io::duplex(64 * 1024);
-        let (output, input) = tokio::io::split(ours);
-        let (their_input, their_output) = tokio::io::split(theirs);
+        let (input, their_input) = tokio::io::duplex(64 * 1024);
+        let (output, their_output) = tokio::io::duplex(64 * 1024);
         let served = tokio::spawn(async move {
             stdio(gateway, "default", their_input, their_output, settings).await
         });
@@ -327,8 +324,11 @@ async fn a_client_that_takes_no_output_has_left() {
     let mut pipe = Pipe::open("2025-06-18", "{}").await;
     pipe.say(&call("2", "hold")).await;
     let held = pipe.upstream.held().await;
-    drop(pipe.output);
-    drop(pipe.input);
+    drop(std::mem::replace(
+        &mut pipe.output,
+        BufReader::new(tokio::io::duplex(1).0),
+    ));
+    pipe.say(PING).await;
     within("the edge to end", pipe.served)
         .await
         .unwrap()

@@ -63,8 +63,14 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     pub(crate) async fn serve(config: &Value) -> Gateway {
+        Gateway::serve_with(config, &[]).await
+    }
+
+    /// With more arguments on the command line.
+    pub(crate) async fn serve_with(config: &Value, more: &[&str]) -> Gateway {
         let folder = Folder::with(&config.to_string());
         let arguments = ["serve", "--listen", "127.0.0.1:0", "--no-watch"];
+        let arguments = [&arguments, more].concat();
         let program = Stdio::start(&mut Command::from(folder.command(&arguments)));
         until("the gateway says where it listens", || {
             address_in(&program.stderr()).is_some()
