@@ -254,7 +254,8 @@ impl Session {
     }
 
     pub fn is_closed(&self) -> bool {
-        self.closed.is_cancelled()
+        // Read on every request; the token's own answer would take its lock.
+        self.closing.load(Ordering::Acquire)
     }
 
     pub(crate) fn serial(&self) -> u64 {

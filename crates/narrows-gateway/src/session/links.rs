@@ -89,7 +89,8 @@ impl Session {
             return upstream.shared_link();
         }
         loop {
-            let held = self.own_link(upstream).await?;
+            // Boxed: opening is rare, and its future would make that of every call large.
+            let held = Box::pin(self.own_link(upstream)).await?;
             // Whoever would close it as unused looks at this under the lock.
             let slot = self.links.0.lock().get(&upstream.index).cloned();
             let slot = slot.ok_or(Error::SessionClosed)?;

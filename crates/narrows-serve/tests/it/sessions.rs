@@ -173,7 +173,7 @@ async fn there_are_only_so_many_sessions() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn equal_ids_in_fifty_sessions_do_not_mix() {
     let mut gate = Gate::start().await;
     let mut clients = Vec::new();
