@@ -30,6 +30,12 @@ use crate::lock::Mutex;
 /// How long a server whose input has ended gets to tell why.
 const SETTLE: Duration = Duration::from_secs(1);
 
+/// How long a server may still speak of a call that was given up.
+const AFTERMATH: Duration = Duration::from_secs(30);
+
+/// Calls given up that are remembered at once.
+const GIVEN_UP: usize = 1_024;
+
 /// Answers that may wait for a server that does not read; then it is given up.
 const LATE_ANSWERS: usize = 256;
 
@@ -40,6 +46,9 @@ pub(crate) struct Duplex {
     outgoing: mpsc::Sender<Bytes>,
     next_id: AtomicU64,
     pending: Mutex<HashMap<u64, Pending>>,
+    /// Calls that were given up and whose server may still be at work on them:
+    /// the session, and until when that is likely.
+    given_up: Mutex<HashMap<u64, (u64, Instant)>>,
     /// Where each open question of the server went.
     asked: Mutex<HashMap<Id, Asked>>,
     /// Answers that wait for a server that does not read.
@@ -109,6 +118,7 @@ impl Duplex {
             outgoing,
             next_id: AtomicU64::new(1),
             pending: Mutex::default(),
+            given_up: Mutex::default(),
             asked: Mutex::default(),
             late_answers: Arc::new(Semaphore::new(LATE_ANSWERS)),
             ended: watch::Sender::new(None),
@@ -348,6 +358,7 @@ impl Duplex {
         match entry {
             Some(entry) => drop(entry.done.send(response.body.map_err(LinkError::Answered))),
             // Late answers to cancelled calls are usual; anything else is the server's mistake.
+            None if id.is_some_and(|id| self.given_up.lock().remove(&id).is_some()) => {}
             None => tracing::debug!(server = %self.server, "the server answered what nobody asked"),
         }
     }
@@ -445,7 +456,19 @@ impl Duplex {
                 _ => newest = Some((*id, origin)),
             }
         }
-        newest.map_or(Meant::Nobody, |(_, origin)| Meant::Call(origin.clone()))
+        let Some((_, origin)) = newest else {
+            return Meant::Nobody;
+        };
+        let now = Instant::now();
+        let mut given_up = self.given_up.lock();
+        given_up.retain(|_, (_, until)| *until > now);
+        match given_up
+            .values()
+            .any(|(session, _)| *session != origin.session)
+        {
+            true => Meant::Unclear,
+            false => Meant::Call(origin.clone()),
+        }
     }
 
     fn alive(&self, id: u64) -> Option<Instant> {
@@ -516,6 +539,12 @@ impl Drop for Entry<'_> {
             && self.sent
             && self.cancellable
         {
+            if let Some(origin) = &entry.origin {
+                let mut given_up = self.link.given_up.lock();
+                if given_up.len() < GIVEN_UP {
+                    given_up.insert(self.id, (origin.session, Instant::now() + AFTERMATH));
+                }
+            }
             let reason = entry
                 .origin
                 .as_ref()

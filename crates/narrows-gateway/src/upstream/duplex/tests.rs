@@ -291,7 +291,7 @@ async fn a_question_goes_to_the_only_session_that_calls() {
 #[tokio::test]
 async fn a_question_with_two_possible_owners_is_refused() {
     let (link, mut server, heard) = open().await;
-    let (sink, _events) = EventSink::channel(8);
+    let (sink, mut events) = EventSink::channel(8);
     for session in [1, 2] {
         let (link, origin) = (link.clone(), origin(session, &sink));
         tokio::spawn(async move { link.request(call(json!({}), Some(origin))).await });
@@ -310,6 +310,7 @@ async fn a_question_with_two_possible_owners_is_refused() {
         heard.0.lock().is_empty(),
         "a log line of one session goes to no other"
     );
+    assert!(events.try_recv().is_err());
 }
 
 #[tokio::test]
@@ -415,4 +416,35 @@ async fn closing_a_link_waits_even_if_its_end_was_noticed_first() {
         closing.await.expect("no panic"),
         "nothing was left when it returned"
     );
+}
+
+#[tokio::test]
+async fn what_a_given_up_call_still_says_goes_to_nobody_else() {
+    let (link, mut server, heard) = open().await;
+    let (sink, mut events) = EventSink::channel(8);
+    let first = {
+        let (link, origin) = (link.clone(), origin(1, &sink));
+        tokio::spawn(async move { link.request(call(json!({}), Some(origin))).await })
+    };
+    let asked = server.next().await;
+    first.abort();
+    assert_eq!(server.next().await["method"], "notifications/cancelled");
+    {
+        let (link, origin) = (link.clone(), origin(2, &sink));
+        tokio::spawn(async move { link.request(call(json!({}), Some(origin))).await });
+    }
+    server.next().await;
+    let log = json!({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"whose?"}});
+    server.send(log.clone());
+    server.send(json!({"jsonrpc":"2.0","id":"p","method":"ping"}));
+    server.next().await;
+    assert!(events.try_recv().is_err(), "it may be the first session's");
+    assert!(heard.0.lock().is_empty());
+    // Once the server has answered the first call it speaks of the second.
+    server.send(json!({"jsonrpc":"2.0","id":asked["id"],"result":{}}));
+    server.send(log);
+    assert!(matches!(
+        *events.recv().await.expect("an event"),
+        Event::Notice(_)
+    ));
 }
