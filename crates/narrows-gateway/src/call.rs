@@ -39,19 +39,39 @@ struct Routed {
 
 pub(crate) async fn perform(call: Call<'_>) -> Result<Raw, Error> {
     let tag = call.tag;
+    tell_request(tag, call.session, call.method, call.params.as_ref());
+    let outcome = call.dispatch().await;
+    tell_outcome(tag, &outcome);
+    outcome
+}
+
+/// The same for what is answered without a call.
+pub(crate) fn observed(
+    tag: Tag,
+    session: &Session,
+    method: &str,
+    params: Option<&Raw>,
+    answer: impl FnOnce() -> Result<Raw, Error>,
+) -> Result<Raw, Error> {
+    tell_request(tag, session, method, params);
+    let outcome = answer();
+    tell_outcome(tag, &outcome);
+    outcome
+}
+
+fn tell_request(tag: Tag, session: &Session, method: &str, params: Option<&Raw>) {
     events::step("llm_to_facade.request", tag, || {
-        let params = call
-            .params
-            .as_ref()
-            .map_or_else(Raw::empty_object, events::shown);
+        let params = params.map_or_else(Raw::empty_object, events::shown);
         vec![
-            ("endpoint", Raw::string(&call.session.caller().endpoint)),
-            ("method", Raw::string(call.method)),
+            ("endpoint", Raw::string(&session.caller().endpoint)),
+            ("method", Raw::string(method)),
             ("params", params),
         ]
     });
-    let outcome = call.dispatch().await;
-    match &outcome {
+}
+
+fn tell_outcome(tag: Tag, outcome: &Result<Raw, Error>) {
+    match outcome {
         Ok(result) => {
             events::step("facade_to_llm.response", tag, || {
                 vec![("bytes", Raw::number(result.len() as u64))]
@@ -59,7 +79,6 @@ pub(crate) async fn perform(call: Call<'_>) -> Result<Raw, Error> {
         }
         Err(error) => events::trouble("facade_to_llm.error", tag, || describe(error)),
     }
-    outcome
 }
 
 impl Call<'_> {

@@ -330,6 +330,15 @@ impl Inner {
         self.refresh_views();
     }
 
+    /// Whether there is nothing to wait for, and the view is of today.
+    pub(crate) fn is_ready(&self, endpoint: &Endpoint) -> bool {
+        let waiting = match endpoint.scope {
+            Scope::Single(index) => !self.upstreams[index].is_settled(),
+            Scope::Joined(_) => !self.all_settled(),
+        };
+        !waiting && *self.built.lock() == self.surroundings.changes.count()
+    }
+
     pub(crate) fn parts(&self) -> Vec<Part> {
         parts(&self.upstreams)
     }
@@ -507,12 +516,9 @@ async fn end_idle_sessions(inner: Arc<Inner>) {
 }
 
 impl Inner {
-    fn is_ready(&self) -> bool {
+    fn all_settled(&self) -> bool {
         Instant::now() >= self.patience
-            || self
-                .upstreams
-                .iter()
-                .all(|upstream| upstream.state().settled())
+            || self.upstreams.iter().all(|upstream| upstream.is_settled())
     }
 
     fn count(&self, wanted: fn(&State) -> bool) -> usize {

@@ -133,10 +133,7 @@ impl Session {
         let Request { id, method, params } = request;
         let cancel = Arc::new(Cancel::default());
         let _call = self.admit(id, cancel.clone())?;
-        let tag = Tag {
-            session: self.serial,
-            request: self.requests.fetch_add(1, Ordering::Relaxed),
-        };
+        let tag = self.tag();
         let call = Call {
             session: self,
             tag,
@@ -150,6 +147,34 @@ impl Session {
             outcome = call::perform(call) => outcome,
             () = cancel.raised() => Err(Error::Cancelled),
         }
+    }
+
+    /// The answer to a request that needs nobody else: a list that is rendered
+    /// already, or a `ping`. `None` for all others, and while lists are still
+    /// waited for; those are for [`Session::request`].
+    pub fn at_once(&self, request: &Request) -> Option<Result<Raw, Error>> {
+        let kind = ListKind::of_method(&request.method);
+        if kind.is_none() && &*request.method != "ping" {
+            return None;
+        }
+        let ready = self.surveyed.is_cancelled()
+            && (self.gateway.upgrade()).is_some_and(|gateway| gateway.is_ready(&self.endpoint));
+        if self.is_closed() || !ready {
+            return None;
+        }
+        self.sign_of_life();
+        let tag = self.tag();
+        let params = request.params.as_ref();
+        Some(call::observed(
+            tag,
+            self,
+            &request.method,
+            params,
+            || match kind {
+                Some(kind) => self.view().listing(kind).page(params),
+                None => Ok(Raw::empty_object()),
+            },
+        ))
     }
 
     /// A notification of the client. Never waits.
@@ -334,6 +359,13 @@ impl Session {
     pub(crate) fn silence(&self) -> Duration {
         let last = self.born + Duration::from_millis(self.last_sign.load(Ordering::Relaxed));
         last.elapsed()
+    }
+
+    fn tag(&self) -> Tag {
+        Tag {
+            session: self.serial,
+            request: self.requests.fetch_add(1, Ordering::Relaxed),
+        }
     }
 
     fn admit(self: &Arc<Self>, id: Id, cancel: Arc<Cancel>) -> Result<Admitted, Error> {

@@ -159,6 +159,10 @@ impl Upstream {
         self.state.borrow().clone()
     }
 
+    pub(crate) fn is_settled(&self) -> bool {
+        self.state.borrow().settled()
+    }
+
     pub(crate) async fn settled(&self) {
         // The sender lives as long as `self`, so this cannot fail.
         let _ = self.state.subscribe().wait_for(State::settled).await;

@@ -65,6 +65,9 @@ enum Work {
 
 impl Call {
     pub(crate) fn one(session: &Arc<Session>, request: Request) -> Call {
+        if let Some(outcome) = session.at_once(&request) {
+            return Call::answered(session, answer(session, request.id, outcome));
+        }
         let (sink, events) = EventSink::channel(EVENTS);
         let work = Work::One(carry(session.clone(), request, sink));
         Call {
@@ -233,18 +236,23 @@ impl Work {
 fn carry(session: Arc<Session>, request: Request, sink: EventSink) -> Carried {
     Box::pin(async move {
         let id = request.id.clone();
-        match session.request(request, sink).await {
-            Ok(result) => Answer::Result(id, result),
-            Err(Error::Cancelled) if !session.is_closed() => Answer::Nothing,
-            // Calls are cancelled when their session ends, too; then it was not
-            // the client who asked for it, and it should not be left waiting.
-            Err(Error::Cancelled) => Answer::Error(
-                Some(id),
-                error::core(&Error::SessionClosed, session.revision()),
-            ),
-            Err(failure) => Answer::Error(Some(id), error::core(&failure, session.revision())),
-        }
+        let outcome = session.request(request, sink).await;
+        answer(&session, id, outcome)
     })
+}
+
+fn answer(session: &Session, id: Id, outcome: Result<Raw, Error>) -> Answer {
+    match outcome {
+        Ok(result) => Answer::Result(id, result),
+        Err(Error::Cancelled) if !session.is_closed() => Answer::Nothing,
+        // Calls are cancelled when their session ends, too; then it was not
+        // the client who asked for it, and it should not be left waiting.
+        Err(Error::Cancelled) => Answer::Error(
+            Some(id),
+            error::core(&Error::SessionClosed, session.revision()),
+        ),
+        Err(failure) => Answer::Error(Some(id), error::core(&failure, session.revision())),
+    }
 }
 
 fn refuse(id: Option<Id>, refused: Refused) -> Carried {

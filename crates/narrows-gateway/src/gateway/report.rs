@@ -66,7 +66,7 @@ impl Gateway {
             starting: self.0.count(|state| matches!(state, State::Starting)),
             down: self.0.count(|state| matches!(state, State::Down { .. })),
             uptime: self.0.started.elapsed(),
-            ready: self.0.is_ready(),
+            ready: self.0.all_settled(),
         }
     }
 

@@ -59,6 +59,12 @@ impl ListKind {
         }
     }
 
+    pub(crate) fn of_method(method: &str) -> Option<ListKind> {
+        ListKind::ALL
+            .into_iter()
+            .find(|kind| kind.method() == method)
+    }
+
     /// The member of the answer that holds the items.
     pub(crate) fn member(self) -> &'static str {
         match self {
