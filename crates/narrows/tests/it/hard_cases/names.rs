@@ -7,35 +7,45 @@ use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, Session, config, error, text, with};
 
-/// Servers by odd ids, each with odd tools; what each answers says who it is.
+/// Odd ids, with odd tools.
+const SERVERS: [(&str, &[&str]); 5] = [
+    (
+        "io.github.x/y",
+        &["plain", "with space", "with.space", "a__b"],
+    ),
+    ("io_github_x/y", &["plain"]),
+    ("Ünï çode 🚀", &["tool:colon", "ns::tool"]),
+    ("a", &["b__c", "_under"]),
+    ("a__b", &["c"]),
+];
+
+/// The tools of all of them, and two long ones each that differ at the end.
+fn odd_tools() -> Vec<(&'static str, String)> {
+    let long = ["-one", "-two"].map(|end| "long-".repeat(30) + end);
+    let of = |(id, tools): (&'static str, &[&str])| {
+        let tools = tools.iter().map(|tool| (*tool).to_owned());
+        let tools = tools.chain(long.clone());
+        tools.map(|tool| (id, tool)).collect::<Vec<_>>()
+    };
+    SERVERS.into_iter().flat_map(of).collect()
+}
+
+/// What each of them answers says who it is.
 async fn odd_names() -> (Gateway, Vec<Installed>) {
-    let servers = [
-        (
-            "io.github.x/y",
-            vec!["plain", "with space", "with.space", "a__b"],
-        ),
-        ("io_github_x/y", vec!["plain"]),
-        ("Ünï çode 🚀", vec!["tool:colon", "ns::tool"]),
-        ("a", vec!["b__c", "_under"]),
-        ("a__b", vec!["c"]),
-    ];
-    let long = "long-".repeat(30);
-    let installed: Vec<_> = servers
-        .iter()
-        .map(|(id, tools)| {
-            let script = Script::new(id);
-            let tools = tools.iter().copied().chain([long.as_str()]);
-            tools
-                .fold(script, |script, tool| script.plain_tool(tool))
-                .install()
-        })
-        .collect();
-    let ids = servers.iter().map(|(id, _)| *id);
-    let config = config(ids.zip(installed.iter().map(|server| server.config())));
+    let install = |(id, _): (&str, _)| {
+        let tools = odd_tools().into_iter().filter(|(owner, _)| *owner == id);
+        let script = tools.fold(Script::new(id), |script, (_, tool)| {
+            script.plain_tool(&tool)
+        });
+        script.install()
+    };
+    let installed = SERVERS.map(install);
+    let ids = SERVERS.map(|(id, _)| id);
+    let config = config(ids.into_iter().zip(installed.iter().map(Installed::config)));
     let endpoints = json!({ "facade": { "separator": ":" }, "proxy": { "separator": "::" },
         "short": { "name_max": 24 } });
     let config = with(config, json!({ "endpoints": endpoints }));
-    (Gateway::serve(&config).await, installed)
+    (Gateway::serve(&config).await, installed.into())
 }
 
 /// Who answered, if anybody did.
@@ -47,28 +57,24 @@ async fn ask(session: &mut Session, name: &str) -> String {
     text(&answer).trim_end_matches(" with {}").to_owned()
 }
 
+fn called(server: &str, tool: &str) -> String {
+    format!("{server} called {}", Value::from(tool))
+}
+
 #[tokio::test]
 async fn every_published_name_is_safe_and_leads_to_its_tool() {
     let (gateway, _servers) = odd_names().await;
     for (path, max) in [("/mcp", 50), ("/mcp/short", 24)] {
         let mut session = gateway.session(path).await;
         let names = session.tool_names().await;
-        let owners = [5, 2, 3, 3, 2].into_iter().zip([
-            "io.github.x/y",
-            "io_github_x/y",
-            "Ünï çode 🚀",
-            "a",
-            "a__b",
-        ]);
-        let owners: Vec<&str> = owners.flat_map(|(count, id)| vec![id; count]).collect();
-        assert_eq!(names.len(), owners.len());
+        assert_eq!(names.len(), odd_tools().len());
         let safe = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        for (name, owner) in names.iter().zip(owners) {
+        for (name, (server, tool)) in names.iter().zip(odd_tools()) {
             assert!(name.len() <= max && name.chars().all(safe), "{name}");
-            let said = ask(&mut session, name).await;
-            assert!(
-                said.starts_with(&format!("{owner} called ")),
-                "{name}: {said}"
+            assert_eq!(
+                ask(&mut session, name).await,
+                called(server, &tool),
+                "{name}"
             );
         }
         // The same again, and in another session: names are stable.
@@ -79,7 +85,6 @@ async fn every_published_name_is_safe_and_leads_to_its_tool() {
 #[tokio::test]
 async fn names_in_other_forms() {
     let (gateway, _servers) = odd_names().await;
-    let called = |server: &str, tool: &str| format!("{server} called {}", Value::from(tool));
     for path in ["/mcp", "/mcp/facade", "/mcp/proxy"] {
         let mut session = gateway.session(path).await;
         for (name, server, tool) in [
