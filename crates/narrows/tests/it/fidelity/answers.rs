@@ -1,10 +1,11 @@
 //! Errors, and the answers of everything that is no tool.
 
+use narrows_testkit::raw::MCP_HEADERS;
 use narrows_testkit::scripted::{Script, Step};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{ODD, Servers, WAYS, over_http, over_stdio, result_of, same};
-use crate::gateway::{Gateway, Piped};
+use crate::gateway::{Gateway, Piped, config};
 
 /// Items with a name, a URI and a template in odd company.
 const ITEMS: &[&str] = &[
@@ -107,8 +108,8 @@ async fn lists_of_every_kind_where_servers_are_joined() {
             .tool(*item)
     });
     let server = script.install();
-    let config = crate::gateway::config([("s", server.config())]);
-    let mut piped = Piped::open(&config).await;
+    let servers = config([("s", server.config())]);
+    let mut piped = Piped::open(&servers).await;
     let renamed = [
         ITEMS[0].replace(r#""o\u006ee""#, r#""s__one""#),
         ITEMS[1].replace(r#""two""#, r#""s__two""#),
@@ -137,15 +138,15 @@ async fn notices_of_servers() {
         Step::text("done"),
     ];
     let server = script.on_tool("talk", talk).install();
-    let config = crate::gateway::config([("s", server.config())]);
-    let gateway = Gateway::serve(&config).await;
+    let servers = config([("s", server.config())]);
+    let gateway = Gateway::serve(&servers).await;
     let signed = params.trim_end_matches('}').to_owned() + r#","_meta":{"narrows/server":"s"}}"#;
     for (path, tool, params) in [
         ("/servers/s/mcp", "talk", params),
         ("/mcp", "s__talk", &signed),
     ] {
         let mut session = gateway.session(path).await;
-        let call = serde_json::json!({ "name": tool });
+        let call = json!({ "name": tool });
         let mut events = session.stream("tools/call", call).await;
         let event = loop {
             let event = events.next().await.expect("a notice");
@@ -170,15 +171,14 @@ async fn the_greeting_of_one_server() {
     let other = Script::new("o").with(|script| script.instructions = Some("No.".into()));
     let other = other.plain_tool("t").install();
     let servers = [("s", server.config()), ("o", other.config())];
-    let gateway = Gateway::serve(&crate::gateway::config(servers)).await;
+    let gateway = Gateway::serve(&config(servers)).await;
     let hello = |path: &'static str| {
         let gateway = &gateway;
         async move {
             let mut http = gateway.connect().await;
             let params = r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
-            let headers = narrows_testkit::raw::MCP_HEADERS;
             let response = http
-                .post(path, headers, request("initialize", params))
+                .post(path, MCP_HEADERS, request("initialize", params))
                 .await;
             result_of(&response.text(), "1").to_owned()
         }

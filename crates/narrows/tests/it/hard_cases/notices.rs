@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use narrows_testkit::raw::Events;
-use narrows_testkit::scripted::{Lists, Script, Step};
+use narrows_testkit::scripted::{Installed, Lists, Script, Step};
 use narrows_testkit::until;
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, Piped, Session, column, config, text, with};
+use crate::gateway::{Gateway, Piped, Session, column, config, error, text, with};
 
 fn progress(progress: u64) -> Step {
     Step::Progress { progress, total: 9 }
@@ -68,7 +68,7 @@ async fn two_clients_with_one_progress_token() {
 }
 
 /// Who takes a request back takes its own, not another's with the same id.
-async fn check_cancel(server: &Value, installed: &narrows_testkit::scripted::Installed) {
+async fn check_cancel(server: &Value, installed: &Installed) {
     let gateway = Gateway::serve(&config([("s", server.clone())])).await;
     let mut one = gateway.session("/mcp").await;
     let mut two = gateway.session("/mcp").await;
@@ -107,7 +107,7 @@ async fn check_cancel(server: &Value, installed: &narrows_testkit::scripted::Ins
 }
 
 /// The id of the message with this part, as the server knows it.
-fn id_of(server: &narrows_testkit::scripted::Installed, part: &str) -> String {
+fn id_of(server: &Installed, part: &str) -> String {
     let escaped = part.replace('"', "\\\"");
     let received = server.received();
     let line = received
@@ -143,7 +143,7 @@ async fn a_call_that_takes_too_long_is_cancelled() {
     let mut client = Piped::open(&config([("s", short)])).await;
     let answer = client.call_tool("s__mute", json!({})).await;
     assert_eq!(
-        crate::gateway::error(&answer),
+        error(&answer),
         "-32603 upstream_timeout Server 's' did not answer within 0.5 s"
     );
     let cancelled = message_in(&server.received_with("notifications/cancelled").await);
