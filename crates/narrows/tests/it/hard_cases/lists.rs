@@ -119,6 +119,44 @@ async fn two_servers_with_equal_uris() {
     }
 }
 
+/// Where all is wrapped, every item says where it is from.
+#[tokio::test]
+async fn items_that_say_where_they_are_from() {
+    let one = twin("one");
+    let endpoints = json!({ "endpoints": { "proxy": { "separator": "::", "uris": "wrapped" } } });
+    let config = with(config([("one", one.config())]), endpoints);
+    let gateway = Gateway::serve(&config).await;
+    let mut session = gateway.session("/mcp/proxy").await;
+    for (method, list, key, published, origin) in [
+        (
+            "tools/list",
+            "tools",
+            "name",
+            "one::same",
+            json!({ "server": "one", "originalName": "same" }),
+        ),
+        (
+            "prompts/list",
+            "prompts",
+            "name",
+            "one::same",
+            json!({ "server": "one", "originalName": "same" }),
+        ),
+        (
+            "resources/templates/list",
+            "resourceTemplates",
+            "uriTemplate",
+            "one://{id}",
+            json!({ "server": "one" }),
+        ),
+    ] {
+        let answer = session.call(method, json!({})).await;
+        let item = &answer["result"][list][0];
+        assert_eq!(item[key], published);
+        assert_eq!(item["metadata"]["proxy"], origin, "{method}");
+    }
+}
+
 /// All pages of a list, read with this limit.
 async fn pages(session: &mut Session, limit: i64) -> Vec<Vec<String>> {
     let mut pages = Vec::new();
