@@ -87,3 +87,24 @@ fn prompt_results_likewise() {
         r#"{"messages":[{"role":"user","content":{"type":"text","text":"7"}}]}"#,
     );
 }
+
+#[test]
+fn kinds_that_came_later_become_text_for_older_clients() {
+    let result = r#"{"content":[{"type":"resource_link","uri":"x:1","name":"n"},{"type":"audio","data":"","mimeType":"audio/wav"},{"type":"text","text":"t"}],"k":1.0}"#;
+    let link = r#"{"type":"text","text":"[n](x:1)"}"#;
+    let audio = r#"{"type":"audio","data":"","mimeType":"audio/wav"}"#;
+    let rest = r#"{"type":"text","text":"t"}],"k":1.0}"#;
+    for (revision, expected) in [
+        (Revision::V2025_06_18, result.to_owned()),
+        (
+            Revision::V2025_03_26,
+            format!(r#"{{"content":[{link},{audio},{rest}"#),
+        ),
+        (
+            Revision::V2024_11_05,
+            format!(r#"{{"content":[{link},{{"type":"text","text":"[audio, audio/wav]"}},{rest}"#),
+        ),
+    ] {
+        assert_eq!(for_revision(raw(result), revision).as_str(), expected);
+    }
+}
