@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use self::report::{Health, ToolReport, UpstreamReport, UpstreamState};
+pub use self::report::{Health, ToolReport, UpstreamReport};
 use crate::catalogue::{Part, Scope, View, changes};
 use crate::error::Error;
 use crate::exchange::{

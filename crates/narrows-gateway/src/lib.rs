@@ -21,8 +21,6 @@ pub mod settings;
 mod upstream;
 
 pub use error::{Error, Fault, ItemKind};
-pub use gateway::{
-    Door, Gateway, Health, Lifetime, Opened, ToolReport, UpstreamReport, UpstreamState,
-};
-pub use session::{Session, Stay};
-pub use upstream::{Failure, FailureKind, guard};
+pub use gateway::{Door, Gateway, Health, Lifetime, Opened, ToolReport, UpstreamReport};
+pub use session::{Session, Stay, random_id};
+pub use upstream::{Failure, FailureKind, Found, State as UpstreamState, guard};

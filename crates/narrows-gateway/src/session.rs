@@ -445,7 +445,8 @@ impl Drop for Admitted {
     }
 }
 
-fn random_id() -> String {
+/// An id that nobody can guess.
+pub fn random_id() -> String {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).expect("the operating system gives randomness");
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -149,17 +149,34 @@ pub enum Sharing {
 #[derive(Debug, Clone)]
 pub enum UpstreamKind {
     Stdio(StdioSettings),
-    Http(HttpSettings),
+    Remote(RemoteSettings),
     Builtin(Builtin),
 }
 
-impl UpstreamKind {
+/// What carries the messages of an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    Stdio,
+    /// Streamable HTTP.
+    Http,
+    /// HTTP+SSE of 2024-11-05.
+    Sse,
+    WebSocket,
+    /// Plain JSON-RPC, a POST for each request.
+    Rpc,
+    Builtin,
+}
+
+impl Transport {
     /// The word that the configuration uses.
-    pub fn word(&self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
-            UpstreamKind::Stdio(_) => "stdio",
-            UpstreamKind::Http(_) => "http",
-            UpstreamKind::Builtin(_) => "builtin",
+            Transport::Stdio => "stdio",
+            Transport::Http => "http",
+            Transport::Sse => "sse",
+            Transport::WebSocket => "ws",
+            Transport::Rpc => "rpc",
+            Transport::Builtin => "builtin",
         }
     }
 }
@@ -174,11 +191,54 @@ pub struct StdioSettings {
     pub framing: Framing,
 }
 
+/// A server at an address.
 #[derive(Clone)]
-pub struct HttpSettings {
+pub struct RemoteSettings {
     pub url: Uri,
     /// Sent with every request.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    pub manner: RemoteManner,
+}
+
+/// How a server at an address is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemoteManner {
+    /// Streamable HTTP, and HTTP+SSE where the server turns out to be older.
+    HttpOrSse,
+    Http,
+    Sse,
+    WebSocket,
+    /// The path `/rpc` below the URL.
+    Rpc,
+}
+
+impl RemoteManner {
+    /// Whether a connection of this manner is tried over `transport`.
+    pub(crate) fn tries(self, transport: Transport) -> bool {
+        self.transport() == transport
+            || (self == RemoteManner::HttpOrSse && transport == Transport::Sse)
+    }
+
+    /// What it is as long as nothing else was found.
+    pub fn transport(self) -> Transport {
+        match self {
+            RemoteManner::HttpOrSse | RemoteManner::Http => Transport::Http,
+            RemoteManner::Sse => Transport::Sse,
+            RemoteManner::WebSocket => Transport::WebSocket,
+            RemoteManner::Rpc => Transport::Rpc,
+        }
+    }
+}
+
+impl UpstreamKind {
+    /// What it is as long as nothing else was found.
+    pub fn transport(&self) -> Transport {
+        match self {
+            UpstreamKind::Stdio(_) => Transport::Stdio,
+            UpstreamKind::Remote(remote) => remote.manner.transport(),
+            UpstreamKind::Builtin(_) => Transport::Builtin,
+        }
+    }
 }
 
 /// Servers that live in this process.
@@ -206,9 +266,10 @@ impl std::fmt::Debug for StdioSettings {
     }
 }
 
-impl std::fmt::Debug for HttpSettings {
+impl std::fmt::Debug for RemoteSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HttpSettings")
+        f.debug_struct("RemoteSettings")
+            .field("manner", &self.manner)
             .field("host", &self.url.host())
             .finish_non_exhaustive()
     }

@@ -4,19 +4,26 @@
 //! [supervisor](supervisor), which also feeds the catalogue; sessions that can
 //! be asked questions open links of their own. A link is a [`Link`], whatever
 //! carries it: adding a transport means one file here and one arm in
-//! [`Upstream::connect`].
+//! [`connect`].
 
 mod channel;
+mod connect;
 mod duplex;
 pub mod guard;
 mod http;
 mod link;
 mod offer;
+mod probe;
 mod process;
 mod secrets;
+mod sse;
 mod stdio;
 mod subscribers;
 mod supervisor;
+#[cfg(test)]
+mod tests;
+mod web;
+mod ws;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,22 +32,22 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use narrows_wire::{Raw, Revision};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Notify, OnceCell, OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 pub(crate) use self::channel::{Arrival, Channel};
-pub(crate) use self::http::HttpClient;
 pub(crate) use self::link::{Ears, LinkError, Origin, Outgoing, ServerHello};
-pub use self::link::{Failure, FailureKind};
+pub use self::link::{Failure, FailureKind, Found};
 pub(crate) use self::offer::{Item, Kinds, ListKind, Offer};
 pub(crate) use self::secrets::Secrets;
 pub(crate) use self::subscribers::{Subscribers, concerns};
 pub(crate) use self::supervisor::{SharedEars, supervise};
-use crate::builtin;
+pub(crate) use self::web::HttpClient;
 use crate::error::Error;
 use crate::exchange::{Asks, ClientHello};
 use crate::lock::Mutex;
-use crate::settings::{Limits, UpstreamKind, UpstreamSettings};
+use crate::settings::{Limits, Sharing, Transport, UpstreamSettings};
+use connect::Connected;
 use duplex::Duplex;
 use guard::Guard;
 use http::HttpLink;
@@ -66,6 +73,8 @@ pub(crate) struct Upstream {
     stale_signal: Notify,
     own_links: Arc<Semaphore>,
     pub(crate) subscribers: Subscribers,
+    /// What it was found to speak instead of what is configured, once it was asked.
+    speaks: OnceCell<Option<Transport>>,
 }
 
 /// What all upstreams of a gateway have in common.
@@ -103,14 +112,17 @@ impl Changes {
     }
 }
 
+/// How an upstream is.
 #[derive(Debug, Clone)]
-pub(crate) enum State {
+pub enum State {
     Disabled,
     Starting,
     Up {
         revision: Revision,
+        /// From the start of connecting until the lists were there.
         took: Duration,
         server_info: Raw,
+        found: Found,
     },
     Down {
         failure: Arc<Failure>,
@@ -151,6 +163,7 @@ impl Upstream {
             stale_signal: Notify::new(),
             own_links: Arc::new(Semaphore::new(settings.max_links)),
             subscribers: Subscribers::default(),
+            speaks: OnceCell::new(),
             settings,
         }
     }
@@ -233,7 +246,7 @@ impl Upstream {
             Err(_) => return Err(full()),
         };
         match self.connect(hello, ears).await {
-            Ok((link, hello)) => Ok(OwnLink {
+            Ok(Connected { link, hello, .. }) => Ok(OwnLink {
                 link: Arc::new(link),
                 hello,
                 _permit: permit,
@@ -245,35 +258,12 @@ impl Upstream {
         }
     }
 
-    /// Opens and initialises one connection.
-    async fn connect(
-        self: &Arc<Self>,
-        hello: &ClientHello,
-        ears: Arc<dyn Ears>,
-    ) -> Result<(Link, ServerHello), Failure> {
-        let around = &self.surroundings;
-        let serial = around.links.fetch_add(1, Ordering::Relaxed);
-        let max = around.limits.max_message_bytes;
-        let startup = self.settings.startup_timeout;
-        let slug = self.slug.clone();
-        let channel = match &self.settings.kind {
-            UpstreamKind::Http(settings) => {
-                let client = around.http.clone();
-                let opened =
-                    HttpLink::open(client, settings, slug, serial, hello, ears, max, startup).await;
-                return opened.map(|(link, hello)| (Link::Http(link), hello));
-            }
-            UpstreamKind::Stdio(settings) => stdio::open(
-                settings,
-                slug.clone(),
-                around.guard.as_ref(),
-                max,
-                around.limits.grace,
-            )?,
-            UpstreamKind::Builtin(which) => builtin::open(*which),
-        };
-        let opened = Duplex::open(channel, slug, serial, hello, ears, startup, &around.tasks).await;
-        opened.map(|(link, hello)| (Link::Duplex(link), hello))
+    /// Whose link a call takes. A server without sessions has nothing to keep apart.
+    pub(crate) fn sharing(&self) -> Sharing {
+        match self.settings.kind.transport() {
+            Transport::Rpc => Sharing::Shared,
+            _ => self.settings.sharing,
+        }
     }
 
     /// What a link's trouble means to who called.

@@ -1,5 +1,5 @@
-//! A client on a duplex channel of messages: stdio, and whatever else carries
-//! whole messages both ways.
+//! A client on a duplex channel of messages: stdio, WebSocket, HTTP+SSE, and
+//! whatever else carries whole messages both ways.
 //!
 //! [`Duplex::run`] takes messages in, one after the other, and never waits for
 //! anything else meanwhile: requests run as tasks that it owns, answers and
@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,15 +23,22 @@ use narrows_wire::{
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::call::{Call, Step, encode_batch};
 use crate::error::{self, Refused};
 use crate::hello::Hello;
 
+#[cfg(test)]
+mod tests;
+
 /// Messages that are read but have to wait for their turn.
 const BACKLOG: usize = 64;
+
+/// Their bytes together; the last of them may go beyond it.
+const BACKLOG_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DuplexSettings {
@@ -40,18 +48,35 @@ pub(crate) struct DuplexSettings {
     pub(crate) queue: usize,
     /// How long answers may take once the session has ended.
     pub(crate) grace: Duration,
+    /// A client that has not introduced itself by then is not waited for.
+    pub(crate) hello_within: Option<Duration>,
 }
 
 /// What comes in.
 #[derive(Debug)]
 pub(crate) enum Input {
     Frame(Bytes),
+    /// A message that the edge has read already.
+    Message {
+        message: Incoming,
+        bytes: usize,
+    },
     /// A message that was skipped for its size.
     TooLarge {
         max: usize,
     },
     /// Bytes that are no frame; the source ends after them.
     Broken(&'static str),
+}
+
+impl Input {
+    fn bytes(&self) -> usize {
+        match self {
+            Input::Frame(frame) => frame.len(),
+            Input::Message { bytes, .. } => *bytes,
+            Input::TooLarge { .. } | Input::Broken(_) => 0,
+        }
+    }
 }
 
 /// Where messages come from.
@@ -71,6 +96,8 @@ pub(crate) struct Duplex<'a> {
     backlog: VecDeque<Input>,
     /// Answers of the loop itself that found the queue full.
     unsent: VecDeque<Bytes>,
+    stop: CancellationToken,
+    hello_by: Option<Instant>,
 }
 
 enum State<'a> {
@@ -89,12 +116,17 @@ struct Opening<'a> {
     opened: BoxFuture<'a, Option<Result<Opened, Error>>>,
 }
 
-/// Why the loop ends.
-enum End {
+/// Why it has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
     /// The client is gone; nobody waits for anything.
     Gone,
     /// The session has ended by itself; what was asked before is still answered.
     Closed,
+    /// We were told to stop; what was asked before is still answered.
+    Stopped,
+    /// Nobody introduced itself in time.
+    Mute,
 }
 
 enum Turn {
@@ -106,32 +138,31 @@ enum Turn {
 }
 
 impl<'a> Duplex<'a> {
-    /// The receiver is what the edge has to write out. When it is dropped, the
-    /// client counts as gone.
+    /// `outgoing` leads to what the edge writes out. When its receiver is
+    /// dropped, the client counts as gone.
     pub(crate) fn new(
         gateway: Gateway,
         door: Door<'a>,
         settings: DuplexSettings,
-    ) -> (Duplex<'a>, mpsc::Receiver<Bytes>) {
-        let (outgoing, written) = mpsc::channel(settings.queue.max(1));
-        let calls = JoinSet::new();
-        (
-            Duplex {
-                gateway,
-                door,
-                settings,
-                state: State::New,
-                calls,
-                outgoing,
-                backlog: VecDeque::new(),
-                unsent: VecDeque::new(),
-            },
-            written,
-        )
+        outgoing: mpsc::Sender<Bytes>,
+        stop: CancellationToken,
+    ) -> Duplex<'a> {
+        Duplex {
+            gateway,
+            door,
+            settings,
+            state: State::New,
+            calls: JoinSet::new(),
+            outgoing,
+            backlog: VecDeque::new(),
+            unsent: VecDeque::new(),
+            stop,
+            hello_by: settings.hello_within.map(|within| Instant::now() + within),
+        }
     }
 
-    /// Until the client is gone or its session has ended.
-    pub(crate) async fn run(mut self, mut source: impl Source) {
+    /// Until the client is gone, its session has ended or we shall stop.
+    pub(crate) async fn run(mut self, mut source: impl Source) -> End {
         let end = loop {
             match self.turn(&mut source).await {
                 Turn::Input(Some(input)) => self.backlog.push_back(input),
@@ -151,7 +182,10 @@ impl<'a> Duplex<'a> {
                 }
             }
         };
+        // Nothing more is taken in, and whoever has something to say should know.
+        drop(source);
         self.finish(end).await;
+        end
     }
 
     /// Whether messages have to wait: until the session is open, since a
@@ -165,11 +199,15 @@ impl<'a> Duplex<'a> {
 
     /// The next thing that happens.
     async fn turn(&mut self, source: &mut impl Source) -> Turn {
-        let room = self.backlog.len() < BACKLOG;
+        let waiting: usize = self.backlog.iter().map(Input::bytes).sum();
+        let room = self.backlog.len() < BACKLOG && waiting < BACKLOG_BYTES;
         let unsent = &mut self.unsent;
+        let hello_by = self.hello_by;
         tokio::select! {
             biased;
-            turn = self.state.changed() => turn,
+            // First: sessions end when the gateway stops, but that is not why.
+            () = self.stop.cancelled() => Turn::End(End::Stopped),
+            turn = self.state.changed(hello_by) => turn,
             () = self.outgoing.closed() => Turn::End(End::Gone),
             Ok(permit) = self.outgoing.reserve(), if !unsent.is_empty() => {
                 if let Some(message) = unsent.pop_front() {
@@ -183,12 +221,13 @@ impl<'a> Duplex<'a> {
     }
 
     fn take_in(&mut self, input: Input) {
-        let frame = match input {
-            Input::Frame(frame) => frame,
+        let message = match input {
+            Input::Frame(frame) => decode(frame),
+            Input::Message { message, .. } => Ok(message),
             Input::TooLarge { max } => return self.refuse(None, &Refused::TooLarge { max }),
             Input::Broken(reason) => return self.refuse(None, &Refused::BrokenFrame(reason)),
         };
-        match (decode(frame), &self.state) {
+        match (message, &self.state) {
             (Err(error), _) => self.refuse(None, &Refused::Message(error)),
             (Ok(Incoming::Single(message)), State::Open { session, .. }) => {
                 let session = session.clone();
@@ -310,10 +349,13 @@ impl<'a> Duplex<'a> {
 
     async fn finish(mut self, end: End) {
         let grace = self.settings.grace;
-        if let End::Closed = end {
+        if let End::Closed | End::Stopped = end {
             // The answer to `shutdown` is among them.
             let answered = async { while self.calls.join_next().await.is_some() {} };
-            let _ = timeout(grace, answered).await;
+            tokio::select! {
+                _ = timeout(grace, answered) => {}
+                () = self.outgoing.closed() => {}
+            }
         }
         self.calls.shutdown().await;
         if let State::Open { session, .. } = &self.state {
@@ -330,11 +372,39 @@ impl<'a> Duplex<'a> {
     }
 }
 
+/// Runs `duplex` beside what writes its messages out. When it has ended, the
+/// last of them are written, for at most `grace`: a client that reads no more
+/// has no use for them.
+pub(crate) async fn run_both<T>(
+    duplex: impl Future<Output = End>,
+    writing: impl Future<Output = T>,
+    grace: Duration,
+) -> (End, Option<T>) {
+    let mut duplex = Box::pin(duplex);
+    let mut writing = pin!(writing);
+    let (end, written) = tokio::select! {
+        biased;
+        end = &mut duplex => (end, None),
+        written = &mut writing => (duplex.as_mut().await, Some(written)),
+    };
+    drop(duplex);
+    match written {
+        Some(written) => (end, Some(written)),
+        None => (end, timeout(grace, writing).await.ok()),
+    }
+}
+
 impl State<'_> {
-    /// Ready when the session has opened, or has ended.
-    async fn changed(&mut self) -> Turn {
+    /// Ready when the session has opened, has ended, or comes too late.
+    async fn changed(&mut self, hello_by: Option<Instant>) -> Turn {
         match self {
-            State::New => std::future::pending().await,
+            State::New => match hello_by {
+                Some(late) => {
+                    sleep_until(late).await;
+                    Turn::End(End::Mute)
+                }
+                None => std::future::pending().await,
+            },
             State::Opening(opening) => Turn::Opened(opening.opened.as_mut().await),
             State::Open { session, .. } => {
                 session.closed().await;

@@ -50,6 +50,12 @@ pub(crate) enum Refused {
     Message(narrows_wire::Error),
     NoSession,
     UnknownSession,
+    /// The path is for WebSocket, and the request is not one to open it.
+    NoWebSocket,
+    /// More connections than may be kept open.
+    TooManyConnections,
+    /// The client sends faster than it reads.
+    Busy,
     NotInitialized,
     AlreadyInitialized,
     BadInitialize(Cow<'static, str>),
@@ -71,6 +77,8 @@ impl Refused {
             NotAcceptable => StatusCode::NOT_ACCEPTABLE,
             TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             TooSlow => StatusCode::REQUEST_TIMEOUT,
+            NoWebSocket => StatusCode::UPGRADE_REQUIRED,
+            TooManyConnections | Busy => StatusCode::SERVICE_UNAVAILABLE,
             RepeatedHeader
             | ProtocolVersion
             | Unreadable
@@ -129,6 +137,9 @@ impl Refused {
             Message(narrows_wire::Error::Invalid { .. }) => "invalid_request",
             NoSession => "session_required",
             UnknownSession => "unknown_session",
+            NoWebSocket => "websocket_required",
+            TooManyConnections => "too_many_connections",
+            Busy => "client_too_slow",
             NotInitialized => "not_initialized",
             AlreadyInitialized => "already_initialized",
             BadInitialize(_) => "invalid_params",
@@ -164,6 +175,9 @@ impl Refused {
             }
             NoSession => "Mcp-Session-Id is required; open a session with initialize",
             UnknownSession => "There is no such session; open a new one with initialize",
+            NoWebSocket => "This path speaks WebSocket, version 13; it is opened by an upgrade",
+            TooManyConnections => "Too many connections are open",
+            Busy => "Too many messages wait; read the stream of this session",
             NotInitialized => "Not initialized; the first request must be initialize",
             AlreadyInitialized => "Already initialized",
             BadInitialize(reason) => return format!("Invalid initialize: {reason}").into(),

@@ -1,9 +1,10 @@
-//! The HTTP edge: Streamable HTTP for clients of the initialise era, and a few
-//! pages.
+//! The HTTP edge: Streamable HTTP for clients of the initialise era, what came
+//! before it, WebSocket, and a few pages.
 //!
 //! [`serve`] owns the connections; `connection` takes a request from its first
-//! byte to one of the ways in: MCP endpoints (`mcp`) or what the router knows
-//! (`pages`). Further ways in are files of their own beside these two.
+//! byte to one of the ways in: Streamable HTTP (`mcp`), HTTP+SSE (`sse`),
+//! WebSocket (`ws`) or what the router knows (`pages`). Further ways in are
+//! files of their own beside these.
 
 use std::io;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use hyper_util::service::TowerToHyperService;
 use narrows_gateway::Gateway;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +23,7 @@ use self::connection::Connection;
 use self::guard::Guard;
 use self::replay::Bounds;
 use self::sessions::Sessions;
+use crate::duplex::DuplexSettings;
 
 mod answer;
 mod body;
@@ -33,8 +36,10 @@ mod pages;
 mod replay;
 mod sessions;
 mod socket;
+mod sse;
 mod stream;
 mod target;
+mod ws;
 
 /// How often streams that nobody will read again are looked for.
 const SWEEP: Duration = Duration::from_secs(15);
@@ -56,7 +61,8 @@ pub struct HttpSettings {
     pub resume_bytes: usize,
     /// An SSE stream carries a comment this often. A call that has been silent
     /// for this long is answered by a stream, so that the client sees a sign
-    /// of life.
+    /// of life. A client on a WebSocket is asked for one, and counts as gone
+    /// if it owes three.
     pub keep_alive: Duration,
     /// Connections at the same time; further ones wait to be accepted.
     pub max_connections: usize,
@@ -67,6 +73,12 @@ pub struct HttpSettings {
     pub body_timeout: Duration,
     /// How long a connection may go without taking any of what is written to it.
     pub write_timeout: Duration,
+    /// How long a client on a stream or a WebSocket may take to introduce itself.
+    pub hello_timeout: Duration,
+    /// Requests that one such client may have in flight; further ones are refused.
+    pub max_calls: usize,
+    /// Messages that wait to be written to one such client.
+    pub queue: usize,
     /// How long answers in flight may take after the edge was told to stop.
     pub grace: Duration,
 }
@@ -84,6 +96,9 @@ impl Default for HttpSettings {
             header_timeout: Duration::from_secs(75),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
+            hello_timeout: Duration::from_secs(60),
+            max_calls: 256,
+            queue: 256,
             grace: Duration::from_secs(5),
         }
     }
@@ -100,7 +115,7 @@ pub async fn serve(
 ) {
     let grace = settings.grace;
     let max_connections = settings.max_connections.max(1);
-    let edge = Arc::new(Edge::new(gateway, settings));
+    let edge = Arc::new(Edge::new(gateway, settings, stop.child_token()));
     let _end = EndSessions(edge.clone());
     let pages = TowerToHyperService::new(pages::router(edge.clone()));
     let mut connections = JoinSet::new();
@@ -131,8 +146,9 @@ pub async fn serve(
     }
     edge.sessions.close();
     edge.tasks.close();
-    // Calls that nobody reads any more end with their sessions.
-    let _ = timeout(grace, edge.tasks.wait()).await;
+    // Calls that nobody reads any more end with their sessions, and clients on
+    // duplex channels are told when the last of their answers is out.
+    let _ = timeout(grace + ws::FAREWELL, edge.tasks.wait()).await;
 }
 
 /// What every connection of this edge shares.
@@ -141,18 +157,37 @@ struct Edge {
     settings: HttpSettings,
     guard: Guard,
     sessions: Arc<Sessions>,
-    /// Calls that their clients have left, and one watch per session.
+    inboxes: sse::Inboxes,
+    /// Connections that HTTP has let go of.
+    upgraded: Arc<Semaphore>,
+    /// Calls that their clients have left, one watch per session, and the
+    /// loops of clients on duplex channels.
     tasks: TaskTracker,
+    /// Ends those loops.
+    stop: CancellationToken,
 }
 
 impl Edge {
-    fn new(gateway: Gateway, settings: HttpSettings) -> Edge {
+    fn new(gateway: Gateway, settings: HttpSettings, stop: CancellationToken) -> Edge {
         Edge {
             guard: Guard::new(&settings.allowed_hosts, &settings.allowed_origins),
             gateway,
-            settings,
             sessions: Arc::default(),
+            inboxes: sse::Inboxes::default(),
+            upgraded: Arc::new(Semaphore::new(settings.max_connections.max(1))),
             tasks: TaskTracker::new(),
+            settings,
+            stop,
+        }
+    }
+
+    /// For a client on a duplex channel.
+    fn duplex(&self) -> DuplexSettings {
+        DuplexSettings {
+            max_calls: self.settings.max_calls,
+            queue: self.settings.queue.max(1),
+            grace: self.settings.grace,
+            hello_within: Some(self.settings.hello_timeout),
         }
     }
 
@@ -170,6 +205,7 @@ struct EndSessions(Arc<Edge>);
 impl Drop for EndSessions {
     fn drop(&mut self) {
         self.0.sessions.close();
+        self.0.stop.cancel();
     }
 }
 

@@ -12,9 +12,9 @@ use narrows_gateway::{Door, Gateway};
 use narrows_wire::frame::{self, Decoder, FrameError, Framing};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
-use crate::duplex::{Duplex, DuplexSettings, Input, Source};
+use crate::duplex::{Duplex, DuplexSettings, Input, Source, run_both};
 
 /// Room that is made for each read.
 const READ: usize = 16 * 1024;
@@ -69,24 +69,16 @@ pub async fn stdio(
         max_calls: settings.max_calls,
         queue: settings.queue,
         grace: settings.grace,
+        // Whoever started us may take its time.
+        hello_within: None,
     };
-    let (duplex, outgoing) = Duplex::new(gateway, Door::Endpoint(endpoint), duplex);
-    let mut running = Box::pin(duplex.run(&mut frames));
-    let mut writing = std::pin::pin!(write(output, outgoing, &framing));
-    let written = tokio::select! {
-        biased;
-        () = &mut running => match timeout(settings.grace, writing).await {
-            Ok(written) => written,
-            // A client that reads no more has no use for what is left.
-            Err(_) => Ok(()),
-        },
-        written = &mut writing => {
-            running.as_mut().await;
-            written
-        }
-    };
-    drop(running);
-    match (frames.ended, written) {
+    let (outgoing, written) = mpsc::channel(settings.queue.max(1));
+    let door = Door::Endpoint(endpoint);
+    let stop = CancellationToken::new();
+    let running = Duplex::new(gateway, door, duplex, outgoing, stop).run(&mut frames);
+    let writing = write(output, written, &framing);
+    let (_, written) = run_both(running, writing, settings.grace).await;
+    match (frames.ended, written.unwrap_or(Ok(()))) {
         (Some(Err(error)), _) => Err(error),
         // Nobody reads us any more, which is one of the ways a client leaves.
         (_, Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -3,7 +3,7 @@
 //! Everything here speaks to the gateway from outside, over bytes, and shares
 //! no code with it: a mistake in `narrows-wire` must not be made twice and so
 //! go unseen. Enter at [`scripted::Script`] for a server behind the gateway, at
-//! [`raw::Stdio`] and [`raw::Http`] for a client in front of it.
+//! [`raw::Client`] and [`raw::Http`] for a client in front of it.
 //!
 //! Nothing waits without a limit and nothing sleeps for luck: whatever is
 //! waited for is asked for until it is there or [`LIMIT`] has passed.
@@ -12,6 +12,7 @@ mod folder;
 pub mod processes;
 pub mod raw;
 pub mod scripted;
+pub mod websocket;
 
 use std::time::Duration;
 

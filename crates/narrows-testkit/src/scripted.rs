@@ -2,8 +2,9 @@
 //! byte, and misbehaves on demand.
 //!
 //! A test builds a [`Script`], [installs](Script::install) it and gives the
-//! command line to the gateway; or has it [served over HTTP](Installed::serve_http).
-//! The server is the binary `scripted-upstream` of this package.
+//! command line to the gateway; or has it [listen](Installed::serve_http), to be
+//! spoken to by any [`Transport`]. The server is the binary `scripted-upstream`
+//! of this package.
 //!
 //! ```no_run
 //! use narrows_testkit::scripted::{Script, Step};
@@ -16,10 +17,17 @@
 //! server.release("go");
 //! ```
 
+mod events;
 mod http;
 mod installed;
+mod listen;
+mod options;
+mod rpc;
 mod server;
+mod sse;
 mod stdio;
+mod usual;
+mod websocket;
 
 use std::io;
 use std::path::Path;
@@ -28,6 +36,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub use installed::{Installed, Served, path_to_binary};
+pub use options::{
+    Endpoint, Framing, HttpOptions, LineEnd, RpcOptions, SseOptions, Transport, WebSocketOptions,
+};
 
 /// What the server is and does. JSON given as text is served byte for byte.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -46,6 +57,12 @@ pub struct Script {
     /// Whether to live on when stdin ends.
     pub ignore_eof: bool,
     pub http: HttpOptions,
+    pub sse: SseOptions,
+    pub websocket: WebSocketOptions,
+    pub rpc: RpcOptions,
+    /// Done once, before anybody is heard. What a listening server says here is
+    /// said on every HTTP+SSE stream and WebSocket, and on the first GET of
+    /// Streamable HTTP.
     pub at_start: Vec<Step>,
     pub after_initialized: Vec<Step>,
     pub rules: Vec<Rule>,
@@ -57,25 +74,6 @@ pub struct Lists {
     pub prompts: Vec<String>,
     pub resources: Vec<String>,
     pub templates: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Framing {
-    Newline,
-    ContentLength,
-}
-
-/// How the server behaves over HTTP.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct HttpOptions {
-    /// Whether `initialize` gives out a session id, which is then asked for.
-    pub sessions: bool,
-    /// Whether a GET opens a stream (else 405).
-    pub get: bool,
-    /// Whether every answer is an event stream, even if nothing precedes it.
-    pub always_stream: bool,
-    /// A header without which everything is 401.
-    pub required_header: Option<(String, String)>,
 }
 
 /// What is done about requests of one method, and of one tool, prompt or URI if
@@ -113,7 +111,8 @@ pub enum Step {
     Notify { method: String, params: String },
     /// Sends progress for this request, if it has a token.
     Progress { progress: u64, total: u64 },
-    /// Asks the client and waits for its answer.
+    /// Asks the client and waits for its answer; for ever over plain JSON-RPC,
+    /// where nobody is asked.
     Ask { method: String, params: String },
     /// Sends this text as a message, whatever it is.
     Say(String),
@@ -127,15 +126,23 @@ pub enum Step {
     Once(String, Vec<Step>),
     /// Does the same so many times.
     Repeat(usize, Box<Step>),
-    /// Over HTTP: answers with this status and text instead of JSON-RPC.
+    /// Sends bytes without a frame of any kind, on stdout, an event stream or a WebSocket.
+    Bytes(Vec<u8>),
+    /// On a WebSocket: sends a binary message.
+    Binary(Vec<u8>),
+    /// On a WebSocket: closes it, and waits for the client to do so too. There
+    /// is no answer then.
+    Close { code: u16, reason: String },
+    /// Over HTTP: answers the POST with this status and text instead of JSON-RPC.
     Status {
         code: u16,
         headers: Vec<(String, String)>,
         body: String,
     },
-    /// Over HTTP: breaks the connection.
+    /// Breaks the connection: that of the POST, over HTTP+SSE that of the
+    /// stream, or that of the WebSocket, without a close. There is no answer then.
     HangUp,
-    /// Over HTTP: forgets all sessions.
+    /// Over HTTP: forgets all sessions, also those of HTTP+SSE, whose streams stay.
     ForgetSessions,
     /// Ends the server with this status.
     Exit(i32),
@@ -193,12 +200,10 @@ impl Script {
             framing: Framing::Newline,
             ignore_sigterm: false,
             ignore_eof: false,
-            http: HttpOptions {
-                sessions: true,
-                get: true,
-                always_stream: false,
-                required_header: None,
-            },
+            http: HttpOptions::default(),
+            sse: SseOptions::default(),
+            websocket: WebSocketOptions::default(),
+            rpc: RpcOptions::default(),
             at_start: Vec::new(),
             after_initialized: Vec::new(),
             rules: Vec::new(),
@@ -286,7 +291,7 @@ const SERVERS: &str = "servers";
 const GRANDCHILDREN: &str = "grandchildren";
 
 /// The server itself, for the binary: serves the script in this folder until its client is gone.
-pub async fn run(folder: &Path, over_http: bool) -> io::Result<()> {
+pub async fn run(folder: &Path, listening: bool) -> io::Result<()> {
     let script: Script = serde_json::from_slice(&std::fs::read(folder.join(SCRIPT))?)?;
     if script.ignore_sigterm {
         // A handler that nobody listens to.
@@ -295,8 +300,8 @@ pub async fn run(folder: &Path, over_http: bool) -> io::Result<()> {
         )?);
     }
     let server = server::Server::new(script, folder);
-    if over_http {
-        http::serve(server).await
+    if listening {
+        listen::serve(server).await
     } else {
         stdio::serve(server).await
     }

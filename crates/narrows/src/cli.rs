@@ -212,15 +212,21 @@ Examples:
   narrows check --config ~/.cursor/mcp.json
   narrows check --json | jq '.servers[] | select(.state != \"up\")'
 
+A server's `type` is stdio, http, sse, ws, rpc or builtin. Where a `url` has none, http is
+tried and then sse, and which it was is told; where a `type` is wrong, the right one is.
+
 Exit codes: 0 all servers are up, 1 one is not, 2 the configuration is wrong.
 
 --json prints one object:
   ok        whether everything is fine
   config    the configuration file, or null for the built-in default
   problems  [{severity, file, line, column, path, server, message, help}]
-  servers   [{id, transport, state, revision, took_ms, tools, prompts, resources,
-            templates, tokens, server_info, failure}], where state is up, starting,
-            down, disabled or left_out, and failure is {kind, message, hint, stderr}
+  servers   [{id, transport, configured, found, state, revision, took_ms, tools, prompts,
+            resources, templates, tokens, server_info, failure}], where state is up,
+            starting, down, disabled or left_out, and failure is {kind, message, hint,
+            speaks, stderr}; transport is what carries the messages, configured the
+            `type` of the file or null, found how another transport was found out, and
+            speaks what a server speaks instead of what is configured
   tools     the number of tools of all servers
   tokens    the estimated tokens of their lists";
 

@@ -14,6 +14,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -105,6 +106,7 @@ fn built_in(environment: &Environment) -> Config {
         listen: DEFAULT_LISTEN,
         allowed_hosts: Vec::new(),
         allowed_origins: Vec::new(),
+        said: HashMap::new(),
         left_out: Vec::new(),
     };
     Config {

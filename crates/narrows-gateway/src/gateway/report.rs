@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use narrows_wire::{Raw, Revision};
+use narrows_wire::Raw;
 
 use super::Gateway;
-use crate::upstream::{Failure, ListKind, State};
+use crate::settings::Transport;
+use crate::upstream::{ListKind, State};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Health {
@@ -24,29 +25,13 @@ pub struct UpstreamReport {
     pub id: String,
     /// As it appears in names.
     pub slug: String,
-    /// The transport's word: `stdio`, `http`, `builtin`.
-    pub transport: &'static str,
-    pub state: UpstreamState,
+    /// What carries its messages: as it was found, or as it is configured.
+    pub transport: Transport,
+    pub state: State,
     pub tools: Vec<ToolReport>,
     pub prompts: usize,
     pub resources: usize,
     pub templates: usize,
-}
-
-#[derive(Debug, Clone)]
-pub enum UpstreamState {
-    Disabled,
-    Starting,
-    Up {
-        revision: Revision,
-        /// From the start of connecting until the lists were there.
-        took: Duration,
-        server_info: Raw,
-    },
-    Down {
-        failure: Arc<Failure>,
-        attempts: u32,
-    },
 }
 
 #[derive(Debug, Clone)]
@@ -88,24 +73,15 @@ impl Gateway {
                     .unwrap_or_default(),
                 raw: item.raw.clone(),
             };
+            let state = upstream.state();
             UpstreamReport {
                 id: upstream.settings.id.clone(),
                 slug: upstream.slug.to_string(),
-                transport: upstream.settings.kind.word(),
-                state: match upstream.state() {
-                    State::Disabled => UpstreamState::Disabled,
-                    State::Starting => UpstreamState::Starting,
-                    State::Up {
-                        revision,
-                        took,
-                        server_info,
-                    } => UpstreamState::Up {
-                        revision,
-                        took,
-                        server_info,
-                    },
-                    State::Down { failure, attempts } => UpstreamState::Down { failure, attempts },
+                transport: match &state {
+                    State::Up { found, .. } => found.transport,
+                    _ => upstream.settings.kind.transport(),
                 },
+                state,
                 tools: offer.tools.iter().map(tool).collect(),
                 prompts: offer.prompts.len(),
                 resources: offer.resources.len(),

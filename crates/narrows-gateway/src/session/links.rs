@@ -113,7 +113,7 @@ impl Session {
     }
 
     pub(super) fn needs_own_link(&self, upstream: &Upstream) -> bool {
-        match upstream.settings.sharing {
+        match upstream.sharing() {
             Sharing::Auto => self.asks.any(),
             Sharing::Shared => false,
             Sharing::Session => true,

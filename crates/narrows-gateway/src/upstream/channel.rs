@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use tokio::sync::mpsc;
 
-use super::link::Failure;
+use super::link::{Failure, LinkError};
 
 pub(crate) struct Channel {
     /// Messages to the server, unframed. The transport's own task writes them, several at once where it can.
@@ -24,6 +24,8 @@ pub(crate) enum Arrival {
     Message(Bytes),
     /// A message of more than so many bytes was passed over.
     TooLarge(usize),
+    /// The request with this id was not accepted, and will have no answer.
+    Unsent(u64, LinkError),
     Ended(Failure),
 }
 

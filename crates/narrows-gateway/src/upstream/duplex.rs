@@ -259,6 +259,7 @@ impl Duplex {
             match arrival {
                 Some(Arrival::Message(frame)) => self.hear(frame, &ears),
                 Some(Arrival::TooLarge(max)) => self.pass_over(max),
+                Some(Arrival::Unsent(id, error)) => self.fail(id, error),
                 Some(Arrival::Ended(failure)) => break self.end(failure),
                 None => break self.end(Failure::new(FailureKind::Connect, "the connection ended")),
             }
@@ -338,9 +339,15 @@ impl Duplex {
         tracing::warn!(server = %self.server, "the server sent {error}");
         if let narrows_wire::Error::Invalid { id: Some(id), .. } = &error
             && let Some(id) = id.as_u64()
-            && let Some(entry) = self.pending.lock().remove(&id)
         {
-            let _ = entry.done.send(Err(LinkError::Invalid(error.to_string())));
+            self.fail(id, LinkError::Invalid(error.to_string()));
+        }
+    }
+
+    fn fail(&self, id: u64, error: LinkError) {
+        let entry = self.pending.lock().remove(&id);
+        if let Some(entry) = entry {
+            let _ = entry.done.send(Err(error));
         }
     }
 

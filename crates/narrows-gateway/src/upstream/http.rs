@@ -1,14 +1,12 @@
 //! A link over Streamable HTTP: a POST for each message, answered with JSON or
-//! with a stream of events; a stream of the server's own besides.
+//! with a stream of events; a stream of the server's own besides. Plain
+//! JSON-RPC over HTTP is the same without sessions and streams ([`Manner`]).
 //!
 //! Unlike a duplex connection, a POST ties everything that the server says on
 //! its stream to one call. Enter at [`HttpLink::open`]; follow a call from
 //! [`HttpLink::request`] through `call`, `answer` and `hear`.
 
-mod answer;
 mod call;
-mod client;
-mod connect;
 mod endpoint;
 mod greet;
 mod hear;
@@ -16,7 +14,6 @@ mod listen;
 mod outbox;
 mod patience;
 mod progress;
-mod trouble;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -27,20 +24,28 @@ use narrows_wire::{Id, Raw, encode_error, encode_notification, encode_request, e
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-pub(crate) use self::client::HttpClient;
 use self::endpoint::Endpoint;
 use self::hear::Call;
 use self::outbox::Outbox;
 use self::patience::Patience;
 use self::progress::Progress;
 use super::link::{Ears, Failure, FailureKind, LinkError, Outgoing, ServerHello};
+use super::web::HttpClient;
 use crate::exchange::{AnswerTo, ClientHello};
 use crate::lock::Mutex;
-use crate::settings::HttpSettings;
+use crate::settings::RemoteSettings;
 
 /// How long the end of a link may take: once for what is still to be sent,
 /// once for the end of the session.
 const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Which of the two protocols of a POST and its answer is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    Streamable,
+    /// Plain JSON-RPC: no sessions, no streams.
+    Rpc,
+}
 
 pub(crate) struct HttpLink {
     /// Tells this link from all others.
@@ -67,7 +72,8 @@ impl HttpLink {
     )]
     pub(crate) async fn open(
         client: HttpClient,
-        settings: &HttpSettings,
+        settings: &RemoteSettings,
+        manner: Manner,
         server: Arc<str>,
         serial: u64,
         hello: &ClientHello,
@@ -75,7 +81,7 @@ impl HttpLink {
         max_message_bytes: usize,
         startup_timeout: Duration,
     ) -> Result<(Arc<HttpLink>, ServerHello), Failure> {
-        let endpoint = Arc::new(Endpoint::new(&client, settings, max_message_bytes)?);
+        let endpoint = Arc::new(Endpoint::new(&client, settings, manner, max_message_bytes)?);
         let link = Arc::new(HttpLink {
             serial,
             hello: hello.clone(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use narrows_wire::{Kind, Raw, Revision};
 
 use crate::exchange::{Ask, AskKey, Asks, Cancel, ClientHello, EventSink, Notice};
+use crate::settings::Transport;
 
 /// What a server said of itself in its `initialize` answer.
 #[derive(Debug, Clone)]
@@ -26,6 +27,16 @@ impl ServerHello {
             )
             .with_member("capabilities", &hello.capabilities)
             .with_member("clientInfo", &hello.client_info)
+    }
+
+    /// Of a server that has no `initialize`: what it offers is found by asking.
+    pub(crate) fn unsaid() -> ServerHello {
+        ServerHello {
+            revision: Revision::LATEST_LEGACY,
+            capabilities: Raw::from_static(r#"{"tools":{},"prompts":{},"resources":{}}"#),
+            server_info: Raw::empty_object(),
+            instructions: None,
+        }
     }
 
     pub(crate) fn read(result: &Raw) -> Result<ServerHello, Failure> {
@@ -185,6 +196,25 @@ pub struct Failure {
     pub detail: String,
     /// The last lines that the server wrote to stderr.
     pub stderr: Vec<String>,
+    /// What the server turned out to speak instead.
+    pub speaks: Option<Transport>,
+}
+
+/// What carries a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub transport: Transport,
+    /// How that was found out, where it was not configured: one line for people.
+    pub how: Option<String>,
+}
+
+impl Found {
+    pub(crate) fn configured(transport: Transport) -> Found {
+        Found {
+            transport,
+            how: None,
+        }
+    }
 }
 
 /// What a hint can be given for.
@@ -215,6 +245,7 @@ impl Failure {
             kind,
             detail: detail.into(),
             stderr: Vec::new(),
+            speaks: None,
         }
     }
 }

@@ -18,15 +18,14 @@ impl Secrets {
     pub(crate) fn of(kind: &UpstreamKind) -> Secrets {
         let mut values: Vec<String> = match kind {
             UpstreamKind::Stdio(settings) => return Secrets::of_stdio(settings),
-            UpstreamKind::Http(settings) => {
-                let values = settings
-                    .headers
-                    .iter()
-                    .filter_map(|(_, value)| value.to_str().ok());
-                values
-                    .flat_map(str::split_whitespace)
-                    .map(str::to_owned)
-                    .collect()
+            UpstreamKind::Remote(settings) => {
+                let headers = settings.headers.iter();
+                let headers = headers.filter_map(|(_, value)| value.to_str().ok());
+                let query = settings.url.query().into_iter();
+                let query = query.flat_map(|query| query.split('&'));
+                let query = query.filter_map(|pair| Some(pair.split_once('=')?.1));
+                let words = headers.flat_map(str::split_whitespace).chain(query);
+                words.map(str::to_owned).collect()
             }
             UpstreamKind::Builtin(_) => Vec::new(),
         };
@@ -60,6 +59,7 @@ impl Secrets {
                 .iter()
                 .map(|line| self.blot(line.clone()))
                 .collect(),
+            speaks: failure.speaks,
         }
     }
 }
@@ -67,7 +67,7 @@ impl Secrets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::HttpSettings;
+    use crate::settings::{RemoteManner, RemoteSettings};
     use narrows_wire::frame::Framing;
 
     #[track_caller]
@@ -98,14 +98,15 @@ mod tests {
             "bad key *** for en_GB.UTF-8 in a cab",
         );
         let header = |value: &str| value.parse().expect("a header value");
-        let http = HttpSettings {
-            url: "http://h/".parse().expect("a URL"),
+        let remote = RemoteSettings {
+            manner: RemoteManner::Http,
+            url: "ws://h/?token=fedcba321&v=2".parse().expect("a URL"),
             headers: vec![(http::header::AUTHORIZATION, header("Bearer abcdef123"))],
         };
         check(
-            UpstreamKind::Http(http),
-            "Bearer abcdef123 is wrong",
-            "*** *** is wrong",
+            UpstreamKind::Remote(remote),
+            "Bearer abcdef123 is wrong, and so is token=fedcba321 of v2",
+            "*** *** is wrong, and so is token=*** of v2",
         );
     }
 }

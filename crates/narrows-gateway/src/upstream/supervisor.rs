@@ -8,10 +8,11 @@ use narrows_wire::Raw;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::link::{Ears, Failure, FailureKind};
+use super::connect::Connected;
+use super::link::{Ears, Failure, FailureKind, Found};
 use super::{Link, ListKind, Offer, State, Upstream};
 use crate::exchange::{Ask, AskKey, ClientHello, Notice, Refusal};
-use crate::settings::Sharing;
+use crate::settings::{Sharing, Transport};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -35,9 +36,9 @@ pub(crate) async fn supervise(
             () = stop.cancelled() => break,
         };
         let failure = match opened {
-            Ok((link, offer)) => {
+            Ok((link, offer, found)) => {
                 let link = Arc::new(link);
-                upstream.come_up(link.clone(), offer, began.elapsed());
+                upstream.come_up(link.clone(), offer, found, began.elapsed());
                 upstream.restore(link.clone(), ears.level());
                 let up = Instant::now();
                 let failure = tokio::select! {
@@ -62,6 +63,7 @@ pub(crate) async fn supervise(
             server = %upstream.settings.id,
             attempts,
             retry_ms = pause.as_millis() as u64,
+            speaks = failure.speaks.map(Transport::word),
             "server is down: {}",
             failure.detail
         );
@@ -85,7 +87,7 @@ pub(crate) trait SharedEars: Send + Sync {
 async fn open(
     upstream: &Arc<Upstream>,
     ears: &Arc<dyn SharedEars>,
-) -> Result<(Link, Offer), Failure> {
+) -> Result<(Link, Offer, Found), Failure> {
     let limit = upstream.settings.startup_timeout;
     let deadline = Instant::now() + limit;
     // The timeout around it all is for transports that are stuck before the first request.
@@ -108,9 +110,13 @@ async fn open(
         )),
     };
     let connecting = upstream.connect(&hello, heard);
-    let (link, hello) = tokio::time::timeout_at(deadline + Duration::from_millis(500), connecting)
-        .await
-        .map_err(|_| late())??;
+    let connected =
+        tokio::time::timeout_at(deadline + Duration::from_millis(500), connecting).await;
+    let Connected { link, hello, found } = match connected {
+        Ok(Ok(connected)) => connected,
+        Ok(Err(failure)) => return Err(upstream.explain(failure).await),
+        Err(_) => return Err(late()),
+    };
     let left = deadline
         .saturating_duration_since(Instant::now())
         .max(Duration::from_millis(100));
@@ -120,7 +126,7 @@ async fn open(
     let offer = tokio::time::timeout(left + Duration::from_millis(500), reading)
         .await
         .map_err(|_| late())??;
-    Ok((link, offer))
+    Ok((link, offer, found))
 }
 
 /// Follows the changes of the server's lists until the link ends.
@@ -169,7 +175,7 @@ async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
 }
 
 impl Upstream {
-    fn come_up(self: &Arc<Self>, link: Arc<Link>, offer: Offer, took: Duration) {
+    fn come_up(self: &Arc<Self>, link: Arc<Link>, offer: Offer, found: Found, took: Duration) {
         let hello = offer
             .hello
             .as_ref()
@@ -178,9 +184,11 @@ impl Upstream {
             revision: hello.revision,
             took,
             server_info: hello.server_info.clone(),
+            found: found.clone(),
         };
         tracing::info!(
             server = %self.settings.id,
+            transport = found.transport.word(),
             revision = %hello.revision,
             tools = offer.tools.len(),
             took_ms = took.as_millis() as u64,
@@ -268,7 +276,7 @@ impl Ears for Shared {
         match self.upstream.upgrade() {
             // The shared link declared no capabilities, so the server has no
             // right to ask; only where sharing is forced it is heard at all.
-            Some(upstream) if upstream.settings.sharing == Sharing::Shared => {
+            Some(upstream) if upstream.sharing() == Sharing::Shared => {
                 self.ears.ask(&upstream, ask)
             }
             _ => ask.reply.answer(Err(Refusal::NotSupported.error())),

@@ -6,7 +6,6 @@ use http::{Response, StatusCode};
 use narrows_wire::Id;
 
 use super::body::Body;
-use super::events::Events;
 use crate::error::Refused;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -33,8 +32,9 @@ pub(super) fn json_in(mut headers: HeaderMap, status: StatusCode, body: Body) ->
     answer
 }
 
-pub(super) fn events(events: Events) -> Response<Body> {
-    let mut answer = Response::new(Body::Events(Box::new(events)));
+/// `body` is a stream of events.
+pub(super) fn events(body: Body) -> Response<Body> {
+    let mut answer = Response::new(body);
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, EVENT_STREAM);
     headers.insert(CACHE_CONTROL, NO_CACHE);

@@ -10,6 +10,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 use super::events::Events;
+use super::sse::Channel;
 use crate::error::Refused;
 
 /// Up to here an answer is one buffer: copying a few kilobytes costs less than
@@ -25,6 +26,8 @@ pub(super) enum Body {
     /// An answer around a large result, which is not copied.
     Parts(std::array::IntoIter<Bytes, 3>),
     Events(Box<Events>),
+    /// The stream of a client on HTTP+SSE.
+    Channel(Box<Channel>),
     Page(axum::body::Body),
 }
 
@@ -70,6 +73,9 @@ impl http_body::Body for Body {
             Body::Events(events) => events
                 .poll_bytes(cx)
                 .map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes)))),
+            Body::Channel(channel) => channel
+                .poll_bytes(cx)
+                .map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes)))),
             Body::Page(page) => Pin::new(page).poll_frame(cx),
         }
     }
@@ -77,7 +83,7 @@ impl http_body::Body for Body {
     fn is_end_stream(&self) -> bool {
         match self {
             Body::Empty => true,
-            Body::Whole(_) | Body::Events(_) => false,
+            Body::Whole(_) | Body::Events(_) | Body::Channel(_) => false,
             Body::Parts(parts) => parts.as_slice().is_empty(),
             Body::Page(page) => page.is_end_stream(),
         }
@@ -90,7 +96,7 @@ impl http_body::Body for Body {
             Body::Parts(parts) => {
                 SizeHint::with_exact(parts.as_slice().iter().map(|part| part.len() as u64).sum())
             }
-            Body::Events(_) => SizeHint::default(),
+            Body::Events(_) | Body::Channel(_) => SizeHint::default(),
             Body::Page(page) => page.size_hint(),
         }
     }

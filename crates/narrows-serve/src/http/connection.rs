@@ -19,8 +19,8 @@ use super::body::Body;
 use super::head::Head;
 use super::socket::Socket;
 use super::stream::Stream;
-use super::target::Target;
-use super::{Edge, answer, guard, mcp, pages};
+use super::target::Way;
+use super::{Edge, answer, guard, mcp, pages, sse, ws};
 use crate::error::Refused;
 
 /// Longer heads are answered 431.
@@ -62,7 +62,8 @@ impl Connection {
             .timer(TokioTimer::new())
             .header_read_timeout(header_timeout)
             .max_header_size(MAX_HEADER_BYTES)
-            .serve_connection(socket, service);
+            .serve_connection(socket, service)
+            .with_upgrades();
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
@@ -80,7 +81,8 @@ impl Connection {
         let edge = &*self.edge;
         let (mut parts, body) = request.into_parts();
         let mut headers = std::mem::take(&mut parts.headers);
-        let target = Target::parse(parts.uri.path());
+        let path = parts.uri.path_and_query().cloned();
+        let way = path.as_ref().and_then(|path| Way::parse(path.path()));
         let head = Head::read(&headers);
         let authority = parts.uri.authority().map(|authority| authority.as_str());
         let checked = match edge.guard.check(authority, &head) {
@@ -88,20 +90,29 @@ impl Connection {
             checked => checked,
         };
         if let Err(refused) = checked {
-            return match target {
+            return match way {
                 Some(_) => answer::refused(None, &refused),
                 None => pages::refused(&refused),
             };
         }
         let origin = head.origin.cloned();
-        let mut answer = match target {
-            Some(target) => match mcp::enter(edge, &target, &parts.method, &head) {
+        let mut answer = match way {
+            Some(Way::Mcp(target)) => match mcp::enter(edge, &target, &parts.method, &head) {
                 mcp::Entered::Answer(answer) => answer,
                 mcp::Entered::Post(entry) => {
                     headers.clear();
                     mcp::post(edge, &target, entry, body, headers).await
                 }
             },
+            Some(Way::Sse(target)) => sse::open(&self.edge, target, &parts.method, &head),
+            Some(Way::Messages) => match sse::enter(edge, &parts, &head) {
+                Ok(inbox) => sse::post(edge, inbox, body).await,
+                Err(answer) => answer,
+            },
+            Some(Way::WebSocket(target)) => {
+                parts.headers = headers;
+                ws::open(&self.edge, target, parts, &body)
+            }
             None if parts.method == Method::OPTIONS => {
                 guard::preflight(&head, "GET, HEAD, OPTIONS")
             }

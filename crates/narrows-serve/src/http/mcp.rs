@@ -133,10 +133,11 @@ fn get(edge: &Edge, target: &Target<'_>, head: &Head<'_>) -> Result<Response<Bod
         .and_then(|(stream, number)| session.resume(stream, number));
     let stay = Some(session.session.stay());
     let keep_alive = edge.settings.keep_alive;
-    Ok(answer::events(match resumed {
+    let events = match resumed {
         Some(reader) => Events::new(reader, keep_alive, stay),
         None => begin(&session, Events::new(session.listen(), keep_alive, stay)),
-    }))
+    };
+    Ok(answer::events(Body::Events(Box::new(events))))
 }
 
 fn delete(edge: &Edge, target: &Target<'_>, head: &Head<'_>) -> Result<Response<Body>, Refused> {

@@ -71,6 +71,10 @@ async fn index(State(edge): State<Arc<Edge>>) -> impl IntoResponse {
         // A slug needs no escaping in a path, and names its server as well as the id does.
         let _ = writeln!(text, "  /servers/{}/mcp", upstream.slug);
     }
+    text.push_str(
+        "\nThe same over HTTP+SSE (2024-11-05) with /sse in place of /mcp,\n\
+         and over WebSocket with /ws.\n",
+    );
     text.push_str("\nHealth:\n  /health\n  /ready\n");
     text
 }

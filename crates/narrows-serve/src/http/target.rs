@@ -1,4 +1,4 @@
-//! Which door a path leads to.
+//! Which way in and which door a path leads to.
 
 use std::borrow::Cow;
 
@@ -7,6 +7,18 @@ use narrows_gateway::Door;
 #[cfg(test)]
 mod tests;
 
+/// A way in: the transport that is spoken at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Way<'a> {
+    /// Streamable HTTP.
+    Mcp(Target<'a>),
+    /// The stream of HTTP+SSE.
+    Sse(Target<'a>),
+    /// Where the messages to such a stream are posted.
+    Messages,
+    WebSocket(Target<'a>),
+}
+
 /// A door by its name, decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target<'a> {
@@ -14,26 +26,52 @@ pub(super) enum Target<'a> {
     Server(Cow<'a, str>),
 }
 
-impl<'a> Target<'a> {
-    /// The only place that knows the paths of MCP endpoints: `/mcp`,
-    /// `/mcp/{endpoint}`, `/servers/{id}/mcp`, each with or without a slash at
-    /// its end.
-    pub(super) fn parse(path: &'a str) -> Option<Target<'a>> {
+/// Where the messages to a stream of HTTP+SSE are posted.
+pub(super) const MESSAGES: &str = "/messages";
+
+impl<'a> Way<'a> {
+    /// The only place that knows the paths: `/mcp`, `/mcp/{endpoint}` and
+    /// `/servers/{id}/mcp`, each with or without a slash at its end; the same
+    /// with `sse` and with `ws`; and `/messages`.
+    pub(super) fn parse(path: &'a str) -> Option<Way<'a>> {
         if path == "/mcp" {
-            return Some(Target::Endpoint(Cow::Borrowed("default")));
+            return Some(Way::Mcp(Target::default()));
         }
         let path = path.strip_suffix('/').unwrap_or(path);
-        if let Some(rest) = path.strip_prefix("/mcp") {
-            return match rest.strip_prefix('/') {
-                Some(name) => segment(name).map(Target::Endpoint),
-                None if rest.is_empty() => Some(Target::Endpoint(Cow::Borrowed("default"))),
-                None => None,
-            };
+        if path == MESSAGES {
+            return Some(Way::Messages);
         }
-        let id = path.strip_prefix("/servers/")?.strip_suffix("/mcp")?;
-        segment(id).map(Target::Server)
+        let (first, rest) = match path.strip_prefix('/')?.split_once('/') {
+            Some((first, rest)) => (first, Some(rest)),
+            None => (path.strip_prefix('/')?, None),
+        };
+        match (first, rest) {
+            ("servers", Some(rest)) => {
+                let (id, way) = rest.rsplit_once('/')?;
+                Way::of(way, Target::Server(segment(id)?))
+            }
+            (way, None) => Way::of(way, Target::default()),
+            (way, Some(name)) => Way::of(way, Target::Endpoint(segment(name)?)),
+        }
     }
 
+    fn of(word: &str, target: Target<'a>) -> Option<Way<'a>> {
+        match word {
+            "mcp" => Some(Way::Mcp(target)),
+            "sse" => Some(Way::Sse(target)),
+            "ws" => Some(Way::WebSocket(target)),
+            _ => None,
+        }
+    }
+}
+
+impl Default for Target<'_> {
+    fn default() -> Self {
+        Target::Endpoint(Cow::Borrowed("default"))
+    }
+}
+
+impl Target<'_> {
     pub(super) fn door(&self) -> Door<'_> {
         match self {
             Target::Endpoint(name) => Door::Endpoint(name),

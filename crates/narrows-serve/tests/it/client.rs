@@ -158,7 +158,9 @@ pub(crate) struct Reply {
 
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Event {
+    pub(crate) kind: String,
     pub(crate) id: String,
+    /// Its lines, each without its line break, joined by line feeds.
     pub(crate) data: String,
     pub(crate) retry: Option<u64>,
     pub(crate) comment: bool,
@@ -179,6 +181,11 @@ impl Connection {
 
     pub(crate) async fn write(&mut self, bytes: &[u8]) {
         self.socket.get_mut().write_all(bytes).await.unwrap();
+    }
+
+    /// The bytes after the answer that was read last.
+    pub(crate) fn into_socket(self) -> BufReader<TcpStream> {
+        self.socket
     }
 
     pub(crate) async fn head(&mut self) -> Head {
@@ -328,18 +335,22 @@ impl Reply {
 impl Event {
     fn parse(text: &str) -> Event {
         let mut event = Event::default();
+        let mut data = Vec::new();
         for line in text.lines() {
-            match line
-                .split_once(':')
-                .map(|(name, value)| (name, value.trim_start()))
-            {
-                Some(("id", value)) => event.id = value.into(),
-                Some(("data", value)) => event.data += value,
-                Some(("retry", value)) => event.retry = value.parse().ok(),
-                Some(("", _)) => event.comment = true,
+            let Some((name, value)) = line.split_once(':') else {
+                continue;
+            };
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            match name {
+                "event" => event.kind = value.into(),
+                "id" => event.id = value.into(),
+                "data" => data.push(value),
+                "retry" => event.retry = value.parse().ok(),
+                "" => event.comment = true,
                 _ => {}
             }
         }
+        event.data = data.join("\n");
         event
     }
 }

@@ -7,16 +7,18 @@ mod guard;
 mod pages;
 mod post;
 mod sessions;
+mod sse;
 mod stdio;
 mod stop;
 mod streams;
 mod upstream;
+mod ws;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use narrows_gateway::Gateway;
-use narrows_gateway::settings::{HttpSettings as UpstreamHttp, Limits, Settings};
+use narrows_gateway::settings::{Limits, RemoteManner, RemoteSettings, Settings};
 use narrows_gateway::settings::{UpstreamKind, UpstreamSettings};
 use narrows_serve::HttpSettings;
 use tokio::net::TcpListener;
@@ -75,8 +77,13 @@ impl Gate {
 }
 
 fn gateway(upstream: &Upstream, limits: Limits) -> Gateway {
-    let url = format!("http://{}/mcp", upstream.address).parse().unwrap();
-    let kind = UpstreamKind::Http(UpstreamHttp {
+    gateway_to(upstream.address, limits)
+}
+
+fn gateway_to(upstream: SocketAddr, limits: Limits) -> Gateway {
+    let url = format!("http://{upstream}/mcp").parse().unwrap();
+    let kind = UpstreamKind::Remote(RemoteSettings {
+        manner: RemoteManner::Http,
         url,
         headers: Vec::new(),
     });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use narrows_gateway::Gateway;
 use narrows_gateway::settings::{
-    HttpSettings as UpstreamHttp, Settings, UpstreamKind, UpstreamSettings,
+    RemoteManner, RemoteSettings, Settings, UpstreamKind, UpstreamSettings,
 };
 use narrows_serve::HttpSettings;
 use serde_json::json;
@@ -50,7 +50,8 @@ async fn ready_says_when_the_upstreams_have_settled() {
     let url = format!("http://{}/mcp", silent.local_addr().unwrap())
         .parse()
         .unwrap();
-    let kind = UpstreamKind::Http(UpstreamHttp {
+    let kind = UpstreamKind::Remote(RemoteSettings {
+        manner: RemoteManner::Http,
         url,
         headers: Vec::new(),
     });

@@ -123,14 +123,24 @@ impl Held {
             .await;
     }
 
+    /// Answers with a result that is written over several lines.
+    pub(crate) async fn answer_in_lines(mut self, result: &str) {
+        let id = &self.id;
+        let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+        let lines: String = message
+            .lines()
+            .map(|line| format!("data: {line}\n"))
+            .collect();
+        self.write(&format!("{lines}\n")).await;
+    }
+
     async fn event(&mut self, message: Value) {
-        let event = format!("data: {message}\n\n");
-        within(
-            "the gateway to read",
-            self.socket.write_all(event.as_bytes()),
-        )
-        .await
-        .unwrap();
+        self.write(&format!("data: {message}\n\n")).await;
+    }
+
+    async fn write(&mut self, text: &str) {
+        let written = self.socket.write_all(text.as_bytes());
+        within("the gateway to read", written).await.unwrap();
     }
 }
 

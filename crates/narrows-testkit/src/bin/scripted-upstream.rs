@@ -5,16 +5,16 @@ use std::path::Path;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> std::io::Result<()> {
-    let mut over_http = false;
+    let mut listening = false;
     let mut folder = None;
     for argument in std::env::args_os().skip(1) {
         if argument == "--http" {
-            over_http = true;
+            listening = true;
         } else {
             folder = Some(argument);
         }
     }
     let folder =
         folder.ok_or_else(|| std::io::Error::other("usage: scripted-upstream [--http] FOLDER"))?;
-    narrows_testkit::scripted::run(Path::new(&folder), over_http).await
+    narrows_testkit::scripted::run(Path::new(&folder), listening).await
 }

@@ -6,9 +6,9 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 
-use crate::LIMIT;
+use super::events::{Event, Events};
+use super::limited;
 
 /// One connection, kept alive from request to request.
 #[derive(Debug)]
@@ -25,28 +25,9 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
-/// An answer that is an event stream, read event by event.
-#[derive(Debug)]
-pub struct Events {
-    /// Without a body.
-    pub head: Response,
-    stream: BufReader<TcpStream>,
-    length: Length,
-    /// Read, and not yet a whole line.
-    begun: Vec<u8>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Event {
-    pub event: Option<String>,
-    pub id: Option<String>,
-    pub retry: Option<u64>,
-    pub data: String,
-}
-
 /// How much of a body is to come.
 #[derive(Debug, Clone, Copy)]
-enum Length {
+pub(super) enum Length {
     Bytes(usize),
     Chunks,
     ToTheEnd,
@@ -57,6 +38,8 @@ impl Http {
     pub async fn connect(address: &str) -> Http {
         let stream = limited("connecting", TcpStream::connect(address)).await;
         let stream = stream.unwrap_or_else(|error| panic!("no connection to {address}: {error}"));
+        // What is sent in small pieces is to go out in them, and at once.
+        stream.set_nodelay(true).expect("it is a socket of TCP");
         Http {
             stream: BufReader::new(stream),
             host: address.to_owned(),
@@ -134,13 +117,14 @@ impl Http {
         body: &[u8],
     ) -> Events {
         self.send(method, path, headers, body).await;
-        let (head, length) = self.read_head().await;
-        Events {
-            head,
-            stream: self.stream,
-            length,
-            begun: Vec::new(),
-        }
+        let events = limited("the answer", self.into_events()).await;
+        events.unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    /// Leaves the answer to be read as events, however long it takes to begin.
+    pub(super) async fn into_events(mut self) -> Result<Events, String> {
+        let (head, length) = read_head(&mut self.stream).await?;
+        Ok(Events::new(head, self.stream, length))
     }
 
     /// `Host` and `Content-Length` are added unless given.
@@ -177,8 +161,22 @@ impl Http {
         response
     }
 
+    /// Reads the answer to a request for another protocol, which is then spoken
+    /// on the stream unless it was refused.
+    pub(super) async fn into_upgraded(
+        mut self,
+    ) -> Result<(Response, BufReader<TcpStream>), Response> {
+        let (mut response, length) = self.read_head().await;
+        if response.status == 101 {
+            return Ok((response, self.stream));
+        }
+        response.body = limited("the body", read_body(&mut self.stream, length)).await;
+        Err(response)
+    }
+
     async fn read_head(&mut self) -> (Response, Length) {
-        limited("the answer", read_head(&mut self.stream)).await
+        let head = limited("the answer", read_head(&mut self.stream)).await;
+        head.unwrap_or_else(|why| panic!("{why}"))
     }
 }
 
@@ -207,102 +205,40 @@ impl Response {
 
     /// The events of a body that is an event stream and has ended.
     pub fn events(&self) -> Vec<Event> {
-        let text = self.text();
-        text.split("\n\n")
-            .filter(|block| !block.trim().is_empty())
-            .map(Event::parse)
-            .collect()
+        Event::all(&self.body)
     }
 
-    /// The last message, be the body JSON or an event stream: the answer to a request.
+    /// The messages as they came, be the body JSON or an event stream.
+    pub fn messages(&self) -> Vec<String> {
+        let kind = self.header("content-type").unwrap_or_default();
+        if !kind.starts_with("text/event-stream") {
+            return vec![self.text()];
+        }
+        let events = self.events().into_iter();
+        events.filter_map(Event::into_message).collect()
+    }
+
+    /// The last of them: the answer to a request.
     pub fn message(&self) -> Value {
-        if self
-            .header("content-type")
-            .is_some_and(|kind| kind.starts_with("text/event-stream"))
-        {
-            let events = self.events();
-            let last = events.iter().rfind(|event| !event.data.is_empty());
-            return last.unwrap_or_else(|| panic!("no event: {self:?}")).json();
-        }
-        self.json()
+        let messages = self.messages();
+        let last = messages.last().map(|text| serde_json::from_str(text));
+        let last = last.unwrap_or_else(|| panic!("no event: {self:?}"));
+        last.unwrap_or_else(|error| panic!("not JSON ({error}): {self:?}"))
     }
 }
 
-impl Events {
-    /// The next event; `None` at the end. Comments are passed over.
-    pub async fn next(&mut self) -> Option<Event> {
-        // The limit is for all of it: signs of life come for ever.
-        limited("an event", async {
-            loop {
-                let event = Event::parse(&self.block().await?);
-                if event != Event::default() {
-                    return Some(event);
-                }
-            }
-        })
-        .await
-    }
-
-    /// The next event that carries a message.
-    pub async fn message(&mut self) -> Value {
-        loop {
-            let event = self.next().await.expect("the stream goes on");
-            if !event.data.is_empty() {
-                return event.json();
-            }
-        }
-    }
-
-    async fn block(&mut self) -> Option<String> {
-        loop {
-            if let Some(end) = self.begun.windows(2).position(|pair| pair == b"\n\n") {
-                let block = self.begun.drain(..end + 2).collect::<Vec<u8>>();
-                return Some(String::from_utf8(block).expect("events are text"));
-            }
-            let more = read_piece(&mut self.stream, &mut self.length).await?;
-            self.begun
-                .extend(more.into_iter().filter(|byte| *byte != b'\r'));
-        }
-    }
-}
-
-impl Event {
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.data)
-            .unwrap_or_else(|error| panic!("not JSON ({error}): {self:?}"))
-    }
-
-    fn parse(block: &str) -> Event {
-        let mut event = Event::default();
-        let mut data = Vec::new();
-        for line in block.lines() {
-            let (name, value) = line.split_once(':').unwrap_or((line, ""));
-            let value = value.strip_prefix(' ').unwrap_or(value);
-            match name {
-                "event" => event.event = Some(value.to_owned()),
-                "id" => event.id = Some(value.to_owned()),
-                "retry" => event.retry = value.parse().ok(),
-                "data" => data.push(value),
-                _ => {}
-            }
-        }
-        event.data = data.join("\n");
-        event
-    }
-}
-
-async fn read_head(stream: &mut BufReader<TcpStream>) -> (Response, Length) {
+async fn read_head(stream: &mut BufReader<TcpStream>) -> Result<(Response, Length), String> {
     let mut lines = Vec::new();
     loop {
         let mut line = String::new();
-        let count = stream
-            .read_line(&mut line)
-            .await
-            .expect("the connection holds");
-        assert!(
-            count > 0,
-            "the connection ended before the answer; so far: {lines:?}"
-        );
+        match stream.read_line(&mut line).await {
+            Ok(1..) => {}
+            end => {
+                return Err(format!(
+                    "the connection ended before the answer ({end:?}); so far: {lines:?}"
+                ));
+            }
+        }
         match line.trim_end() {
             "" => break,
             line => lines.push(line.to_owned()),
@@ -331,10 +267,10 @@ async fn read_head(stream: &mut BufReader<TcpStream>) -> (Response, Length) {
         _ if response.status == 204 || response.status == 304 => Length::Bytes(0),
         _ => Length::ToTheEnd,
     };
-    (response, length)
+    Ok((response, length))
 }
 
-async fn read_body(stream: &mut BufReader<TcpStream>, mut length: Length) -> Vec<u8> {
+pub(super) async fn read_body(stream: &mut BufReader<TcpStream>, mut length: Length) -> Vec<u8> {
     let mut body = Vec::new();
     while let Some(piece) = read_piece(stream, &mut length).await {
         body.extend(piece);
@@ -343,7 +279,10 @@ async fn read_body(stream: &mut BufReader<TcpStream>, mut length: Length) -> Vec
 }
 
 /// Some more of the body; `None` at its end. A connection that breaks ends it too.
-async fn read_piece(stream: &mut BufReader<TcpStream>, length: &mut Length) -> Option<Vec<u8>> {
+pub(super) async fn read_piece(
+    stream: &mut BufReader<TcpStream>,
+    length: &mut Length,
+) -> Option<Vec<u8>> {
     let wanted = match length {
         Length::Bytes(0) => return None,
         Length::Bytes(left) => (*left).min(64 * 1024),
@@ -378,10 +317,4 @@ async fn read_piece(stream: &mut BufReader<TcpStream>, length: &mut Length) -> O
         *left -= count;
     }
     Some(piece)
-}
-
-async fn limited<T>(what: &str, future: impl Future<Output = T>) -> T {
-    timeout(LIMIT, future)
-        .await
-        .unwrap_or_else(|_| panic!("{what}: nothing within {LIMIT:?}"))
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use super::{GRANDCHILDREN, RECEIVED, SCRIPT, SERVERS, Script};
+use super::{GRANDCHILDREN, RECEIVED, SCRIPT, SERVERS, Script, Transport};
 use crate::{Folder, LIMIT, until};
 
 /// A script in its folder, ready to be started, any number of times.
@@ -56,7 +56,13 @@ impl Installed {
     }
 
     /// Every message the server got, as it came. Over HTTP every request is an
-    /// object of `method`, `path`, `headers` and `body`.
+    /// object of `method`, `path`, `headers` and `body`, and `query` if it has one.
+    ///
+    /// Of a stream of HTTP+SSE there is `{"sse":"lost"}` when the client has left
+    /// it. Of a WebSocket there is the handshake, its text messages, and
+    /// `{"websocket":"ping"}`, `"pong"`, `"binary"` (with `length`), `"close"`
+    /// (with `code` and `reason`, if any), `"lost"` when the client has gone
+    /// without a close, and `"violation"` (with `what`).
     pub fn received(&self) -> Vec<String> {
         self.folder.read(RECEIVED).lines().map(Into::into).collect()
     }
@@ -92,7 +98,7 @@ impl Installed {
         [self.server_pids(), self.grandchild_pids()].concat()
     }
 
-    /// Starts the server over HTTP, on a port of its own.
+    /// Starts the server on a port of its own, to be spoken to by every [`Transport`].
     pub async fn serve_http(&self) -> Served {
         let mut child = Command::new(path_to_binary())
             .args(["--http".to_owned()].iter().chain(&self.args()))
@@ -135,14 +141,36 @@ impl Served {
         &self.address
     }
 
-    /// The MCP endpoint.
+    /// The endpoint of Streamable HTTP.
     pub fn url(&self) -> String {
-        format!("http://{}/mcp", self.address)
+        self.url_of(Transport::Http)
     }
 
-    /// As an entry of `mcpServers`.
+    /// As a client has to be told; over plain JSON-RPC it adds `/rpc` itself.
+    pub fn url_of(&self, transport: Transport) -> String {
+        let address = &self.address;
+        match transport {
+            Transport::Http => format!("http://{address}/mcp"),
+            Transport::Sse => format!("http://{address}/sse"),
+            Transport::WebSocket => format!("ws://{address}/ws"),
+            Transport::Rpc => format!("http://{address}"),
+        }
+    }
+
+    /// As an entry of `mcpServers` that leaves the transport to be found out.
     pub fn config(&self) -> Value {
         json!({ "url": self.url() })
+    }
+
+    /// As an entry of `mcpServers` that says the transport.
+    pub fn config_of(&self, transport: Transport) -> Value {
+        let kind = match transport {
+            Transport::Http => "http",
+            Transport::Sse => "sse",
+            Transport::WebSocket => "ws",
+            Transport::Rpc => "rpc",
+        };
+        json!({ "type": kind, "url": self.url_of(transport) })
     }
 
     /// Ends the server, and waits until its port is closed.

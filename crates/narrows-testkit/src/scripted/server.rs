@@ -1,4 +1,4 @@
-//! The server behind either transport: finds the rule for a message and does
+//! The server behind every transport: finds the rule for a message and does
 //! its steps. It knows JSON-RPC as plain JSON values.
 
 use std::collections::HashMap;
@@ -15,33 +15,42 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{GRANDCHILDREN, Grandchild, Lists, RECEIVED, SERVERS, Script, Step};
 
-/// What goes out, to be framed by the transport.
-#[derive(Debug)]
+/// What goes out, to be framed by the transport. What a transport has no form
+/// for, it drops.
+#[derive(Debug, Clone)]
 pub(super) enum Output {
     /// The answer to a request; the last thing said about it.
     Answer(String),
     /// Anything else.
     Message(String),
-    /// HTTP only: see [`Step::Status`].
+    /// In no frame: see [`Step::Bytes`].
+    Bytes(Vec<u8>),
+    /// See [`Step::Binary`].
+    Binary(Vec<u8>),
+    /// See [`Step::Close`].
+    Close { code: u16, reason: String },
+    /// See [`Step::Status`].
     Status {
         code: u16,
         headers: Vec<(String, String)>,
         body: String,
     },
-    /// HTTP only.
+    /// See [`Step::HangUp`].
     HangUp,
 }
 
 /// Where the output of one message goes.
 pub(super) type Out = mpsc::UnboundedSender<Output>;
 
+pub(super) type Outputs = mpsc::UnboundedReceiver<Output>;
+
 pub(super) struct Server {
     pub(super) script: Script,
     folder: PathBuf,
-    lists: Mutex<Lists>,
+    pub(super) lists: Mutex<Lists>,
     asked: Mutex<HashMap<String, oneshot::Sender<Value>>>,
     next_ask: AtomicU64,
-    /// Over HTTP: the ids of open sessions.
+    /// Over HTTP: the ids of open sessions, also of those over HTTP+SSE.
     pub(super) sessions: Mutex<Vec<String>>,
 }
 
@@ -100,36 +109,42 @@ impl Server {
         }
     }
 
+    /// Whether the script may answer this request with a status of HTTP.
+    pub(super) fn may_give_status(&self, message: &Value) -> bool {
+        fn in_steps(steps: &[Step]) -> bool {
+            steps.iter().any(|step| match step {
+                Step::Status { .. } => true,
+                Step::Once(_, steps) => in_steps(steps),
+                Step::Repeat(_, step) => in_steps(std::slice::from_ref(step)),
+                _ => false,
+            })
+        }
+        in_steps(self.steps_for(message))
+    }
+
+    fn steps_for(&self, message: &Value) -> &[Step] {
+        let method = message["method"].as_str().unwrap_or_default();
+        let params = &message["params"];
+        let name = params["name"].as_str().or(params["uri"].as_str());
+        let fits = |rule: &&super::Rule| {
+            rule.method == method && (rule.name.is_none() || rule.name.as_deref() == name)
+        };
+        let rule = self.script.rules.iter().find(fits);
+        rule.map(|rule| rule.steps.as_slice()).unwrap_or_default()
+    }
+
     fn note(&self, file: &str, line: &str) {
         let path = self.folder.join(file);
         let file = OpenOptions::new().create(true).append(true).open(path);
         // The test's folder may be gone already; then nobody reads it.
         let _ = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
     }
-
-    fn capabilities(&self) -> String {
-        if let Some(capabilities) = &self.script.capabilities {
-            return capabilities.clone();
-        }
-        let lists = &self.script.lists;
-        let mut capabilities = json!({ "logging": {}, "completions": {} });
-        if !lists.tools.is_empty() {
-            capabilities["tools"] = json!({ "listChanged": true });
-        }
-        if !lists.prompts.is_empty() {
-            capabilities["prompts"] = json!({ "listChanged": true });
-        }
-        if !lists.resources.is_empty() || !lists.templates.is_empty() {
-            capabilities["resources"] = json!({ "listChanged": true, "subscribe": true });
-        }
-        capabilities.to_string()
-    }
 }
 
 /// One message being dealt with.
-struct Turn<'a> {
-    server: &'a Arc<Server>,
-    message: Value,
+pub(super) struct Turn<'a> {
+    pub(super) server: &'a Arc<Server>,
+    pub(super) message: Value,
     out: &'a Out,
     answers: Vec<Value>,
     answered: bool,
@@ -147,15 +162,8 @@ impl<'a> Turn<'a> {
     }
 
     async fn answer(mut self) {
-        let method = self.message["method"].as_str().unwrap_or_default();
-        let params = &self.message["params"];
-        let name = params["name"].as_str().or(params["uri"].as_str());
-        let fits = |rule: &&super::Rule| {
-            rule.method == method && (rule.name.is_none() || rule.name.as_deref() == name)
-        };
-        let rule = self.server.script.rules.iter().find(fits);
-        let steps = rule.map(|rule| rule.steps.clone()).unwrap_or_default();
-        self.run(&steps).await;
+        let steps = self.server.steps_for(&self.message);
+        self.run(steps).await;
         if !self.answered {
             self.usual();
         }
@@ -206,23 +214,25 @@ impl<'a> Turn<'a> {
                     Box::pin(self.step(step)).await;
                 }
             }
+            Step::Bytes(bytes) => self.put(Output::Bytes(bytes.clone())),
+            Step::Binary(bytes) => self.put(Output::Binary(bytes.clone())),
+            Step::Close { code, reason } => {
+                let (code, reason) = (*code, reason.clone());
+                self.end(Output::Close { code, reason });
+            }
             Step::Status {
                 code,
                 headers,
                 body,
             } => {
                 let (code, headers, body) = (*code, headers.clone(), body.clone());
-                self.answered = true;
-                let _ = self.out.send(Output::Status {
+                self.end(Output::Status {
                     code,
                     headers,
                     body,
                 });
             }
-            Step::HangUp => {
-                self.answered = true;
-                let _ = self.out.send(Output::HangUp);
-            }
+            Step::HangUp => self.end(Output::HangUp),
             Step::ForgetSessions => self.server.sessions.lock().expect("no step panics").clear(),
             Step::Exit(status) => std::process::exit(*status),
             Step::Die => die(),
@@ -291,99 +301,15 @@ impl<'a> Turn<'a> {
         std::thread::spawn(move || child.wait());
     }
 
-    /// The answer of a server that works.
-    fn usual(&mut self) {
-        let params = self.message["params"].clone();
-        let lists = self.server.lists.lock().expect("no step panics").clone();
-        let script = &self.server.script;
-        match self.message["method"].as_str().unwrap_or_default() {
-            "initialize" => {
-                let revision = script
-                    .revision
-                    .as_deref()
-                    .or(params["protocolVersion"].as_str());
-                let mut result = json!({
-                    "protocolVersion": revision.unwrap_or("2025-11-25"),
-                    "serverInfo": { "name": script.name, "version": "1.0.0" },
-                });
-                if let Some(instructions) = &script.instructions {
-                    result["instructions"] = instructions.as_str().into();
-                }
-                // The capabilities are given as text, so they are put in as text.
-                let result = result.to_string();
-                let members = result.strip_suffix('}').unwrap_or_default();
-                let capabilities = self.server.capabilities();
-                self.reply(&format!(r#"{members},"capabilities":{capabilities}}}"#));
-            }
-            "tools/list" => self.page("tools", &lists.tools),
-            "prompts/list" => self.page("prompts", &lists.prompts),
-            "resources/list" => self.page("resources", &lists.resources),
-            "resources/templates/list" => self.page("resourceTemplates", &lists.templates),
-            "tools/call" if names(&lists.tools, "name").contains(&params["name"]) => {
-                self.reply_text(&format!(
-                    "{} called {} with {}",
-                    script.name, params["name"], params["arguments"]
-                ));
-            }
-            "tools/call" => self.refuse(-32602, &format!("Unknown tool: {}", params["name"])),
-            "prompts/get" => {
-                let text = format!(
-                    "{} prompts {} with {}",
-                    script.name, params["name"], params["arguments"]
-                );
-                let content = json!({ "type": "text", "text": text });
-                self.reply(
-                    &json!({ "messages": [{ "role": "user", "content": content }] }).to_string(),
-                );
-            }
-            "resources/read" => {
-                let text = format!("{} reads {}", script.name, params["uri"]);
-                self.reply(
-                    &json!({ "contents": [{ "uri": params["uri"], "text": text }] }).to_string(),
-                );
-            }
-            "completion/complete" => {
-                let value = format!("{}-completes", script.name);
-                self.reply(&json!({ "completion": { "values": [value] } }).to_string());
-            }
-            "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
-                self.reply("{}")
-            }
-            method => self.refuse(-32601, &format!("Method not found: {method}")),
-        }
-    }
-
-    fn page(&mut self, key: &str, items: &[String]) {
-        let size = match self.server.script.page_size {
-            0 => items.len().max(1),
-            size => size,
-        };
-        // Cursors are opaque to the client, so the plainest will do.
-        let cursor = self.message["params"]["cursor"]
-            .as_str()
-            .map_or(Ok(0), str::parse::<usize>);
-        let Ok(start) = cursor else {
-            return self.refuse(-32602, "Unknown cursor");
-        };
-        let end = items.len().min(start + size);
-        let page = items.get(start..end).unwrap_or_default().join(",");
-        let next = if end < items.len() {
-            format!(r#","nextCursor":"{end}""#)
-        } else {
-            String::new()
-        };
-        self.reply(&format!(r#"{{"{key}":[{page}]{next}}}"#));
-    }
-
-    fn reply_text(&mut self, text: &str) {
+    pub(super) fn reply_text(&mut self, text: &str) {
         self.reply(&json!({ "content": [{ "type": "text", "text": text }] }).to_string());
     }
 
-    fn reply(&mut self, result: &str) {
+    pub(super) fn reply(&mut self, result: &str) {
         self.finish("result", result);
     }
 
-    fn refuse(&mut self, code: i64, message: &str) {
+    pub(super) fn refuse(&mut self, code: i64, message: &str) {
         self.finish(
             "error",
             &json!({ "code": code, "message": message }).to_string(),
@@ -391,28 +317,29 @@ impl<'a> Turn<'a> {
     }
 
     fn finish(&mut self, member: &str, body: &str) {
-        self.answered = true;
         let id = &self.message["id"];
-        let _ = self.out.send(Output::Answer(format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"{member}":{body}}}"#
-        )));
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"{member}":{body}}}"#);
+        self.end(Output::Answer(answer));
+    }
+
+    /// Sends what comes in place of any other answer.
+    fn end(&mut self, output: Output) {
+        self.answered = true;
+        self.put(output);
     }
 
     fn say(&self, text: String) {
-        let _ = self.out.send(Output::Message(text));
+        self.put(Output::Message(text));
+    }
+
+    fn put(&self, output: Output) {
+        // The client may be gone already; then nobody listens.
+        let _ = self.out.send(output);
     }
 
     fn file(&self, name: &str) -> PathBuf {
         self.server.folder.join(name)
     }
-}
-
-fn names(items: &[String], key: &str) -> Vec<Value> {
-    items
-        .iter()
-        .filter_map(|item| serde_json::from_str::<Value>(item).ok())
-        .map(|mut item| item[key].take())
-        .collect()
 }
 
 fn surroundings() -> Value {

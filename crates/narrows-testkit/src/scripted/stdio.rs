@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Stdin};
 use tokio::sync::mpsc;
 
 use super::Framing;
-use super::server::{Output, Server};
+use super::server::{Output, Outputs, Server};
 
 pub(super) async fn serve(server: Arc<Server>) -> io::Result<()> {
     let (out, outputs) = mpsc::unbounded_channel();
@@ -52,18 +52,23 @@ async fn read(framing: Framing, stdin: &mut BufReader<Stdin>) -> io::Result<Opti
     }
 }
 
-async fn write(framing: Framing, mut outputs: mpsc::UnboundedReceiver<Output>) {
+async fn write(framing: Framing, mut outputs: Outputs) {
     let mut stdout = tokio::io::stdout();
     while let Some(output) = outputs.recv().await {
-        let (Output::Answer(text) | Output::Message(text)) = output else {
-            continue;
+        let bytes = match output {
+            Output::Answer(text) | Output::Message(text) => frame(framing, &text).into(),
+            Output::Bytes(bytes) => bytes,
+            _ => continue,
         };
-        let frame = match framing {
-            Framing::Newline => format!("{text}\n"),
-            Framing::ContentLength => format!("Content-Length: {}\r\n\r\n{text}", text.len()),
-        };
-        if stdout.write_all(frame.as_bytes()).await.is_err() || stdout.flush().await.is_err() {
+        if stdout.write_all(&bytes).await.is_err() || stdout.flush().await.is_err() {
             return;
         }
+    }
+}
+
+fn frame(framing: Framing, text: &str) -> String {
+    match framing {
+        Framing::Newline => format!("{text}\n"),
+        Framing::ContentLength => format!("Content-Length: {}\r\n\r\n{text}", text.len()),
     }
 }

@@ -1,10 +1,8 @@
-use narrows_testkit::raw::{Http, MCP_HEADERS};
+use narrows_testkit::raw::{Http, MCP_HEADERS, Streamable};
 use narrows_testkit::scripted::{Script, Step};
 use serde_json::{Value, json};
 
-fn call(id: u64, method: &str, params: Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
-}
+use crate::request;
 
 #[tokio::test]
 async fn sessions_are_opened_asked_for_and_closed() {
@@ -16,7 +14,7 @@ async fn sessions_are_opened_asked_for_and_closed() {
     let mut client = Http::connect(served.address()).await;
     assert_eq!(
         client
-            .post_mcp("/mcp", &[], &call(1, "ping", json!({})))
+            .post_mcp("/mcp", &[], &request(1, "ping", json!({})))
             .await
             .status,
         400
@@ -26,14 +24,14 @@ async fn sessions_are_opened_asked_for_and_closed() {
     let session = session.expect("a session id");
     let headers = [("mcp-session-id", session.as_str())];
     let answer = client
-        .post_mcp("/mcp", &headers, &call(2, "tools/list", json!({})))
+        .post_mcp("/mcp", &headers, &request(2, "tools/list", json!({})))
         .await;
     assert_eq!(answer.header("content-type"), Some("application/json"));
     assert_eq!(answer.message()["result"]["tools"][0]["name"], "a");
     assert_eq!(client.delete("/mcp", &headers).await.status, 204);
     assert_eq!(
         client
-            .post_mcp("/mcp", &headers, &call(3, "ping", json!({})))
+            .post_mcp("/mcp", &headers, &request(3, "ping", json!({})))
             .await
             .status,
         404
@@ -48,12 +46,12 @@ async fn sessions_are_opened_asked_for_and_closed() {
         .post_mcp(
             "/mcp",
             &headers,
-            &call(4, "tools/call", json!({ "name": "a" })),
+            &request(4, "tools/call", json!({ "name": "a" })),
         )
         .await;
     assert_eq!(
         client
-            .post_mcp("/mcp", &headers, &call(5, "ping", json!({})))
+            .post_mcp("/mcp", &headers, &request(5, "ping", json!({})))
             .await
             .status,
         404
@@ -71,7 +69,7 @@ async fn what_precedes_an_answer_makes_it_a_stream() {
     let script = Script::new("alpha").plain_tool("ask").on_tool("ask", steps);
     let server = script.with(|script| script.http.sessions = false).install();
     let served = server.serve_http().await;
-    let body = call(1, "tools/call", json!({ "name": "ask" })).to_string();
+    let body = request(1, "tools/call", json!({ "name": "ask" })).to_string();
     let mut events = Http::connect(served.address())
         .await
         .open("POST", "/mcp", MCP_HEADERS, body.as_bytes())
@@ -139,7 +137,7 @@ async fn failures_of_http_are_at_hand() {
     let mut client = Http::connect(served.address()).await;
     assert_eq!(
         client
-            .post_mcp("/mcp", &[], &call(1, "ping", json!({})))
+            .post_mcp("/mcp", &[], &request(1, "ping", json!({})))
             .await
             .status,
         401
@@ -147,7 +145,7 @@ async fn failures_of_http_are_at_hand() {
     let headers = [("authorization", "Bearer x")];
     assert_eq!(client.get("/mcp", &headers).await.status, 405);
     let busy = client
-        .post_mcp("/mcp", &headers, &call(1, "a", json!({})))
+        .post_mcp("/mcp", &headers, &request(1, "a", json!({})))
         .await;
     assert_eq!(
         (
@@ -158,14 +156,51 @@ async fn failures_of_http_are_at_hand() {
         (503, Some("1"), "busy")
     );
     let pong = client
-        .post_mcp("/mcp", &headers, &call(1, "ping", json!({})))
+        .post_mcp("/mcp", &headers, &request(1, "ping", json!({})))
         .await;
     assert_eq!(pong.header("content-type"), Some("text/event-stream"));
     assert_eq!(pong.message()["result"], json!({}));
     let hung_up = tokio::spawn(async move {
         client
-            .post_mcp("/mcp", &headers, &call(2, "b", json!({})))
+            .post_mcp("/mcp", &headers, &request(2, "b", json!({})))
             .await;
     });
     assert!(hung_up.await.is_err(), "the client finds no answer");
+}
+
+#[tokio::test]
+async fn a_client_keeps_its_session_and_its_headers() {
+    let script = Script::new("alpha")
+        .plain_tool("busy")
+        .on_tool(
+            "busy",
+            [Step::Status {
+                code: 503,
+                headers: Vec::new(),
+                body: "busy".into(),
+            }],
+        )
+        .with(|script| {
+            script.http.required_header = Some(("authorization".into(), "Bearer x".into()));
+            script.http.get = false;
+            script.http.always_stream = true;
+        });
+    let server = script.install();
+    let served = server.serve_http().await;
+    let client = Streamable::at(served.address(), "/mcp");
+    let mut client = client.with_header("authorization", "Bearer x");
+    client.initialize("2025-06-18", json!({})).await;
+    assert_eq!(client.session(), Some("alpha-session-1"));
+    client.call("ping", json!({})).await;
+    let last = server.received().pop().unwrap_or_default();
+    let recorded: Value = serde_json::from_str(&last).expect("JSON");
+    assert_eq!(recorded["headers"]["mcp-session-id"], "alpha-session-1");
+    assert_eq!(recorded["headers"]["mcp-protocol-version"], "2025-06-18");
+    let failed = tokio::spawn(async move { client.call_tool("busy", json!({})).await });
+    let failure = failed
+        .await
+        .expect_err("a status is no answer")
+        .into_panic();
+    let failure = failure.downcast::<String>().expect("a reason");
+    assert!(failure.contains("503"), "{failure}");
 }

@@ -4,14 +4,10 @@ use narrows_testkit::{processes, until};
 use serde_json::json;
 use tokio::process::Command;
 
+use crate::text;
+
 fn start(server: &Installed) -> Stdio {
     Stdio::start(Command::new(server.command()).args(server.args()))
-}
-
-fn text(answer: &serde_json::Value) -> &str {
-    answer["result"]["content"][0]["text"]
-        .as_str()
-        .expect("a text result")
 }
 
 #[tokio::test]

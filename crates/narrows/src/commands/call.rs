@@ -371,7 +371,7 @@ fn explain(
     say(format_args!(
         "server:     {} ({})",
         plain(&server.id),
-        server.transport
+        server.transport.word()
     ));
     say(format_args!("its name:   {}", plain(own)));
     say(format_args!(

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::io;
 
-use narrows_gateway::settings::{Settings, UpstreamSettings};
+use narrows_gateway::settings::{Settings, Transport, UpstreamSettings};
 use narrows_gateway::{Failure, UpstreamReport, UpstreamState};
 use narrows_shape::estimate_tokens;
 use serde_json::{Value, json};
@@ -62,7 +62,10 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
 /// What was found out about one server.
 struct Finding {
     id: String,
-    transport: &'static str,
+    /// What carries its messages, or would.
+    transport: Transport,
+    /// The type that the configuration gives it.
+    said: Option<Transport>,
     state: &'static str,
     /// Why it was left out, in a word for programs.
     left_out: Option<&'static str>,
@@ -75,10 +78,13 @@ struct Finding {
 
 /// The servers that were tried and those that could not even be tried.
 fn findings(config: &Config, report: Vec<UpstreamReport>, settings: &Settings) -> Vec<Finding> {
-    let tried = report.into_iter().zip(&settings.upstreams).map(finding);
+    let said = |id: &str| config.checked.said.get(id).copied();
+    let tried = report.into_iter().zip(&settings.upstreams);
+    let tried = tried.map(|(report, settings)| finding(said(&report.id), report, settings));
     in_order(tried.collect(), &config.checked.left_out, |out| Finding {
         id: out.id.clone(),
         transport: out.transport,
+        said: said(&out.id),
         left_out: Some(out.kind),
         state: "left_out",
         reason: Some(out.reason.clone()),
@@ -88,7 +94,11 @@ fn findings(config: &Config, report: Vec<UpstreamReport>, settings: &Settings) -
     })
 }
 
-fn finding((report, settings): (UpstreamReport, &UpstreamSettings)) -> Finding {
+fn finding(
+    said: Option<Transport>,
+    report: UpstreamReport,
+    settings: &UpstreamSettings,
+) -> Finding {
     let failure = match &report.state {
         UpstreamState::Down { failure, .. } => {
             Some((Failure::clone(failure), hint(failure, settings)))
@@ -98,6 +108,7 @@ fn finding((report, settings): (UpstreamReport, &UpstreamSettings)) -> Finding {
     Finding {
         id: report.id.clone(),
         transport: report.transport,
+        said,
         left_out: None,
         state: state_word(&report.state),
         reason: trouble(&report.state),
@@ -108,6 +119,17 @@ fn finding((report, settings): (UpstreamReport, &UpstreamSettings)) -> Finding {
             .sum(),
         report: Some(report),
         failure,
+    }
+}
+
+impl Finding {
+    /// How it was found out what carries its messages, where that took a
+    /// second try: one line for people.
+    fn found(&self) -> Option<&str> {
+        match &self.report.as_ref()?.state {
+            UpstreamState::Up { found, .. } => found.how.as_deref(),
+            _ => None,
+        }
     }
 }
 
@@ -134,9 +156,17 @@ fn for_people(config: &Config, servers: &[Finding], palette: Palette) -> String 
             text,
             "{state}  {:<width$}  {:<7}",
             plain(&server.id),
-            server.transport
+            server.transport.word()
         );
         let _ = writeln!(text, "  {}", summary(server));
+        if let Some(how) = server.found() {
+            let (name, word) = (name(server.transport), server.transport.word());
+            let how = plain(how);
+            let _ = writeln!(
+                text,
+                "          found: {name}, since {how}; say \"type\": \"{word}\" to save the first try"
+            );
+        }
         if let Some((failure, hint)) = &server.failure {
             for line in &failure.stderr {
                 let line = palette.paint(Tone::Faint, &plain(line));
@@ -189,6 +219,18 @@ fn summary(server: &Finding) -> String {
     parts.join(", ")
 }
 
+/// What a transport is called in MCP's documents.
+fn name(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Stdio => "stdio",
+        Transport::Http => "Streamable HTTP",
+        Transport::Sse => "HTTP+SSE",
+        Transport::WebSocket => "WebSocket",
+        Transport::Rpc => "plain JSON-RPC",
+        Transport::Builtin => "built-in",
+    }
+}
+
 fn totals(servers: &[Finding]) -> (usize, usize) {
     let tools = servers.iter().filter_map(|server| server.report.as_ref());
     let tools = tools.map(|report| report.tools.len()).sum();
@@ -231,6 +273,7 @@ fn server_as_json(server: &Finding) -> Value {
             revision,
             took,
             server_info,
+            ..
         } => Some((revision, took, server_info)),
         _ => None,
     });
@@ -239,17 +282,26 @@ fn server_as_json(server: &Finding) -> Value {
             "kind": word(failure.kind),
             "message": failure.detail,
             "hint": hint,
+            "speaks": failure.speaks.map(Transport::word),
             "stderr": failure.stderr,
         }),
         (None, Some(reason)) => match server.left_out {
-            Some(kind) => json!({ "kind": kind, "message": reason, "hint": null, "stderr": [] }),
+            Some(kind) => json!({
+                "kind": kind,
+                "message": reason,
+                "hint": null,
+                "speaks": null,
+                "stderr": [],
+            }),
             None => Value::Null,
         },
         (None, None) => Value::Null,
     };
     json!({
         "id": server.id,
-        "transport": (!server.transport.is_empty()).then_some(server.transport),
+        "transport": server.transport.word(),
+        "configured": server.said.map(Transport::word),
+        "found": server.found(),
         "state": server.state,
         "revision": up.map(|(revision, _, _)| revision.as_str()),
         "took_ms": up.map(|(_, took, _)| took.as_millis() as u64),

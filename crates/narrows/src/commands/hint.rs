@@ -1,6 +1,8 @@
 //! What to do about a server that does not start.
 
-use narrows_gateway::settings::{HttpSettings, StdioSettings, UpstreamKind, UpstreamSettings};
+use narrows_gateway::settings::{
+    RemoteManner, RemoteSettings, StdioSettings, Transport, UpstreamKind, UpstreamSettings,
+};
 use narrows_gateway::{Failure, FailureKind};
 
 /// The stable word for programs.
@@ -34,34 +36,12 @@ pub(super) fn hint(failure: &Failure, settings: &UpstreamSettings) -> Option<Str
             let text = "stdout is for messages only: does it print something else there?";
             Some(text.to_owned())
         }
-        (UpstreamKind::Http(http), FailureKind::Connect) => Some(no_connection(http)),
         (_, FailureKind::SignIn) => {
             let text =
                 "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}";
             Some(text.to_owned())
         }
-        (UpstreamKind::Http(http), FailureKind::WrongTransport)
-            if http.url.path().trim_end_matches('/').ends_with("/sse") =>
-        {
-            let text = "this looks like the older HTTP+SSE transport, which this version does not \
-                        speak yet; the same server may also sit at /mcp";
-            Some(text.to_owned())
-        }
-        (UpstreamKind::Http(_), FailureKind::WrongTransport | FailureKind::Protocol) => {
-            Some(WRONG_URL.to_owned())
-        }
-        (UpstreamKind::Http(_), FailureKind::Refused) if is_web_page(failure) => {
-            Some(WRONG_URL.to_owned())
-        }
-        // Whoever waits longer for the connection than for all of it knows less.
-        (UpstreamKind::Http(http), FailureKind::TimedOut)
-            if settings.connect_timeout >= settings.startup_timeout =>
-        {
-            Some(no_connection(http))
-        }
-        (UpstreamKind::Http(_), FailureKind::TimedOut) => {
-            Some("the server accepted the connection and did not answer".to_owned())
-        }
+        (UpstreamKind::Remote(remote), _) => of_remote(failure, remote, settings),
         (_, FailureKind::TimedOut) => Some(format!(
             "the first start may download something; try again, or set startup_timeout_s above {}",
             settings.startup_timeout.as_secs_f64()
@@ -70,11 +50,80 @@ pub(super) fn hint(failure: &Failure, settings: &UpstreamSettings) -> Option<Str
     }
 }
 
-const WRONG_URL: &str = "is this the right URL? MCP servers often sit at /mcp";
+fn of_remote(
+    failure: &Failure,
+    remote: &RemoteSettings,
+    settings: &UpstreamSettings,
+) -> Option<String> {
+    if let Some(transport) = failure.speaks {
+        return Some(speaks(transport, remote));
+    }
+    match failure.kind {
+        FailureKind::Connect if never_connected(failure) => Some(no_connection(remote)),
+        FailureKind::Connect => {
+            Some("it was there and closed the connection; its own log may say why".to_owned())
+        }
+        FailureKind::Protocol if wants_another_site(failure) => {
+            let text = "use the host and port in \"url\" by which the server names itself, or have \
+                        it name itself as it is reached from here";
+            Some(text.to_owned())
+        }
+        FailureKind::WrongTransport | FailureKind::Protocol => Some(wrong_url(remote)),
+        FailureKind::Refused if is_web_page(failure) => Some(wrong_url(remote)),
+        // Whoever waits longer for the connection than for all of it knows less.
+        FailureKind::TimedOut if settings.connect_timeout >= settings.startup_timeout => {
+            Some(no_connection(remote))
+        }
+        FailureKind::TimedOut => {
+            Some("the server accepted the connection and did not answer".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// What to write instead, for a server that speaks something else than it is
+/// configured for.
+fn speaks(transport: Transport, remote: &RemoteSettings) -> String {
+    let word = transport.word();
+    let mut text = format!("it speaks {word}: set \"type\": \"{word}\"");
+    let scheme = remote.url.scheme_str().unwrap_or_default();
+    let fitting = match (transport, scheme) {
+        (Transport::WebSocket, "http") => Some("ws"),
+        (Transport::WebSocket, "https") => Some("wss"),
+        (Transport::Http | Transport::Sse | Transport::Rpc, "ws") => Some("http"),
+        (Transport::Http | Transport::Sse | Transport::Rpc, "wss") => Some("https"),
+        _ => None,
+    };
+    if let Some(fitting) = fitting {
+        text.push_str(&format!(", and write {fitting}:// in the url"));
+    }
+    text
+}
+
+fn wrong_url(remote: &RemoteSettings) -> String {
+    let usual = match remote.manner {
+        RemoteManner::HttpOrSse => "MCP servers often sit at /mcp, older ones at /sse",
+        RemoteManner::Http => "MCP servers often sit at /mcp",
+        RemoteManner::Sse => "HTTP+SSE servers often sit at /sse",
+        RemoteManner::WebSocket => "WebSocket servers often sit at /ws",
+        RemoteManner::Rpc => "requests go to /rpc below it",
+    };
+    format!("is this the right URL? {usual}")
+}
 
 /// The gateway says so in its own words; there is no kind for it.
 fn is_web_page(failure: &Failure) -> bool {
     failure.detail.ends_with(": a web page")
+}
+
+/// Whether there was no connection at all, likewise.
+fn never_connected(failure: &Failure) -> bool {
+    failure.detail.starts_with("no connection to ")
+}
+
+/// Whether a server of HTTP+SSE names an address that it was not reached by, likewise.
+fn wants_another_site(failure: &Failure) -> bool {
+    failure.detail.ends_with("which is another site")
 }
 
 /// Whether the process could not even be started, also in the gateway's words.
@@ -102,9 +151,9 @@ fn not_found(stdio: &StdioSettings) -> String {
     }
 }
 
-fn no_connection(http: &HttpSettings) -> String {
-    let host = http.url.host().unwrap_or_default();
-    match http.url.port() {
+fn no_connection(remote: &RemoteSettings) -> String {
+    let host = remote.url.host().unwrap_or_default();
+    match remote.url.port() {
         Some(port) => format!("is the server running, at {host} on port {port}?"),
         None => format!("is the server running, and can {host} be reached from here?"),
     }

@@ -69,6 +69,8 @@ pub(crate) async fn run(
         allowed_origins: config.checked.allowed_origins,
         max_message_bytes: config.checked.gateway.limits.max_message_bytes,
         grace: config.checked.gateway.limits.grace,
+        max_calls: config.checked.gateway.limits.calls_per_session,
+        queue: config.checked.gateway.limits.client_queue,
         ..HttpSettings::default()
     };
     let gateway = start(config.checked.gateway);

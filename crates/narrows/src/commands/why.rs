@@ -159,7 +159,8 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use narrows_gateway::{Failure, FailureKind, ToolReport, UpstreamReport, UpstreamState};
+    use narrows_gateway::settings::Transport;
+    use narrows_gateway::{Failure, FailureKind, Found, ToolReport, UpstreamReport, UpstreamState};
     use narrows_wire::{Raw, Revision};
 
     use super::{LeftOut, judge};
@@ -173,7 +174,7 @@ mod tests {
         UpstreamReport {
             id: id.to_owned(),
             slug: id.replace('.', "_"),
-            transport: "stdio",
+            transport: Transport::Stdio,
             state,
             tools: tools.iter().map(tool).collect(),
             prompts: 0,
@@ -188,6 +189,10 @@ mod tests {
             revision: Revision::LATEST_LEGACY,
             took: Duration::ZERO,
             server_info: Raw::empty_object(),
+            found: Found {
+                transport: Transport::Stdio,
+                how: None,
+            },
         };
         let failure = Failure::new(FailureKind::NotFound, "no such program");
         let down = UpstreamState::Down {
@@ -211,7 +216,7 @@ mod tests {
         let left_out = [LeftOut {
             id: "search".into(),
             place: 4,
-            transport: "http",
+            transport: Transport::Http,
             kind: "unset_variable",
             reason: "environment variable T is not set".into(),
         }];

@@ -4,12 +4,14 @@
 //! settings that come back are whole only if none of them is an error.
 
 mod later;
+mod remote;
 mod server;
 
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use narrows_gateway::settings::{EndpointSettings, Limits, Settings, Uris};
+use narrows_gateway::settings::{EndpointSettings, Limits, Settings, Transport, Uris};
 
 use super::expand::Scope;
 use super::problem::{At, Problems};
@@ -26,6 +28,9 @@ pub(crate) struct Checked {
     pub(crate) listen: SocketAddr,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
+    /// The types that the file gives to servers, by id. Those of all others
+    /// follow from their keys.
+    pub(crate) said: HashMap<String, Transport>,
     /// Servers that cannot be started as they are configured, in the order of
     /// the file.
     pub(crate) left_out: Vec<LeftOut>,
@@ -35,8 +40,8 @@ pub(crate) struct LeftOut {
     pub(crate) id: String,
     /// How many servers stand before it in the file, left out or not.
     pub(crate) place: usize,
-    /// The word for what would carry its messages.
-    pub(crate) transport: &'static str,
+    /// What would carry its messages.
+    pub(crate) transport: Transport,
     /// The stable word for programs.
     pub(crate) kind: &'static str,
     /// One line for people.
@@ -46,9 +51,9 @@ pub(crate) struct LeftOut {
 pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>) -> Checked {
     let defaults = Settings::default();
     let request_timeout = seconds(&raw.request_timeout_s, Least::MoreThanZero, problems);
-    let (upstreams, left_out) = server::check_all(raw, request_timeout, scope, problems);
+    let servers = server::check_all(raw, request_timeout, scope, problems);
     let gateway = Settings {
-        upstreams,
+        upstreams: servers.upstreams,
         endpoints: endpoints(raw, problems),
         list_wait: seconds(&raw.list_wait_s, Least::Zero, problems).unwrap_or(defaults.list_wait),
         instructions_max_chars: raw
@@ -67,7 +72,8 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
         listen: listen(&raw.listen, problems),
         allowed_hosts: hosts(&raw.allowed_hosts, problems),
         allowed_origins: origins(&raw.allowed_origins, problems),
-        left_out,
+        said: servers.said,
+        left_out: servers.left_out,
     }
 }
 

@@ -14,8 +14,8 @@ pub(crate) enum Severity {
     /// Nothing runs with it.
     Error,
     /// A server cannot be started as it is configured: a variable is not set,
-    /// or this version does not do what it asks for. An error for `check`;
-    /// everything else runs without that server.
+    /// or there is nobody to ask for a value. An error for `check`; everything
+    /// else runs without that server.
     LeftOut,
     Warning,
     Note,

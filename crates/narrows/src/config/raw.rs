@@ -92,11 +92,12 @@ table! {
         /// built-in server is chosen by `name`, or else by its id.
         "id" => id: String,
         "name" => name: String,
-        /// What carries the messages. Without it `command` means `stdio` and
-        /// `url` means `http`.
-        "type" => kind: Transport,
+        /// What carries the messages. Without it `command` means `stdio`, a
+        /// `url` of `ws://` or `wss://` means `ws`, and any other `url` means
+        /// `http`, or `sse` where the server turns out to be older.
+        "type" => kind: TransportWord,
         /// Another word for `type`.
-        "transport" => transport: Transport,
+        "transport" => transport: TransportWord,
 
         /// The program of a stdio server, or program and arguments in one array.
         "command" => command: Command,
@@ -112,9 +113,9 @@ table! {
         /// How messages are framed on stdin and stdout. Default `newline`.
         "stdio_mode" => stdio_mode: StdioMode,
 
-        /// Where an HTTP server is.
+        /// Where a server is that is not started here.
         "url" | "serverUrl" | "httpUrl" => url: String,
-        /// Headers for every request to it.
+        /// Headers for every request to it, and for opening a WebSocket.
         "headers" => headers: Map<String>,
         /// How long connecting may take, in seconds. Default 5.
         "connect_timeout_s" => connect_timeout_s: f64,
@@ -158,7 +159,7 @@ table! {
 }
 
 words! {
-    enum Transport, "transport" {
+    enum TransportWord, "transport" {
         "stdio" => Stdio,
         "http" | "streamable-http" | "streamableHttp" => Http,
         "sse" => Sse,

@@ -5,6 +5,7 @@ mod places;
 mod servers;
 mod settings;
 mod shapes;
+mod transports;
 mod variables;
 
 use std::path::Path;
@@ -79,9 +80,9 @@ fn describe(upstream: &UpstreamSettings) -> String {
             parts.extend(stdio.cwd.iter().map(|cwd| format!("in {}", cwd.display())));
             parts.push(format!("{:?}", stdio.framing));
         }
-        UpstreamKind::Http(http) => {
-            parts.push(format!("http {}", http.url));
-            for (name, value) in &http.headers {
+        UpstreamKind::Remote(remote) => {
+            parts.push(format!("{:?} {}", remote.manner, remote.url));
+            for (name, value) in &remote.headers {
                 parts.push(format!("{name}={}", value.to_str().unwrap()));
             }
         }

@@ -1,5 +1,7 @@
 //! `check`, `tools` and `call` against the built-in server and dead ones.
 
+mod transports;
+
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
@@ -130,11 +132,11 @@ fn check_has_a_hint_for_servers_that_answer_something_else() {
     });
     expect![[r#"
         "closed" "sign_in" "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
-        "page" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp"
-        "nothing" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp"
-        "broken" "refused" "is this the right URL? MCP servers often sit at /mcp"
-        "gone" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp"
-        "old" "wrong_transport" "this looks like the older HTTP+SSE transport, which this version does not speak yet; the same server may also sit at /mcp"
+        "page" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp, older ones at /sse"
+        "nothing" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp, older ones at /sse"
+        "broken" "refused" "is this the right URL? MCP servers often sit at /mcp, older ones at /sse"
+        "gone" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp, older ones at /sse"
+        "old" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp, older ones at /sse"
     "#]].assert_eq(&hints.collect::<String>());
 }
 
@@ -197,88 +199,89 @@ fn check_names_the_variable_that_is_not_set_and_still_tries_the_others() {
     );
 }
 
-/// Three servers that this version cannot start, among two that it can.
-const UNSUPPORTED: &str = r#"{ "servers": {
-    "old": { "type": "sse", "url": "http://127.0.0.1:1/sse" },
+/// Three servers that cannot be started as they are, among two that can.
+const LEFT_OUT: &str = r#"{ "servers": {
+    "old": { "type": "sse", "url": "http://127.0.0.1:1/${NOT_SET}" },
     "demo": { "type": "builtin" },
     "asks": { "command": "x", "env": { "K": "${input:key}", "L": "${NOT_SET}" } },
-    "wire": { "type": "ws", "url": "ws://127.0.0.1:1/" },
+    "wire": { "url": "ws://127.0.0.1:1/${input:path}" },
     "more": { "type": "builtin", "name": "demo" } } }"#;
 
 #[test]
-fn check_still_tries_the_others_where_one_is_not_supported_yet() {
-    let folder = Folder::with(UNSUPPORTED);
+fn check_still_tries_the_others_where_one_is_left_out() {
+    let folder = Folder::with(LEFT_OUT);
     let ran = folder.run(&["check"]);
     check(
         &ran,
         expect![[r#"
-        exit 2
-        --- stdout
-        configuration  narrows.json
-        left out  old   sse      sse is not supported by this version yet
-        up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
-        left out  asks  stdio    environment variable NOT_SET is not set; there is nobody to ask for ${input:...}
-        left out  wire  ws       ws is not supported by this version yet
-        up        more  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
-        2 of 5 servers up, N tools, N tokens
-        --- stderr
-        error: narrows.json:2:5: server 'old': sse is not supported by this version yet
-          path: servers.old
-          help: set "enabled": false to keep the entry
-        error: narrows.json:4:45: server 'asks': there is nobody to ask for ${input:...}
-          path: servers.asks.env.K
-          help: set an environment variable and name it as ${VAR}
-        error: narrows.json:4:66: server 'asks': environment variable NOT_SET is not set
-          path: servers.asks.env.L
-          help: set it, or give a default: ${NOT_SET:-...}
-        error: narrows.json:5:5: server 'wire': ws is not supported by this version yet
-          path: servers.wire
-          help: set "enabled": false to keep the entry
-        The configuration has 4 errors.
-    "#]],
+            exit 2
+            --- stdout
+            configuration  narrows.json
+            left out  old   sse      environment variable NOT_SET is not set
+            up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+            left out  asks  stdio    environment variable NOT_SET is not set; there is nobody to ask for ${input:...}
+            left out  wire  ws       there is nobody to ask for ${input:...}
+            up        more  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+            2 of 5 servers up, N tools, N tokens
+            --- stderr
+            error: narrows.json:2:36: server 'old': environment variable NOT_SET is not set
+              path: servers.old.url
+              help: set it, or give a default: ${NOT_SET:-...}
+            error: narrows.json:4:45: server 'asks': there is nobody to ask for ${input:...}
+              path: servers.asks.env.K
+              help: set an environment variable and name it as ${VAR}
+            error: narrows.json:4:66: server 'asks': environment variable NOT_SET is not set
+              path: servers.asks.env.L
+              help: set it, or give a default: ${NOT_SET:-...}
+            error: narrows.json:5:22: server 'wire': there is nobody to ask for ${input:...}
+              path: servers.wire.url
+              help: set an environment variable and name it as ${VAR}
+            The configuration has 4 errors.
+        "#]],
     );
     let ran = folder.run(&["check", "--json"]);
     assert_eq!(ran.code, Some(2));
     let value: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let servers = value["servers"].as_array().unwrap().iter().map(|s| {
         let (id, transport, state) = (&s["id"], &s["transport"], &s["state"]);
-        format!("{id} {transport} {state} {}\n", s["failure"]["kind"])
+        let (configured, kind) = (&s["configured"], &s["failure"]["kind"]);
+        format!("{id} {transport} {configured} {state} {kind}\n")
     });
     expect![[r#"
-        "old" "sse" "left_out" "unsupported_transport"
-        "demo" "builtin" "up" null
-        "asks" "stdio" "left_out" "unsupported_input"
-        "wire" "ws" "left_out" "unsupported_transport"
-        "more" "builtin" "up" null
+        "old" "sse" "sse" "left_out" "unset_variable"
+        "demo" "builtin" "builtin" "up" null
+        "asks" "stdio" null "left_out" "unsupported_input"
+        "wire" "ws" null "left_out" "unsupported_input"
+        "more" "builtin" "builtin" "up" null
     "#]]
     .assert_eq(&servers.collect::<String>());
 }
 
 #[test]
-fn other_commands_run_without_what_is_not_supported_yet() {
-    let folder = Folder::with(UNSUPPORTED);
+fn other_commands_run_without_what_is_left_out() {
+    let folder = Folder::with(LEFT_OUT);
     let ran = folder.run(&["call", "demo", "echo", r#"{"text": "hi"}"#]);
     check(
         &ran,
         expect![[r#"
-        exit 0
-        --- stdout
-        hi
-        --- stderr
-        warning: running without server 'old': sse is not supported by this version yet
-        warning: running without server 'asks': environment variable NOT_SET is not set; there is nobody to ask for ${input:...}
-        warning: running without server 'wire': ws is not supported by this version yet
-    "#]],
+            exit 0
+            --- stdout
+            hi
+            --- stderr
+            warning: running without server 'old': environment variable NOT_SET is not set
+            warning: running without server 'asks': environment variable NOT_SET is not set; there is nobody to ask for ${input:...}
+            warning: running without server 'wire': there is nobody to ask for ${input:...}
+        "#]],
     );
     let ran = folder.run(&["call", "old", "echo"]);
     check(
         &ran,
         expect![[r#"
-        exit 1
-        --- stdout
-        --- stderr
-        error: server 'old' cannot be started: sse is not supported by this version yet
-    "#]],
+            exit 1
+            --- stdout
+            --- stderr
+            error: server 'old' cannot be started: environment variable NOT_SET is not set
+        "#]],
     );
     let ran = folder.run(&["tools"]);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
@@ -364,7 +367,7 @@ fn tools_lists_names_and_costs() {
 fn tools_tells_programs_the_states() {
     let config = MIXED.replace(
         "\"demo\"",
-        r#""out": { "type": "rpc", "url": "http://x" }, "demo""#,
+        r#""out": { "type": "rpc", "url": "${NOT_SET}" }, "demo""#,
     );
     let ran = Folder::with(&config).run(&["tools", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
@@ -493,7 +496,7 @@ fn call_prints_the_text() {
 fn call_takes_a_published_name() {
     let folder = Folder::with(
         r#"{"mcpServers": {"demo": {"type": "builtin"}, "io.x": {"type": "builtin", "name": "demo"},
-            "off": {"command": "x", "disabled": true}, "out": {"type": "rpc", "url": "http://x"}}}"#,
+            "off": {"command": "x", "disabled": true}, "out": {"type": "rpc", "url": "${NOT_SET}"}}}"#,
     );
     let text = r#"{"text": "hello"}"#;
     for name in [
@@ -543,7 +546,7 @@ fn call_takes_a_published_name() {
         1 error: there is no tool 'dem__echo'; did you mean demo__echo?
           help: narrows tools lists them
         1 error: server 'off' is disabled in the configuration
-        1 error: server 'out' cannot be started: rpc is not supported by this version yet
+        1 error: server 'out' cannot be started: environment variable NOT_SET is not set
     "#]].assert_eq(&told);
 }
 

@@ -124,7 +124,7 @@ fn an_http_server_without_a_url() {
     check(
         r#"{ "mcp_servers": [ { "name": "search", "type": "http" } ] }"#,
         expect![[r#"
-            error: narrows.json:1:20: server 'search': an http server needs a `url`
+            error: narrows.json:1:20: server 'search': a server of type http needs a `url`
               path: mcp_servers[0]
               help: add "url": "https://..."
             The configuration has 1 error.

@@ -108,6 +108,11 @@ impl Gateway {
         }
     }
 
+    /// `host:port`
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
     pub(crate) async fn connect(&self) -> Http {
         Http::connect(&self.address).await
     }
@@ -137,6 +142,11 @@ impl Piped {
             client: Stdio::start_framed(&mut command, framing),
             _folder: folder,
         }
+    }
+
+    /// The client alone; the folder must be kept as long.
+    pub(crate) fn into_parts(self) -> (Stdio, Folder) {
+        (self.client, self._folder)
     }
 
     /// A client that can be asked nothing.

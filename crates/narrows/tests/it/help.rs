@@ -58,6 +58,24 @@ fn help_says_what_has_no_effect_yet() {
 }
 
 #[test]
+fn help_names_every_member_of_what_check_prints() {
+    let folder = Folder::with(r#"{"mcpServers": {"a": {"command": "./nowhere"}}}"#);
+    let ran = folder.run(&["check", "--json"]);
+    let whole: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let help = folder.run(&["check", "--help"]).stdout;
+    let (_, help) = help.split_once("--json prints").expect("it tells of JSON");
+    let words: Vec<&str> = help
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .collect();
+    let server = &whole["servers"][0];
+    for object in [&whole, server, &server["failure"]] {
+        for key in object.as_object().expect("an object").keys() {
+            assert!(words.contains(&key.as_str()), "{key} is not in the help");
+        }
+    }
+}
+
+#[test]
 fn the_version_is_an_answer() {
     let ran = Folder::new().run(&["--version"]);
     let version = format!("narrows {}\n", env!("CARGO_PKG_VERSION"));

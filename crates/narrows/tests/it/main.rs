@@ -11,3 +11,4 @@ mod help;
 mod program;
 mod secrets;
 mod serving;
+mod transports;

@@ -1,10 +1,19 @@
 //! No value of `env`, `headers`, `args` or a URL, and no variable's value, is
 //! ever printed.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use narrows_testkit::scripted::{Script, Step, Transport};
+use serde_json::json;
+
 use crate::program::{Folder, Running};
 
 /// Stands for `CANARY` in the texts below, and is the value of `HIDDEN`.
 const CANARY: &str = "s3cr3t-bird";
+
+/// `user:` and the same, as a header carries it.
+const ENCODED: &str = "dXNlcjpzM2NyM3QtYmlyZA";
 
 #[track_caller]
 fn check(config: &str) {
@@ -29,7 +38,8 @@ fn check(config: &str) {
         let ran = command.env("HIDDEN", CANARY).output().unwrap();
         let text = [ran.stdout, ran.stderr].concat();
         let text = String::from_utf8_lossy(&text);
-        assert!(!text.contains(CANARY), "{arguments:?} printed it:\n{text}");
+        let printed = text.contains(CANARY) || text.contains(ENCODED);
+        assert!(!printed, "{arguments:?} printed it:\n{text}");
     }
     let arguments = ["serve", "--listen", "127.0.0.1:0", "--log-level", "trace"];
     let mut command = folder.command(&arguments);
@@ -39,7 +49,8 @@ fn check(config: &str) {
     running.signal("TERM");
     let ran = running.wait();
     let text = ran.shown();
-    assert!(!text.contains(CANARY), "serve printed it:\n{text}");
+    let printed = text.contains(CANARY) || text.contains(ENCODED);
+    assert!(!printed, "serve printed it:\n{text}");
 }
 
 #[test]
@@ -49,8 +60,79 @@ fn where_everything_is_right() {
             "a": { "command": "sh", "args": ["-c", "exit 3", "CANARY"],
                    "env": { "K": "CANARY", "L": "${HIDDEN}", "M": "{HIDDEN}" } },
             "b": { "url": "http://user:CANARY@127.0.0.1:1/mcp?key=${HIDDEN}",
-                   "headers": { "Authorization": "Bearer ${HIDDEN}", "X-Key": "CANARY" } } } }"#,
+                   "headers": { "Authorization": "Bearer ${HIDDEN}", "X-Key": "CANARY" } },
+            "c": { "type": "sse", "url": "http://user:CANARY@127.0.0.1:1/sse?key=${HIDDEN}",
+                   "headers": { "X-Key": "CANARY" } },
+            "d": { "type": "ws", "url": "ws://user:CANARY@127.0.0.1:1/ws?key=${HIDDEN}",
+                   "headers": { "X-Key": "CANARY" } },
+            "e": { "type": "rpc", "url": "http://user:CANARY@127.0.0.1:1/?key=${HIDDEN}",
+                   "headers": { "X-Key": "CANARY" } } } }"#,
     );
+}
+
+/// One server of each type at `address`, as the server `a` that is called.
+fn at_address(address: &str, paths: [&str; 4]) -> Vec<String> {
+    let kinds = ["http", "sse", "ws", "rpc"];
+    let one = |(kind, path): (&str, &str)| {
+        let scheme = if kind == "ws" { "ws" } else { "http" };
+        let url = format!("{scheme}://user:CANARY@{address}{path}?key=${{HIDDEN}}");
+        let headers = json!({ "X-Key": "CANARY", "X-Other": "Token ${HIDDEN}" });
+        let mut servers = json!({ "a": { "type": kind, "url": url, "headers": headers } });
+        servers["b"] = servers["a"].clone();
+        servers["b"]["headers"]["Authorization"] = "Bearer CANARY".into();
+        servers["c"] = json!({ "type": kind, "url": servers["a"]["url"] });
+        json!({ "mcpServers": servers }).to_string()
+    };
+    kinds.into_iter().zip(paths).map(one).collect()
+}
+
+#[test]
+fn where_a_server_refuses_and_repeats_what_it_was_sent() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 4096];
+            let read = stream.read(&mut request).unwrap_or(0);
+            let length = format!("Content-Length: {read}\r\nConnection: close\r\n\r\n");
+            let head = format!("HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n{length}");
+            let _ = stream.write_all(&[head.as_bytes(), &request[..read]].concat());
+        }
+    });
+    for config in at_address(&address, ["/", "/", "/", "/"]) {
+        check(&config);
+    }
+}
+
+#[tokio::test]
+async fn where_a_server_repeats_it_in_an_error() {
+    let script = Script::new("alpha").on("initialize", [Step::error(-32000, CANARY)]);
+    let installed = script.install();
+    let served = installed.serve_http().await;
+    for config in at_address(served.address(), ["/mcp", "/sse", "/ws", ""]) {
+        check(&config);
+    }
+    let reason = format!("no {CANARY}");
+    let close = Step::Close { code: 1008, reason };
+    let installed = Script::new("alpha").on("initialize", [close]).install();
+    let served = installed.serve_http().await;
+    let mut entry = served.config_of(Transport::WebSocket);
+    entry["headers"] = json!({ "X-Key": CANARY });
+    check(&json!({ "mcpServers": { "a": entry } }).to_string());
+}
+
+#[tokio::test]
+async fn where_everything_is_up() {
+    let installed = Script::new("alpha").plain_tool("b").install();
+    let served = installed.serve_http().await;
+    for config in at_address(served.address(), ["/mcp", "/sse", "/ws", ""]) {
+        let folder = Folder::with(&config.replace("CANARY", CANARY));
+        let mut command = folder.command(&["check"]);
+        let ran = command.env("HIDDEN", CANARY).output().unwrap();
+        assert!(ran.status.success(), "{config}");
+        check(&config);
+    }
 }
 
 #[test]
@@ -62,7 +144,11 @@ fn where_everything_is_wrong() {
             "c": { "command": "x", "args": ["CANARY", "${NOT_SET}", "${CANARY", "${NOT_SET:CANARY}"],
                    "env": { "K": "CANARY${NOT_SET}", "": "CANARY" } },
             "d": { "command": ["", "CANARY"], "headers": { "A": "CANARY" } },
-            "e": { "type": "ws", "url": "ws://CANARY" } } }"#,
+            "e": { "type": "ws", "url": "ws://CANARY" },
+            "f": { "type": "sse", "url": "wss://user:CANARY@x/CANARY?key=CANARY" },
+            "g": { "type": "ws", "url": "https://user:CANARY@x/CANARY?key=CANARY" },
+            "h": { "type": "rpc", "url": "http://user:CANARY@x/CANARY/rpc?key=CANARY" },
+            "i": { "url": "/CANARY?to=http://x" }, "j": { "type": "ws", "url": "wss://:1/CANARY" } } }"#,
     );
     check(
         r#"{ "mcpServers": { "a": { "command": "x", "env": { "K": "CANARY", } "L": "CANARY" } } }"#,

@@ -11,12 +11,11 @@ use bytes::Bytes;
 use narrows_wire::{Raw, encode_notification};
 
 use super::super::link::{LinkError, Outgoing};
+use super::super::web::{Answer, Content, Events, Trouble, is_html};
 use super::HttpLink;
-use super::answer::{Answer, Content, Events};
 use super::endpoint::Session;
 use super::hear::{Call, hear};
 use super::listen::{Place, is_message};
-use super::trouble::{Trouble, is_html};
 
 /// Attempts to resume a stream without a single event before we give up.
 const RESUMPTIONS: u32 = 5;
@@ -57,11 +56,11 @@ pub(super) async fn call(
                 // Losing the connection cancels nothing in MCP, so the server
                 // is told that nobody waits any more.
                 open.lost = true;
-                return Err(Trouble::Broken(what).into_link_error(&endpoint.shown));
+                return Err(Trouble::Broken(what).into_link_error(endpoint.shown()));
             }
             outcome => {
                 open.done = true;
-                return outcome.map_err(|trouble| trouble.into_link_error(&endpoint.shown));
+                return outcome.map_err(|trouble| trouble.into_link_error(endpoint.shown()));
             }
         }
     }
@@ -82,7 +81,7 @@ pub(super) async fn read_answer(
         Content::Other => Some(answer.header(&CONTENT_TYPE).unwrap_or("untyped").to_owned()),
     };
     let body = answer
-        .body(&link.endpoint.pool, link.endpoint.max_message_bytes)
+        .body(&link.endpoint.address.pool, link.endpoint.max_message_bytes)
         .await?;
     if body.is_empty() {
         return Err(Trouble::Invalid(format!("HTTP {status} without an answer")));
@@ -114,7 +113,7 @@ async fn read_events(
     loop {
         match follow(link, call, &mut events, &mut place, &mut tries).await {
             Ok(Some(answer)) => {
-                events.finish(&link.endpoint.pool);
+                events.finish(&link.endpoint.address.pool);
                 return answer.map_err(Trouble::Answered);
             }
             Ok(None) if place.last_event_id.is_none() => {

@@ -9,14 +9,16 @@ use narrows_wire::{Id, Raw, encode_notification, encode_request};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::link::{Failure, FailureKind, LinkError, Outgoing, ServerHello};
-use super::HttpLink;
+use super::super::web::Trouble;
 use super::call::read_answer;
 use super::endpoint::Session;
 use super::hear::Call;
 use super::listen::listen;
 use super::outbox;
-use super::trouble::Trouble;
+use super::{HttpLink, Manner};
 use crate::exchange::Notice;
+
+const METHOD_NOT_FOUND: &str = "-32601";
 
 impl HttpLink {
     /// Opens a session on the server and enters it.
@@ -25,22 +27,29 @@ impl HttpLink {
         let late = || {
             let detail = format!(
                 "{}: no answer to initialize within {} s",
-                self.endpoint.shown,
+                self.endpoint.shown(),
                 limit.as_secs_f64()
             );
             Failure::new(FailureKind::TimedOut, detail)
         };
         let greeted = tokio::time::timeout(limit, self.exchange_hellos(limit)).await;
         let hello = greeted.map_err(|_| late())??;
-        self.listen();
+        if let Manner::Streamable = self.endpoint.manner {
+            self.listen();
+        }
         Ok(hello)
     }
 
     async fn exchange_hellos(self: &Arc<Self>, limit: Duration) -> Result<ServerHello, Failure> {
-        let (id, result) = self
-            .initialize(limit)
-            .await
-            .map_err(|trouble| trouble.into_failure(&self.endpoint.shown))?;
+        let (id, result) = match self.initialize(limit).await {
+            Ok(answer) => answer,
+            Err(Trouble::Answered(error)) if self.may_skip_hello(&error) => {
+                let hello = ServerHello::unsaid();
+                self.endpoint.enter(hello.revision, None);
+                return Ok(hello);
+            }
+            Err(trouble) => return Err(trouble.into_failure(self.endpoint.shown())),
+        };
         let hello = ServerHello::read(&result)?;
         self.endpoint.enter(hello.revision, id);
         // Posted here and not by the queue: no request may overtake it.
@@ -50,7 +59,7 @@ impl HttpLink {
             Err(Trouble::Unreachable(failure)) => return Err((*failure).clone()),
             // Some servers have no ear for it and work all the same.
             Err(trouble) => {
-                let error = trouble.into_link_error(&self.endpoint.shown);
+                let error = trouble.into_link_error(self.endpoint.shown());
                 tracing::debug!(server = %self.server, ?error, "the server did not accept notifications/initialized");
             }
         }
@@ -74,6 +83,13 @@ impl HttpLink {
         };
         let result = read_answer(self, &call, &stranger, answer).await?;
         Ok((session_id, result))
+    }
+
+    /// A plain JSON-RPC server need not know MCP's handshake to have tools.
+    fn may_skip_hello(&self, error: &Raw) -> bool {
+        let code = error.member("code");
+        self.endpoint.manner == Manner::Rpc
+            && code.is_some_and(|code| code.as_str() == METHOD_NOT_FOUND)
     }
 
     /// A new session in place of one that the server has forgotten. However

@@ -7,11 +7,10 @@ use std::time::Duration;
 use ::http::StatusCode;
 use narrows_wire::sse::Event;
 
+use super::super::web::{Answer, Content, Trouble};
 use super::HttpLink;
-use super::answer::{Answer, Content};
 use super::endpoint::{Endpoint, Session};
 use super::hear::hear;
-use super::trouble::Trouble;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -108,7 +107,7 @@ async fn attempt(
             news: follow(link, answer, endpoint, place).await,
         },
         _ => {
-            answer.discard(&endpoint.pool).await;
+            answer.discard(&endpoint.address.pool).await;
             Attempt::None
         }
     }
@@ -128,7 +127,7 @@ async fn follow(
             Ok(Some(event)) => event,
             Err(Trouble::TooLarge(max)) => {
                 tracing::warn!(
-                    url = endpoint.shown,
+                    url = endpoint.shown(),
                     "skipped a message of more than {max} bytes"
                 );
                 continue;

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::super::web::Trouble;
 use super::endpoint::Endpoint;
-use super::trouble::Trouble;
 
 /// Messages waiting for a slow server; notifications beyond it are lost.
 const WAITING: usize = 256;
@@ -82,7 +82,7 @@ async fn deliver(mut waiting: mpsc::Receiver<Item>, endpoint: Arc<Endpoint>, ser
         match tokio::time::timeout(ACCEPTED_WITHIN, post(&endpoint, message)).await {
             Ok(Ok(())) => {}
             Ok(Err(trouble)) => {
-                let error = trouble.into_link_error(&endpoint.shown);
+                let error = trouble.into_link_error(endpoint.shown());
                 tracing::debug!(%server, ?error, "the server did not accept a message");
             }
             Err(_) => tracing::debug!(%server, "the server did not accept a message in time"),
@@ -95,6 +95,6 @@ pub(super) async fn post(endpoint: &Endpoint, message: Bytes) -> Result<(), Trou
     let answer = endpoint
         .post(&endpoint.session(), message, &mut false)
         .await?;
-    answer.discard(&endpoint.pool).await;
+    answer.discard(&endpoint.address.pool).await;
     Ok(())
 }

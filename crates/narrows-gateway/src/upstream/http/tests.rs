@@ -1,10 +1,9 @@
-//! The link against small real servers on loopback. Where time matters it is
-//! paused: it then moves only when every task waits, so nothing is raced.
+//! The link against small real servers.
 
 mod answers;
 mod calls;
 mod openings;
-mod server;
+mod rpc;
 mod sessions;
 mod streams;
 mod transport;
@@ -12,83 +11,42 @@ mod transport;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use narrows_wire::Raw;
-use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use serde_json::json;
 
 use self::server::Server;
-use super::super::link::{Ears, Failure, LinkError, Origin, Outgoing, ServerHello};
-use super::{HttpClient, HttpLink};
-use crate::exchange::{Ask, AskKey, Asks, Cancel, ClientHello, EventSink, EventStream, Notice};
-use crate::settings::{HttpSettings, ProxySettings};
-
-const MAX: usize = 64 * 1024;
-const LONG: Duration = Duration::from_secs(60);
-
-/// Fails instead of hanging.
-fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    let limited = Box::pin(tokio::time::timeout(Duration::from_secs(20), future));
-    async { limited.await.expect("within 20 s") }
-}
-
-fn client() -> HttpClient {
-    HttpClient::new(&ProxySettings::default(), Duration::from_secs(5))
-}
-
-fn hello() -> ClientHello {
-    ClientHello {
-        capabilities: Raw::from_static(r#"{"elicitation":{}}"#),
-        client_info: Raw::from_static(r#"{"name":"c","version":"0"}"#),
-    }
-}
-
-/// What belongs to no call, as it was heard.
-struct Heard {
-    notices: mpsc::UnboundedReceiver<Notice>,
-    asks: mpsc::UnboundedReceiver<Ask>,
-    withdrawn: mpsc::UnboundedReceiver<AskKey>,
-}
-
-struct TestEars(
-    mpsc::UnboundedSender<Notice>,
-    mpsc::UnboundedSender<Ask>,
-    mpsc::UnboundedSender<AskKey>,
-);
-
-impl Ears for TestEars {
-    fn notice(&self, notice: Notice) {
-        let _ = self.0.send(notice);
-    }
-
-    fn ask(&self, ask: Ask) {
-        let _ = self.1.send(ask);
-    }
-
-    fn withdraw(&self, key: AskKey) {
-        let _ = self.2.send(key);
-    }
-}
-
-fn ears() -> (Arc<TestEars>, Heard) {
-    let (notice_to, notices) = mpsc::unbounded_channel();
-    let (ask_to, asks) = mpsc::unbounded_channel();
-    let (withdraw_to, withdrawn) = mpsc::unbounded_channel();
-    let heard = Heard {
-        notices,
-        asks,
-        withdrawn,
-    };
-    (Arc::new(TestEars(notice_to, ask_to, withdraw_to)), heard)
-}
+use super::super::link::{Failure, LinkError, Origin, Outgoing, ServerHello};
+use super::super::tests::{Heard, LONG, MAX, client, ears, fronts, hello, raw, server, soon};
+use super::super::web::HttpClient;
+use super::{HttpLink, Manner};
+use crate::exchange::{Asks, Cancel, EventSink, EventStream};
+use crate::settings::RemoteSettings;
 
 async fn try_open(
     client: HttpClient,
-    settings: &HttpSettings,
+    settings: &RemoteSettings,
+) -> Result<(Arc<HttpLink>, ServerHello, Heard), Failure> {
+    try_open_as(Manner::Streamable, client, settings).await
+}
+
+async fn try_open_as(
+    manner: Manner,
+    client: HttpClient,
+    settings: &RemoteSettings,
 ) -> Result<(Arc<HttpLink>, ServerHello, Heard), Failure> {
     let (ears, heard) = ears();
     let ours = hello();
-    let opening = HttpLink::open(client, settings, "srv".into(), 7, &ours, ears, MAX, LONG);
+    let opening = HttpLink::open(
+        client,
+        settings,
+        manner,
+        "srv".into(),
+        7,
+        &ours,
+        ears,
+        MAX,
+        LONG,
+    );
     let (link, hello) = opening.await?;
     Ok((link, hello, heard))
 }
@@ -96,10 +54,6 @@ async fn try_open(
 async fn open(server: &Server) -> (Arc<HttpLink>, Heard) {
     let (link, _, heard) = soon(try_open(client(), &server.settings())).await.unwrap();
     (link, heard)
-}
-
-fn raw(value: &Value) -> Raw {
-    Raw::parse(Bytes::from(value.to_string())).unwrap()
 }
 
 /// A call without anybody behind it.

@@ -213,7 +213,7 @@ fn whole(message: Option<Bytes>) -> Response<Body> {
 fn stream(edge: &Edge, session: &HttpSession, call: Call, before: Vec<Bytes>) -> Response<Body> {
     let reader = session.stream(call, before);
     let events = Events::new(reader, edge.settings.keep_alive, None);
-    answer::events(begin(session, events))
+    answer::events(Body::Events(Box::new(begin(session, events))))
 }
 
 /// A call whose answer has no form yet. If the connection breaks meanwhile,

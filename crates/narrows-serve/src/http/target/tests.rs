@@ -2,9 +2,15 @@ use super::*;
 
 #[track_caller]
 fn check(path: &str, expected: &str) {
-    let shown = match Target::parse(path) {
-        Some(Target::Endpoint(name)) => format!("endpoint {name}"),
-        Some(Target::Server(id)) => format!("server {id}"),
+    let door = |target| match target {
+        Target::Endpoint(name) => format!("endpoint {name}"),
+        Target::Server(id) => format!("server {id}"),
+    };
+    let shown = match Way::parse(path) {
+        Some(Way::Mcp(target)) => door(target),
+        Some(Way::Sse(target)) => format!("sse {}", door(target)),
+        Some(Way::WebSocket(target)) => format!("ws {}", door(target)),
+        Some(Way::Messages) => "messages".to_string(),
         None => "nothing".to_string(),
     };
     assert_eq!(shown, expected, "{path}");
@@ -28,6 +34,18 @@ fn one_server_by_its_id() {
 }
 
 #[test]
+fn the_other_transports_have_the_same_doors() {
+    check("/sse", "sse endpoint default");
+    check("/sse/lazy/", "sse endpoint lazy");
+    check("/servers/a%2Fb/sse", "sse server a/b");
+    check("/ws/", "ws endpoint default");
+    check("/ws/a%20b", "ws endpoint a b");
+    check("/servers/git/ws", "ws server git");
+    check("/messages", "messages");
+    check("/messages/", "messages");
+}
+
+#[test]
 fn everything_else_is_no_door() {
     for path in [
         "",
@@ -46,6 +64,11 @@ fn everything_else_is_no_door() {
         "/mcp/%4",
         "/mcp/%zz",
         "/mcp/%ff",
+        "/ssex",
+        "/sse/a/b",
+        "/ws//",
+        "/messages/x",
+        "/servers/git/messages",
         "/health",
     ] {
         check(path, "nothing");

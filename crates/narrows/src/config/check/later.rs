@@ -2,16 +2,8 @@
 //! Whatever comes to life loses its line here.
 
 use crate::config::problem::{At, Problems};
-use crate::config::raw::{Expose, RawFile, Shape, Transport};
+use crate::config::raw::{Expose, RawFile, Shape};
 use crate::config::read::{Field, Table};
-
-/// Transports whose words are known and which nothing carries yet.
-pub(super) fn is_carried(transport: Transport) -> bool {
-    match transport {
-        Transport::Stdio | Transport::Http | Transport::Builtin => true,
-        Transport::Sse | Transport::WebSocket | Transport::Rpc => false,
-    }
-}
 
 const TOP_LEVEL: &[&str] = &[
     "presets",

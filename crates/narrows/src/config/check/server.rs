@@ -1,20 +1,20 @@
 //! One server of the file into the settings of one upstream.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue, Uri};
 use narrows_gateway::settings::{
-    Builtin, HttpSettings, Sharing, StdioSettings, UpstreamKind, UpstreamSettings,
+    Builtin, Sharing, StdioSettings, Transport, UpstreamKind, UpstreamSettings,
 };
 use narrows_wire::frame::Framing;
 
-use super::later::is_carried;
+use super::remote::implied;
 use super::{Least, LeftOut, entries, seconds};
 use crate::config::expand::{Forms, Scope, Unexpanded, expand, expand_home};
 use crate::config::problem::{At, Problems};
 use crate::config::raw::{
-    Entry, InheritEnv, RawFile, RawServer, SharingWord, StdioMode, Transport,
+    Entry, InheritEnv, RawFile, RawServer, SharingWord, StdioMode, TransportWord,
 };
 use crate::config::read::{Given, Map};
 
@@ -24,42 +24,55 @@ const BUILTIN: &[(&str, Builtin)] = &[("demo", Builtin::Demo)];
 /// The largest `timeout` that counts as seconds; see the raw key.
 const IN_SECONDS: Duration = Duration::from_secs(1000);
 
+/// What all servers of the file come to.
+#[derive(Default)]
+pub(super) struct Servers {
+    pub(super) upstreams: Vec<UpstreamSettings>,
+    pub(super) said: HashMap<String, Transport>,
+    pub(super) left_out: Vec<LeftOut>,
+}
+
 pub(super) fn check_all(
     raw: &RawFile,
     request_timeout: Option<Duration>,
     scope: Scope<'_>,
     problems: &mut Problems<'_>,
-) -> (Vec<UpstreamSettings>, Vec<LeftOut>) {
+) -> Servers {
     let entries = entries(raw);
-    let mut upstreams: Vec<UpstreamSettings> = Vec::new();
-    let mut left_out = Vec::new();
+    let mut servers = Servers::default();
     for (index, entry) in entries.iter().enumerate() {
         check_id(&entry.id, &entries[..index], problems);
         let Some(server) = &entry.server else {
             continue;
         };
-        problems.server = Some(entry.id.value.clone());
+        let id = &entry.id.value;
+        problems.server = Some(id.clone());
         let mut desk = Desk {
             scope,
             problems,
             enabled: is_enabled(server),
-            transport: "",
+            said: None,
+            transport: None,
             unset: Vec::new(),
-            unsupported: None,
+            asks: false,
         };
         let kind = desk.kind(entry, server);
-        let place = upstreams.len() + left_out.len();
-        let out = desk.left_out(&entry.id.value, place);
+        let place = servers.upstreams.len() + servers.left_out.len();
+        let out = desk.left_out(id, place);
+        if let Some(said) = desk.said {
+            servers.said.insert(id.clone(), said);
+        }
         let common = common(server, request_timeout, problems);
         problems.server = None;
         if let Some(out) = out {
-            left_out.push(out);
+            servers.left_out.push(out);
         } else if let Some(kind) = kind {
-            let id = entry.id.value.clone();
-            upstreams.push(UpstreamSettings { id, kind, ..common });
+            let id = id.clone();
+            let upstream = UpstreamSettings { id, kind, ..common };
+            servers.upstreams.push(upstream);
         }
     }
-    (upstreams, left_out)
+    servers
 }
 
 fn check_id(id: &Given<String>, before: &[&Entry], problems: &mut Problems<'_>) {
@@ -119,38 +132,34 @@ fn common(
 }
 
 /// What is at hand while one server is checked.
-struct Desk<'a, 'p> {
+pub(super) struct Desk<'a, 'p> {
     scope: Scope<'a>,
-    problems: &'a mut Problems<'p>,
+    pub(super) problems: &'a mut Problems<'p>,
     /// A server that is not started may name variables that are not set.
-    enabled: bool,
-    /// The word for what carries its messages, once that is known.
-    transport: &'static str,
+    pub(super) enabled: bool,
+    /// What carries its messages, where the file says so.
+    pub(super) said: Option<Transport>,
+    /// The same as far as it is known, said or not.
+    pub(super) transport: Option<Transport>,
     /// Variables that are not set.
     unset: Vec<String>,
-    /// What it asks for and this version does not do: a word for programs and
-    /// a line for people.
-    unsupported: Option<(&'static str, String)>,
+    /// Whether there is a value that a user would have to be asked for.
+    asks: bool,
 }
+
+const NOBODY_TO_ASK: &str = "there is nobody to ask for ${input:...}";
 
 impl Desk<'_, '_> {
     fn kind(&mut self, entry: &Entry, server: &RawServer) -> Option<UpstreamKind> {
         let at = &entry.at;
         let transport = self.transport(at, server)?;
-        self.transport = word(transport);
-        if !is_carried(transport) {
-            if self.enabled {
-                let what = format!("{} is not supported by this version yet", word(transport));
-                let help = "set \"enabled\": false to keep the entry";
-                self.problems.left_out(at, &what, help);
-                self.unsupported = Some(("unsupported_transport", what));
-            }
-            return None;
-        }
+        self.transport = Some(transport);
         match transport {
             Transport::Stdio => self.stdio(at, server).map(UpstreamKind::Stdio),
             Transport::Builtin => self.builtin(entry, server).map(UpstreamKind::Builtin),
-            _ => self.http(at, server).map(UpstreamKind::Http),
+            Transport::Http | Transport::Sse | Transport::WebSocket | Transport::Rpc => {
+                self.remote(at, server).map(UpstreamKind::Remote)
+            }
         }
     }
 
@@ -161,13 +170,19 @@ impl Desk<'_, '_> {
             let names = self.unset.join(", ");
             reasons.push(format!("environment variable {names} is not set"));
         }
-        let unsupported = self.unsupported.as_ref();
-        reasons.extend(unsupported.map(|(_, reason)| reason.clone()));
+        if self.asks {
+            reasons.push(NOBODY_TO_ASK.to_owned());
+        }
+        let transport = self.transport?;
         (!reasons.is_empty()).then(|| LeftOut {
             id: id.to_owned(),
             place,
-            transport: self.transport,
-            kind: unsupported.map_or("unset_variable", |(kind, _)| kind),
+            transport,
+            kind: if self.asks {
+                "unsupported_input"
+            } else {
+                "unset_variable"
+            },
             reason: reasons.join("; "),
         })
     }
@@ -181,16 +196,17 @@ impl Desk<'_, '_> {
             self.problems.error(&transport.at, what, "keep one of them");
             return None;
         }
-        let said = kind.or(transport).map(|given| given.value);
+        self.said = kind.or(transport).map(|given| of_word(given.value));
         let unreadable = !server.kind.is_absent() || !server.transport.is_absent();
-        if said.is_some() || unreadable {
-            return said;
+        if self.said.is_some() || unreadable {
+            return self.said;
         }
         match (server.command.is_absent(), server.url.is_absent()) {
             (false, true) => Some(Transport::Stdio),
-            (true, false) => Some(Transport::Http),
+            (true, false) => Some(implied(server.url.value().map_or("", String::as_str))),
             (false, false) => {
-                let help = "say which by \"type\": \"stdio\" or \"type\": \"http\"";
+                let help =
+                    "keep one of them, or say which by \"type\": \"stdio\" or \"type\": \"http\"";
                 self.problems
                     .error(at, "there is both a `command` and a `url`", help);
                 None
@@ -211,8 +227,8 @@ impl Desk<'_, '_> {
             self.problems
                 .error(at, "a stdio server needs a `command`", help);
         }
-        self.pointless(server.url.at(), "url", "stdio");
-        self.pointless(server.headers.at(), "headers", "stdio");
+        self.pointless(server.url.at(), "url", "");
+        self.pointless(server.headers.at(), "headers", "");
         let env = self.variables(server);
         let args = server.args.value().map_or(&[][..], Vec::as_slice);
         let command = server.command.value().map_or(&[][..], |command| &command.0);
@@ -250,41 +266,6 @@ impl Desk<'_, '_> {
         })
     }
 
-    fn http(&mut self, at: &At, server: &RawServer) -> Option<HttpSettings> {
-        if server.url.is_absent() {
-            let help = "add \"url\": \"https://...\"";
-            self.problems
-                .error(at, "an http server needs a `url`", help);
-        }
-        self.pointless(server.command.at(), "command", "http");
-        self.pointless(server.args.at(), "args", "http");
-        let headers = self.headers(server);
-        let given = server.url.given()?;
-        let url = self.text(given, Forms::Dollar)?;
-        let url = match url.parse::<Uri>() {
-            Ok(url) if matches!(url.scheme_str(), Some("http" | "https")) => url,
-            Ok(url) => {
-                let what = match url.scheme_str() {
-                    Some(scheme) => format!("a url of scheme `{scheme}` is not supported"),
-                    None => "the url has no scheme".to_owned(),
-                };
-                self.problems
-                    .error(&given.at, what, "it starts with http:// or https://");
-                return None;
-            }
-            Err(error) => {
-                let what = format!("the url cannot be read: {error}");
-                self.problems
-                    .error(&given.at, what, "write \"https://host/path\"");
-                return None;
-            }
-        };
-        Some(HttpSettings {
-            url,
-            headers: headers?,
-        })
-    }
-
     fn builtin(&mut self, entry: &Entry, server: &RawServer) -> Option<Builtin> {
         let name = server.name.given().unwrap_or(&entry.id);
         let found = BUILTIN.iter().find(|(known, _)| *known == name.value);
@@ -295,40 +276,6 @@ impl Desk<'_, '_> {
             self.problems.error(&name.at, what, help);
         }
         found.map(|(_, builtin)| *builtin)
-    }
-
-    fn headers(&mut self, server: &RawServer) -> Option<Vec<(HeaderName, HeaderValue)>> {
-        let mut headers = Some(Vec::new());
-        for (name, value) in pairs(server.headers.value()) {
-            let parsed = HeaderName::from_bytes(name.value.as_bytes());
-            if parsed.is_err() {
-                let what = format!("`{}` is no name for a header", name.value);
-                self.problems
-                    .error(&name.at, what, "letters, digits and dashes");
-            }
-            let text = self.text(value, Forms::DollarAndBare);
-            let content = text.and_then(|text| self.header_value(&value.at, &text));
-            match (parsed, content, &mut headers) {
-                (Ok(name), Some(content), Some(headers)) => headers.push((name, content)),
-                _ => headers = None,
-            }
-        }
-        headers
-    }
-
-    fn header_value(&mut self, at: &At, text: &str) -> Option<HeaderValue> {
-        match HeaderValue::from_str(text) {
-            Ok(mut value) => {
-                value.set_sensitive(true);
-                Some(value)
-            }
-            Err(_) => {
-                let help = "headers carry visible ASCII only; is there a line break at its end?";
-                self.problems
-                    .error(at, "this value cannot be sent in a header", help);
-                None
-            }
-        }
     }
 
     /// The server's own `env`, expanded.
@@ -367,7 +314,7 @@ impl Desk<'_, '_> {
     }
 
     /// A text with its variables replaced; `None` after a problem.
-    fn text(&mut self, given: &Given<String>, forms: Forms) -> Option<String> {
+    pub(super) fn text(&mut self, given: &Given<String>, forms: Forms) -> Option<String> {
         let expanded = match expand(&given.value, forms, self.scope) {
             Ok(expanded) => expanded,
             Err(_) if !self.enabled => given.value.clone(),
@@ -389,10 +336,9 @@ impl Desk<'_, '_> {
                 return None;
             }
             Err(Unexpanded::Input) => {
-                let what = "there is nobody to ask for ${input:...}";
                 let help = "set an environment variable and name it as ${VAR}";
-                self.problems.left_out(&given.at, what, help);
-                self.unsupported = Some(("unsupported_input", what.to_owned()));
+                self.problems.left_out(&given.at, NOBODY_TO_ASK, help);
+                self.asks = true;
                 return None;
             }
         };
@@ -404,25 +350,28 @@ impl Desk<'_, '_> {
         Some(expanded)
     }
 
-    fn pointless(&mut self, at: Option<&At>, key: &str, transport: &str) {
-        if let Some(at) = at {
-            let what = format!("`{key}` means nothing to a server of type {transport}");
-            self.problems.warn(at, what, "");
+    pub(super) fn pointless(&mut self, at: Option<&At>, key: &str, help: &str) {
+        if let (Some(at), Some(transport)) = (at, self.transport) {
+            let word = transport.word();
+            let what = format!("`{key}` means nothing to a server of type {word}");
+            self.problems.warn(at, what, help);
         }
     }
 }
 
-fn pairs(map: Option<&Map<String>>) -> impl Iterator<Item = &(Given<String>, Given<String>)> {
+pub(super) fn pairs(
+    map: Option<&Map<String>>,
+) -> impl Iterator<Item = &(Given<String>, Given<String>)> {
     map.into_iter().flat_map(|map| &map.0)
 }
 
-fn word(transport: Transport) -> &'static str {
-    match transport {
-        Transport::Stdio => "stdio",
-        Transport::Http => "http",
-        Transport::Sse => "sse",
-        Transport::WebSocket => "ws",
-        Transport::Rpc => "rpc",
-        Transport::Builtin => "builtin",
+fn of_word(word: TransportWord) -> Transport {
+    match word {
+        TransportWord::Stdio => Transport::Stdio,
+        TransportWord::Http => Transport::Http,
+        TransportWord::Sse => Transport::Sse,
+        TransportWord::WebSocket => Transport::WebSocket,
+        TransportWord::Rpc => Transport::Rpc,
+        TransportWord::Builtin => Transport::Builtin,
     }
 }

@@ -1,4 +1,6 @@
-//! The reference page knows every key.
+//! The reference page knows every key and every transport.
+
+use super::settings::checked;
 
 const PAGE: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -22,4 +24,39 @@ fn every_key_is_on_the_reference_page() {
         count += 1;
     }
     assert!(count > 60, "the tables are read");
+}
+
+#[test]
+fn every_transport_is_on_the_reference_page_with_an_example() {
+    let words = include_str!("../raw.rs").split("enum TransportWord").nth(1);
+    let words = words
+        .and_then(|rest| rest.split('}').next())
+        .expect("the words");
+    // `| `http`, also ... | what it is | `{ ... }` |`
+    let rows = PAGE.lines().filter_map(|line| {
+        let (names, rest) = line.strip_prefix("| `")?.split_once(" | ")?;
+        let example = rest.split('`').find(|part| part.starts_with("{ "))?;
+        Some((format!("`{names}"), example))
+    });
+    let rows: Vec<(String, &str)> = rows.collect();
+    let mut count = 0;
+    for line in words.lines().filter(|line| line.contains(" => ")) {
+        let words = line.split('"').skip(1).step_by(2);
+        let words: Vec<&str> = words.collect();
+        let row = rows
+            .iter()
+            .find(|(names, _)| names.starts_with(&format!("`{}`", words[0])));
+        let (names, example) = row.unwrap_or_else(|| panic!("no row for {words:?}"));
+        for word in &words {
+            assert!(
+                names.contains(&format!("`{word}`")),
+                "{word} is not in {names}"
+            );
+        }
+        let settings = checked(&format!(r#"{{"mcpServers": {{"demo": {example}}}}}"#));
+        let transport = settings.gateway.upstreams[0].kind.transport();
+        assert_eq!(transport.word(), words[0], "{example}");
+        count += 1;
+    }
+    assert_eq!(count, 6, "the words are read");
 }

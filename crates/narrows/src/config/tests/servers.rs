@@ -25,10 +25,10 @@ fn what_is_missing() {
     check(
         r#"{"mcpServers": {"a": {"type": "http"}}}"#,
         expect![[r#"
-        error: narrows.json:1:17: server 'a': an http server needs a `url`
-          path: mcpServers.a
-          help: add "url": "https://..."
-    "#]],
+            error: narrows.json:1:17: server 'a': a server of type http needs a `url`
+              path: mcpServers.a
+              help: add "url": "https://..."
+        "#]],
     );
     check(
         r#"{"mcpServers": {"a": {"command": ""}}}"#,
@@ -61,10 +61,10 @@ fn what_contradicts_itself() {
     check(
         r#"{"mcpServers": {"a": {"command": "x", "url": "http://x"}}}"#,
         expect![[r#"
-        error: narrows.json:1:17: server 'a': there is both a `command` and a `url`
-          path: mcpServers.a
-          help: say which by "type": "stdio" or "type": "http"
-    "#]],
+            error: narrows.json:1:17: server 'a': there is both a `command` and a `url`
+              path: mcpServers.a
+              help: keep one of them, or say which by "type": "stdio" or "type": "http"
+        "#]],
     );
     check(
         r#"{"mcpServers": {"a": {"type": "stdio", "transport": "http", "command": "x"}}}"#,
@@ -79,7 +79,7 @@ fn what_contradicts_itself() {
         expect![[r#"
             warning: narrows.json:1:100: server 'a': `command` means nothing to a server of type http
               path: mcpServers.a.command
-            a http http://x/
+            a Http http://x/
         "#]],
     );
     check(
@@ -136,55 +136,6 @@ fn duplicates() {
               path: mcpServers.a.env.K
               help: keep one of them
         "#]],
-    );
-}
-
-#[test]
-fn transports() {
-    check(
-        r#"{"mcpServers": {"a": {"type": "htpp", "url": "http://x"}, "b": {"type": 5, "url": "http://x"}}}"#,
-        expect![[r#"
-            error: narrows.json:1:31: server 'a': unknown transport `htpp`
-              path: mcpServers.a.type
-              help: did you mean `http`? It is one of stdio, http, streamable-http, streamableHttp, sse, ws, websocket, rpc, builtin
-            error: narrows.json:1:73: server 'b': expected a string, found a number
-              path: mcpServers.b.type
-              help: put the value in quotes
-        "#]],
-    );
-    check(
-        r#"{"mcpServers": {
-            "a": {"type": "sse", "url": "http://x"}, "b": {"type": "websocket", "url": "ws://x"},
-            "c": {"type": "rpc", "url": "http://x"}, "d": {"type": "ws", "url": "ws://x", "disabled": true}}}"#,
-        expect![[r#"
-            error: narrows.json:2:13: server 'a': sse is not supported by this version yet
-              path: mcpServers.a
-              help: set "enabled": false to keep the entry
-            error: narrows.json:2:54: server 'b': ws is not supported by this version yet
-              path: mcpServers.b
-              help: set "enabled": false to keep the entry
-            error: narrows.json:3:13: server 'c': rpc is not supported by this version yet
-              path: mcpServers.c
-              help: set "enabled": false to keep the entry
-            without a: sse is not supported by this version yet
-            without b: ws is not supported by this version yet
-            without c: rpc is not supported by this version yet
-        "#]],
-    );
-    check(
-        r#"{"mcpServers": {"demo": {"type": "builtin"}, "mine": {"type": "builtin", "name": "demo"}}}"#,
-        expect![[r#"
-            demo builtin Demo
-            mine builtin Demo
-        "#]],
-    );
-    check(
-        r#"{"mcpServers": {"dmo": {"type": "builtin"}}}"#,
-        expect![[r#"
-        error: narrows.json:1:17: server 'dmo': there is no built-in server `dmo`
-          path: mcpServers.dmo
-          help: there is: demo
-    "#]],
     );
 }
 

@@ -10,7 +10,7 @@ use crate::config::check::Checked;
 use crate::config::expand::Scope;
 
 #[track_caller]
-fn checked(text: &str) -> Checked {
+pub(super) fn checked(text: &str) -> Checked {
     let environment = environment();
     let folder = std::path::Path::new("/etc/n");
     let scope = Scope {

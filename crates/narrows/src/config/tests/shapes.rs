@@ -17,8 +17,8 @@ fn claude_and_cursor() {
         }"#,
         expect![[r#"
             files stdio "npx" ["-y", "server-filesystem", "."] Newline
-            search http https://example.test/mcp authorization=Bearer s3cr3t
-            wind (disabled) http https://example.test/w
+            search Http https://example.test/mcp authorization=Bearer s3cr3t
+            wind (disabled) HttpOrSse https://example.test/w
         "#]],
     );
 }
@@ -34,7 +34,7 @@ fn broxy() {
               path: defaultPresetId
               help: name the preset in `endpoints`: {"default": {"preset": ...}}
             a stdio "a" [] K=s3cr3t Newline
-            b (disabled) http http://localhost:8080/mcp
+            b (disabled) Http http://localhost:8080/mcp
         "#]],
     );
 }
@@ -54,7 +54,7 @@ fn vs_code() {
               path: servers.a.envFile
               help: set the variables before starting Narrows and name them as ${VAR}
             a stdio "/etc/n/a" [] K=s3cr3t Newline
-            b http https://example.test/mcp
+            b Http https://example.test/mcp
         "#]],
     );
 }
@@ -83,7 +83,7 @@ fn mcpx() {
             warning: narrows.json:4:43: `schema_compression_enabled` has no effect yet
               path: schema_compression_enabled
             filesystem stdio "npx" ["-y", "x"] Newline
-            http-server http http://localhost:3000/mcp
+            http-server Http http://localhost:3000/mcp
         "#]],
     );
 }

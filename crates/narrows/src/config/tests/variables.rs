@@ -113,7 +113,7 @@ fn where_variables_are_replaced() {
             a stdio "/home/u/bin/s3cr3t" ["s3cr3t", "{TOKEN}"] K=s3cr3ts3cr3t in /etc/n/sub/s3cr3t Newline
             b stdio "x" [] in /home/u/w Newline
             c stdio "x" [] in /abs Newline
-            d http http://h/s3cr3t a=s3cr3t {NONE}
+            d HttpOrSse http://h/s3cr3t a=s3cr3t {NONE}
         "#]],
     );
 }

@@ -288,7 +288,7 @@ async fn the_connection_is_used_again_after_either_form_of_answer() {
                 .unwrap();
             // The connection is back when the end of the stream was read.
             soon(async {
-                while link.endpoint.pool.idle() == 0 {
+                while link.endpoint.address.pool.idle() == 0 {
                     tokio::task::yield_now().await
                 }
             })

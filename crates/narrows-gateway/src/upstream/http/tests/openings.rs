@@ -6,11 +6,11 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::super::super::link::{Failure, FailureKind};
-use super::super::trouble::words;
-use super::super::{HttpClient, HttpLink};
+use super::super::super::web::words;
+use super::super::{HttpClient, HttpLink, Manner};
 use super::server::{Reply, Seen, Server, event, hello, json_reply, reply, status};
 use super::{MAX, client, ears, soon, try_open};
-use crate::settings::{HttpSettings, ProxySettings};
+use crate::settings::{ProxySettings, RemoteManner, RemoteSettings};
 
 async fn failure(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Failure {
     let server = Server::bare(move |seen| {
@@ -121,7 +121,8 @@ async fn nobody_there_and_no_url() {
         "{}",
         refused.detail
     );
-    let settings = HttpSettings {
+    let settings = RemoteSettings {
+        manner: RemoteManner::Http,
         url: "/mcp".parse().unwrap(),
         headers: Vec::new(),
     };
@@ -129,7 +130,7 @@ async fn nobody_there_and_no_url() {
     check(
         &nowhere,
         FailureKind::Connect,
-        "its address is no http or https URL",
+        "its address is no URL of a kind that can be called",
     );
 }
 
@@ -139,7 +140,17 @@ async fn a_server_that_says_nothing_is_given_up() {
     let (ears, _heard) = ears();
     let (hello, limit) = (super::hello(), Duration::from_millis(50));
     let settings = server.settings();
-    let opening = HttpLink::open(client(), &settings, "s".into(), 1, &hello, ears, MAX, limit);
+    let opening = HttpLink::open(
+        client(),
+        &settings,
+        Manner::Streamable,
+        "s".into(),
+        1,
+        &hello,
+        ears,
+        MAX,
+        limit,
+    );
     let failure = opening.await.err().unwrap();
     assert_eq!(failure.kind, FailureKind::TimedOut);
     assert!(
@@ -167,7 +178,8 @@ async fn secrets_are_not_told() {
         "http://joe:pa%3Ass-word@{}/mcp?key=s3cr3t-key",
         server.address
     );
-    let settings = HttpSettings {
+    let settings = RemoteSettings {
+        manner: RemoteManner::Http,
         url: url.parse().unwrap(),
         headers: vec![(
             "x-key".parse().unwrap(),
@@ -286,7 +298,8 @@ async fn connecting_has_a_limit() {
     let url = format!("https://{}/mcp", listener.local_addr().unwrap())
         .parse()
         .unwrap();
-    let settings = HttpSettings {
+    let settings = RemoteSettings {
+        manner: RemoteManner::Http,
         url,
         headers: Vec::new(),
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::super::super::link::{FailureKind, LinkError};
+use super::super::super::link::{Failure, FailureKind, LinkError};
 use super::server::{Reply, Seen, Server, hello, json_reply, reply, status};
 use super::{call, client, open, soon, try_open};
 
@@ -240,8 +240,9 @@ async fn a_server_that_is_reached_now_and_then_keeps_the_link() {
         Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (link, _heard) = open(&server).await;
     for _ in 0..5 {
-        link.endpoint.missed("refused");
-        link.endpoint.missed("refused");
+        let refused = Arc::new(Failure::new(FailureKind::Connect, "refused"));
+        link.endpoint.missed(&refused);
+        link.endpoint.missed(&refused);
         call(&link).await.unwrap();
     }
     assert!(link.endpoint.has_ended().is_none());

@@ -9,17 +9,16 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::super::link::{FailureKind, LinkError};
-use super::super::HttpClient;
-use super::super::connect::Connector;
+use super::super::super::web::Connector;
 use super::super::endpoint::Endpoint;
+use super::super::{HttpClient, Manner};
 use super::server::{Seen, Server, json_reply};
-use super::{MAX, call, client, open, soon, try_open};
+use super::{MAX, call, client, fronts, open, soon, try_open};
 use crate::lock::Mutex;
-use crate::settings::{HttpSettings, ProxySettings};
+use crate::settings::{ProxySettings, RemoteManner, RemoteSettings};
 
 /// What a raw server does with the nth request, after it has read it whole.
 enum Act {
@@ -32,7 +31,7 @@ enum Act {
 }
 
 /// A server made of bytes: greets, then acts out the script. Tells each connection it has closed.
-async fn raw_server(script: Vec<Act>) -> (HttpSettings, mpsc::UnboundedReceiver<()>) {
+async fn raw_server(script: Vec<Act>) -> (RemoteSettings, mpsc::UnboundedReceiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap())
         .parse()
@@ -52,7 +51,14 @@ async fn raw_server(script: Vec<Act>) -> (HttpSettings, mpsc::UnboundedReceiver<
         }
     });
     let headers = Vec::new();
-    (HttpSettings { url, headers }, closed)
+    (
+        RemoteSettings {
+            manner: RemoteManner::Http,
+            url,
+            headers,
+        },
+        closed,
+    )
 }
 
 async fn act_out(
@@ -167,16 +173,20 @@ async fn a_connection_closed_while_we_looked_away_is_not_used() {
             tell.send(()).unwrap();
         }
     });
-    let settings = HttpSettings {
+    let settings = RemoteSettings {
+        manner: RemoteManner::Http,
         url: url.parse().unwrap(),
         headers: Vec::new(),
     };
-    let endpoint = Endpoint::new(&client(), &settings, MAX).unwrap();
+    let endpoint = Endpoint::new(&client(), &settings, Manner::Streamable, MAX).unwrap();
     for _ in 0..5 {
         let mut sent = false;
         let session = endpoint.session();
         let answer = soon(endpoint.post(&session, "{}".into(), &mut sent)).await;
-        let answer = answer.ok().expect("an answer").body(&endpoint.pool, MAX);
+        let answer = answer
+            .ok()
+            .expect("an answer")
+            .body(&endpoint.address.pool, MAX);
         assert_eq!(soon(answer).await.ok().unwrap(), "{}");
         tokio::time::pause();
         tokio::time::advance(Duration::from_secs(1)).await;
@@ -190,12 +200,13 @@ async fn a_connection_closed_while_we_looked_away_is_not_used() {
 async fn a_server_that_answers_before_it_has_read_holds_nobody_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let settings = HttpSettings {
+    let settings = RemoteSettings {
+        manner: RemoteManner::Http,
         url: url.parse().unwrap(),
         headers: Vec::new(),
     };
     let client = client();
-    let endpoint = Arc::new(Endpoint::new(&client, &settings, MAX).unwrap());
+    let endpoint = Arc::new(Endpoint::new(&client, &settings, Manner::Streamable, MAX).unwrap());
     let serving = tokio::spawn(async move {
         let mut sockets = Vec::new();
         loop {
@@ -215,7 +226,10 @@ async fn a_server_that_answers_before_it_has_read_holds_nobody_up() {
         let posting = endpoint.post(&session, large.clone(), &mut sent);
         let answer = soon(posting).await.ok().expect("an answer");
         assert_eq!(
-            soon(answer.body(&endpoint.pool, MAX)).await.ok().unwrap(),
+            soon(answer.body(&endpoint.address.pool, MAX))
+                .await
+                .ok()
+                .unwrap(),
             "{}"
         );
     }
@@ -254,7 +268,8 @@ async fn plain_http_goes_through_the_proxy_whole() {
         ..ProxySettings::default()
     };
     let client = HttpClient::new(&settings, Duration::from_secs(5));
-    let upstream = HttpSettings {
+    let upstream = RemoteSettings {
+        manner: RemoteManner::Http,
         url: "http://up.test:81/mcp?a=1".parse().unwrap(),
         headers: Vec::new(),
     };
@@ -275,52 +290,13 @@ async fn plain_http_goes_through_the_proxy_whole() {
     );
 }
 
-/// A TLS server for `localhost` and `up.test` in front of a plain one, and a client configuration that trusts it.
-async fn tls_front(
-    plain: std::net::SocketAddr,
-) -> (u16, rustls::ClientConfig, AbortOnDropHandle<()>) {
-    let made =
-        rcgen::generate_simple_self_signed(["localhost".to_owned(), "up.test".to_owned()]).unwrap();
-    let certificate = made.cert.der().clone();
-    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let server = rustls::ServerConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.clone()], key.into())
-        .unwrap();
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(certificate).unwrap();
-    let client = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let acceptor = TlsAcceptor::from(Arc::new(server));
-    let task = tokio::spawn(async move {
-        while let Ok((socket, _)) = listener.accept().await {
-            let acceptor = acceptor.clone();
-            tokio::spawn(async move {
-                let Ok(mut secured) = acceptor.accept(socket).await else {
-                    return;
-                };
-                let mut behind = TcpStream::connect(plain).await.unwrap();
-                let _ = tokio::io::copy_bidirectional(&mut secured, &mut behind).await;
-            });
-        }
-    });
-    (port, client, AbortOnDropHandle::new(task))
-}
-
 #[tokio::test]
 async fn https_is_spoken_to_whom_we_trust() {
     let mut server =
         Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
-    let (port, trusting, _front) = tls_front(server.address).await;
-    let settings = HttpSettings {
+    let (port, trusting, _front) = fronts::tls(server.address).await;
+    let settings = RemoteSettings {
+        manner: RemoteManner::Http,
         url: format!("https://localhost:{port}/mcp").parse().unwrap(),
         headers: Vec::new(),
     };
@@ -345,35 +321,15 @@ async fn https_is_spoken_to_whom_we_trust() {
 async fn https_goes_through_the_proxy_unread() {
     let server =
         Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
-    let (port, trusting, _front) = tls_front(server.address).await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (port, trusting, _front) = fronts::tls(server.address).await;
+    let mut proxy = fronts::proxy(([127, 0, 0, 1], port).into()).await;
     let proxies = ProxySettings {
-        https: format!("http://me:pw@{}", listener.local_addr().unwrap()),
+        https: format!("http://me:pw@{}", proxy.address),
         ..ProxySettings::default()
     };
-    let (report, mut heads) = mpsc::unbounded_channel();
-    let _proxy = AbortOnDropHandle::new(tokio::spawn(async move {
-        loop {
-            let (socket, _) = listener.accept().await.unwrap();
-            let mut socket = BufReader::new(socket);
-            let mut head = String::new();
-            while !head.ends_with("\r\n\r\n") {
-                socket.read_line(&mut head).await.unwrap();
-            }
-            let _ = report.send(head);
-            socket
-                .get_mut()
-                .write_all(b"HTTP/1.1 200 OK\r\n\r\n")
-                .await
-                .unwrap();
-            tokio::spawn(async move {
-                let mut behind = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-                let _ = tokio::io::copy_bidirectional(&mut socket, &mut behind).await;
-            });
-        }
-    }));
     let connector = Connector::new(&proxies, Duration::from_secs(5)).with_tls(trusting);
-    let settings = HttpSettings {
+    let settings = RemoteSettings {
+        manner: RemoteManner::Http,
         url: "https://up.test/mcp".parse().unwrap(),
         headers: Vec::new(),
     };
@@ -385,7 +341,7 @@ async fn https_goes_through_the_proxy_unread() {
         assert_eq!(result.unwrap().as_str(), "1");
     }
     for _ in 0..server.accepted() {
-        let head = soon(heads.recv()).await.unwrap();
+        let head = soon(proxy.heads.recv()).await.unwrap();
         assert!(
             head.starts_with("CONNECT up.test:443 HTTP/1.1\r\n"),
             "{head}"
@@ -403,7 +359,8 @@ async fn a_proxy_of_another_kind_is_named() {
         http: "socks5://127.0.0.1:1".to_owned(),
         ..ProxySettings::default()
     };
-    let settings = HttpSettings {
+    let settings = RemoteSettings {
+        manner: RemoteManner::Http,
         url: "http://up.test/mcp".parse().unwrap(),
         headers: Vec::new(),
     };

@@ -13,8 +13,9 @@ use narrows_wire::sse::{Decoder, Event};
 use narrows_wire::{Message, Raw};
 use tokio::time::timeout;
 
+use super::SESSION_ID;
+use super::address::Address;
 use super::client::{Lease, Pool};
-use super::endpoint::{Endpoint, SESSION_ID};
 use super::trouble::{Refused, Trouble, is_html, words};
 
 /// Of a body that is not a result, no more than this is read.
@@ -23,37 +24,37 @@ const EXPLANATION: usize = 64 * 1024;
 /// How long a body may go on after all that matters of it has been read.
 const LINGER: Duration = Duration::from_secs(2);
 
-pub(super) struct Answer {
+pub(in crate::upstream) struct Answer {
     response: Response<Incoming>,
     lease: Lease,
 }
 
 /// What the body is, by its content type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
+pub(in crate::upstream) enum Content {
     Json,
     Events,
     Other,
 }
 
 impl Answer {
-    pub(super) fn new(response: Response<Incoming>, lease: Lease) -> Self {
+    pub(in crate::upstream) fn new(response: Response<Incoming>, lease: Lease) -> Self {
         Answer { response, lease }
     }
 
-    pub(super) fn status(&self) -> StatusCode {
+    pub(in crate::upstream) fn status(&self) -> StatusCode {
         self.response.status()
     }
 
-    pub(super) fn header(&self, name: &HeaderName) -> Option<&str> {
+    pub(in crate::upstream) fn header(&self, name: &HeaderName) -> Option<&str> {
         self.response.headers().get(name)?.to_str().ok()
     }
 
-    pub(super) fn session_id(&self) -> Option<HeaderValue> {
+    pub(in crate::upstream) fn session_id(&self) -> Option<HeaderValue> {
         self.response.headers().get(SESSION_ID).cloned()
     }
 
-    pub(super) fn content(&self) -> Content {
+    pub(in crate::upstream) fn content(&self) -> Content {
         let Some(kind) = self.response.headers().get(CONTENT_TYPE) else {
             return Content::Other;
         };
@@ -71,7 +72,11 @@ impl Answer {
     }
 
     /// The whole body. The connection can be used again after it.
-    pub(super) async fn body(mut self, pool: &Pool, max: usize) -> Result<Bytes, Trouble> {
+    pub(in crate::upstream) async fn body(
+        mut self,
+        pool: &Pool,
+        max: usize,
+    ) -> Result<Bytes, Trouble> {
         let body = collect(self.response.body_mut(), max).await?;
         pool.give_back(self.lease);
         Ok(body)
@@ -79,13 +84,13 @@ impl Answer {
 
     /// For a body that says nothing: read to its end, if that comes soon, the
     /// connection can be used again.
-    pub(super) async fn discard(self, pool: &Pool) {
+    pub(in crate::upstream) async fn discard(self, pool: &Pool) {
         if self.content() != Content::Events {
             let _ = timeout(LINGER, self.body(pool, EXPLANATION)).await;
         }
     }
 
-    pub(super) fn events(self, max: usize) -> Events {
+    pub(in crate::upstream) fn events(self, max: usize) -> Events {
         Events {
             body: self.response.into_body(),
             lease: self.lease,
@@ -95,7 +100,7 @@ impl Answer {
     }
 
     /// What a status that is no success means.
-    pub(super) async fn refusal(self, endpoint: &Endpoint, in_session: bool) -> Trouble {
+    pub(in crate::upstream) async fn refusal(self, address: &Address, in_session: bool) -> Trouble {
         let status = self.status();
         let kind = self.header(&CONTENT_TYPE).map(str::to_owned);
         let challenge = self.header(&WWW_AUTHENTICATE);
@@ -105,14 +110,14 @@ impl Answer {
             .map(str::to_owned);
         // A refusal counts, with or without an explanation that can be read.
         let body = self
-            .body(&endpoint.pool, EXPLANATION)
+            .body(&address.pool, EXPLANATION)
             .await
             .unwrap_or_default();
         let html = is_html(kind.as_deref(), &body);
         let refused = Refused {
             status,
             challenge,
-            words: words(&body, &endpoint.secrets),
+            words: words(&body, &address.secrets),
             html,
         };
         if in_session && is_session_gone(status, &body) {
@@ -129,7 +134,7 @@ impl Answer {
 }
 
 /// The events of a stream, one at a time.
-pub(super) struct Events {
+pub(in crate::upstream) struct Events {
     body: Incoming,
     lease: Lease,
     decoder: Decoder,
@@ -138,7 +143,7 @@ pub(super) struct Events {
 
 impl Events {
     /// The next event; `None` when the server has ended the stream in good order.
-    pub(super) async fn next(&mut self) -> Result<Option<Event>, Trouble> {
+    pub(in crate::upstream) async fn next(&mut self) -> Result<Option<Event>, Trouble> {
         loop {
             match self.decoder.next() {
                 Ok(Some(event)) => return Ok(Some(event)),
@@ -164,7 +169,7 @@ impl Events {
     /// Lets the stream end by itself, so that the connection can be used
     /// again: the server closes it right after the answer, most often a
     /// moment later than we have read that.
-    pub(super) fn finish(mut self, pool: &Arc<Pool>) {
+    pub(in crate::upstream) fn finish(mut self, pool: &Arc<Pool>) {
         if self.body.is_end_stream() || matches!(self.body.frame().now_or_never(), Some(None)) {
             return pool.give_back(self.lease);
         }

@@ -11,7 +11,7 @@ use super::super::link::{Failure, FailureKind, LinkError};
 /// Of a body that explains a refusal, this many characters are shown.
 const WORDS: usize = 200;
 
-pub(super) enum Trouble {
+pub(in crate::upstream) enum Trouble {
     /// No connection could be made.
     Unreachable(Arc<Failure>),
     /// A connection was made and lost before the answer was whole.
@@ -29,18 +29,18 @@ pub(super) enum Trouble {
 
 /// A status that is no success.
 #[derive(Debug)]
-pub(super) struct Refused {
-    pub(super) status: StatusCode,
+pub(in crate::upstream) struct Refused {
+    pub(in crate::upstream) status: StatusCode,
     /// The scheme that `WWW-Authenticate` asks for.
-    pub(super) challenge: Option<String>,
+    pub(in crate::upstream) challenge: Option<String>,
     /// What the server says about it, cut.
-    pub(super) words: String,
-    pub(super) html: bool,
+    pub(in crate::upstream) words: String,
+    pub(in crate::upstream) html: bool,
 }
 
 impl Trouble {
     /// For one request over a link that goes on.
-    pub(super) fn into_link_error(self, shown: &str) -> LinkError {
+    pub(in crate::upstream) fn into_link_error(self, shown: &str) -> LinkError {
         let closed = |kind, detail: String| LinkError::Closed(Arc::new(Failure::new(kind, detail)));
         match self {
             Trouble::Answered(error) => LinkError::Answered(error),
@@ -66,7 +66,7 @@ impl Trouble {
     }
 
     /// For the `initialize` that opens a link.
-    pub(super) fn into_failure(self, shown: &str) -> Failure {
+    pub(in crate::upstream) fn into_failure(self, shown: &str) -> Failure {
         match self {
             Trouble::NotMcp(what) => {
                 Failure::new(FailureKind::WrongTransport, format!("{shown}: {what}"))
@@ -84,7 +84,7 @@ impl Refused {
     fn kind_when_opening(&self) -> FailureKind {
         match self.status.as_u16() {
             401 | 403 => FailureKind::SignIn,
-            400 | 404 | 405 | 415 => FailureKind::WrongTransport,
+            400 | 404..=406 | 410 | 415 | 426 | 501 => FailureKind::WrongTransport,
             _ if self.html && !self.status.is_server_error() => FailureKind::WrongTransport,
             _ => FailureKind::Refused,
         }
@@ -107,7 +107,7 @@ impl std::fmt::Display for Refused {
 
 /// The first words of a body, on one line, without anything we sent in
 /// confidence: some servers repeat a wrong token in their explanation.
-pub(super) fn words(body: &[u8], secrets: &[Box<str>]) -> String {
+pub(in crate::upstream) fn words(body: &[u8], secrets: &[Box<str>]) -> String {
     // Secrets are blotted out before the cut, which might go through one.
     let mut text = String::from_utf8_lossy(body).into_owned();
     for secret in secrets {
@@ -129,7 +129,7 @@ pub(super) fn words(body: &[u8], secrets: &[Box<str>]) -> String {
     }
 }
 
-pub(super) fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
+pub(in crate::upstream) fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
     let start = &body[..body.len().min(64)];
     let start = String::from_utf8_lossy(start).to_ascii_lowercase();
     let start = start.trim_start();

@@ -19,43 +19,43 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::soon;
-use crate::settings::HttpSettings;
+use crate::settings::{RemoteManner, RemoteSettings};
 
 /// One request as the server saw it.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
-    pub(super) method: Method,
-    pub(super) uri: Uri,
-    pub(super) headers: HeaderMap,
+pub(in crate::upstream) struct Seen {
+    pub(in crate::upstream) method: Method,
+    pub(in crate::upstream) uri: Uri,
+    pub(in crate::upstream) headers: HeaderMap,
     /// The message; null where there is none.
-    pub(super) body: Value,
+    pub(in crate::upstream) body: Value,
 }
 
 impl Seen {
     /// The method of the message, or of HTTP where there is no message.
-    pub(super) fn what(&self) -> &str {
+    pub(in crate::upstream) fn what(&self) -> &str {
         self.body["method"].as_str().unwrap_or(match self.body {
             Value::Null => self.method.as_str(),
             _ => "answer",
         })
     }
 
-    pub(super) fn header(&self, name: &str) -> &str {
+    pub(in crate::upstream) fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
             .map_or("", |value| value.to_str().unwrap())
     }
 
     /// An answer to this request.
-    pub(super) fn result(&self, result: Value) -> String {
+    pub(in crate::upstream) fn result(&self, result: Value) -> String {
         json!({"jsonrpc": "2.0", "id": self.body["id"], "result": result}).to_string()
     }
 }
 
-pub(super) type Reply = Response<BoxBody<Bytes, Infallible>>;
+pub(in crate::upstream) type Reply = Response<BoxBody<Bytes, Infallible>>;
 
-pub(super) struct Server {
-    pub(super) address: SocketAddr,
+pub(in crate::upstream) struct Server {
+    pub(in crate::upstream) address: SocketAddr,
     seen: mpsc::UnboundedReceiver<Seen>,
     accepted: Arc<AtomicU64>,
     task: AbortOnDropHandle<()>,
@@ -63,7 +63,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Greets and accepts notifications; `respond` answers all else.
-    pub(super) async fn start<F, R>(respond: F) -> Server
+    pub(in crate::upstream) async fn start<F, R>(respond: F) -> Server
     where
         F: Fn(Seen) -> R + Send + Sync + 'static,
         R: Future<Output = Reply> + Send + 'static,
@@ -82,7 +82,7 @@ impl Server {
     }
 
     /// Does nothing by itself.
-    pub(super) async fn bare<F, R>(respond: F) -> Server
+    pub(in crate::upstream) async fn bare<F, R>(respond: F) -> Server
     where
         F: Fn(Seen) -> R + Send + Sync + 'static,
         R: Future<Output = Reply> + Send + 'static,
@@ -120,27 +120,28 @@ impl Server {
         }
     }
 
-    pub(super) fn settings(&self) -> HttpSettings {
+    pub(in crate::upstream) fn settings(&self) -> RemoteSettings {
         let url = format!("http://{}/mcp", self.address).parse().unwrap();
-        HttpSettings {
+        RemoteSettings {
+            manner: RemoteManner::Http,
             url,
             headers: Vec::new(),
         }
     }
 
     /// Closes the port and every connection.
-    pub(super) async fn stop(self) {
+    pub(in crate::upstream) async fn stop(self) {
         self.task.abort();
         let _ = self.task.await;
     }
 
     /// How many connections were made.
-    pub(super) fn accepted(&self) -> u64 {
+    pub(in crate::upstream) fn accepted(&self) -> u64 {
         self.accepted.load(Ordering::Relaxed)
     }
 
     /// The next request of this kind; those before it are skipped.
-    pub(super) async fn saw(&mut self, what: &str) -> Seen {
+    pub(in crate::upstream) async fn saw(&mut self, what: &str) -> Seen {
         loop {
             let seen = soon(self.seen.recv()).await.expect("the server runs");
             if seen.what() == what {
@@ -150,7 +151,7 @@ impl Server {
     }
 
     /// What all requests so far were, that nobody has looked at yet.
-    pub(super) fn rest(&mut self) -> Vec<String> {
+    pub(in crate::upstream) fn rest(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.seen.try_recv().ok())
             .map(|seen| seen.what().to_owned())
             .collect()
@@ -191,19 +192,19 @@ fn usual(seen: &Seen, sessions: &AtomicU64) -> Option<Reply> {
     }
 }
 
-pub(super) fn hello(version: &str) -> Value {
+pub(in crate::upstream) fn hello(version: &str) -> Value {
     json!({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}})
 }
 
-pub(super) fn status(code: u16) -> Reply {
+pub(in crate::upstream) fn status(code: u16) -> Reply {
     reply(code, "", "")
 }
 
-pub(super) fn json_reply(body: &str) -> Reply {
+pub(in crate::upstream) fn json_reply(body: &str) -> Reply {
     reply(200, "application/json", body)
 }
 
-pub(super) fn reply(code: u16, kind: &str, body: &str) -> Reply {
+pub(in crate::upstream) fn reply(code: u16, kind: &str, body: &str) -> Reply {
     let mut reply = Response::new(Full::new(Bytes::copy_from_slice(body.as_bytes())).boxed());
     *reply.status_mut() = StatusCode::from_u16(code).unwrap();
     if !kind.is_empty() {
@@ -215,7 +216,7 @@ pub(super) fn reply(code: u16, kind: &str, body: &str) -> Reply {
 }
 
 /// An answer whose body is whatever the test sends, until it drops the sender.
-pub(super) fn stream(kind: &str) -> (mpsc::UnboundedSender<String>, Reply) {
+pub(in crate::upstream) fn stream(kind: &str) -> (mpsc::UnboundedSender<String>, Reply) {
     let (sender, receiver) = mpsc::unbounded_channel::<String>();
     let frames = futures_util::stream::unfold(receiver, |mut receiver| async {
         let text = receiver.recv().await?;
@@ -228,10 +229,10 @@ pub(super) fn stream(kind: &str) -> (mpsc::UnboundedSender<String>, Reply) {
     (sender, reply)
 }
 
-pub(super) fn events() -> (mpsc::UnboundedSender<String>, Reply) {
+pub(in crate::upstream) fn events() -> (mpsc::UnboundedSender<String>, Reply) {
     stream("text/event-stream")
 }
 
-pub(super) fn event(data: &str) -> String {
+pub(in crate::upstream) fn event(data: &str) -> String {
     format!("event: message\ndata: {data}\n\n")
 }

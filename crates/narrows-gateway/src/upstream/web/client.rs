@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use ::http::{HeaderMap, Request, Response};
+use ::http::{HeaderMap, Request, Response, Uri};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -17,7 +17,7 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::connect::{Connector, Route, Site};
+use super::connect::{Connector, Route, Site, Stream};
 use crate::lock::Mutex;
 use crate::settings::ProxySettings;
 
@@ -42,7 +42,7 @@ pub(crate) struct HttpClient {
 }
 
 /// The connections to one site.
-pub(super) struct Pool {
+pub(in crate::upstream) struct Pool {
     connector: Arc<Connector>,
     site: Site,
     route: Route,
@@ -52,7 +52,7 @@ pub(super) struct Pool {
 }
 
 /// A connection in somebody's hands. Dropping it closes the connection.
-pub(super) struct Lease {
+pub(in crate::upstream) struct Lease {
     sender: SendRequest<Full<Bytes>>,
     /// By itself it would go on writing to a server that has stopped reading.
     _connection: AbortOnDropHandle<hyper::Result<()>>,
@@ -63,7 +63,7 @@ pub(super) struct Lease {
 }
 
 /// Why a request has no response.
-pub(super) enum Unanswered {
+pub(in crate::upstream) enum Unanswered {
     /// There was no connection.
     Unreachable(String),
     /// There was one; how far the request came is not known.
@@ -75,14 +75,20 @@ impl HttpClient {
         HttpClient::with_connector(Connector::new(proxy, connect_timeout))
     }
 
-    pub(super) fn with_connector(connector: Connector) -> Self {
+    pub(in crate::upstream) fn with_connector(connector: Connector) -> Self {
         HttpClient {
             connector: Arc::new(connector),
             pools: Arc::default(),
         }
     }
 
-    pub(super) fn pool(&self, site: &Site) -> Arc<Pool> {
+    /// A connection for other bytes than HTTP's, in nobody else's hands.
+    pub(in crate::upstream) async fn dial(&self, site: &Site) -> Result<Box<dyn Stream>, String> {
+        let route = self.connector.tunnel(site);
+        self.connector.connect(site, &route).await
+    }
+
+    pub(in crate::upstream) fn pool(&self, site: &Site) -> Arc<Pool> {
         let mut pools = self.pools.lock();
         if let Some(pool) = pools.get(site).and_then(Weak::upgrade) {
             return pool;
@@ -100,17 +106,29 @@ impl HttpClient {
 }
 
 impl Pool {
-    pub(super) fn site(&self) -> &Site {
+    /// How a request's target is written on its first line.
+    pub(in crate::upstream) fn write_target(&self, path: &str) -> Uri {
+        let whole = self.site.uri(path);
+        match self.route {
+            Route::Forward { .. } => whole,
+            Route::Direct | Route::Tunnel { .. } => {
+                let path = whole.path_and_query().cloned();
+                path.map_or_else(|| Uri::from_static("/"), Uri::from)
+            }
+        }
+    }
+
+    pub(in crate::upstream) fn site(&self) -> &Site {
         &self.site
     }
 
-    pub(super) fn route(&self) -> &Route {
+    pub(in crate::upstream) fn route(&self) -> &Route {
         &self.route
     }
 
     /// Sends a request and waits for the head of its response. `sent` becomes
     /// true when the server may have seen some of it.
-    pub(super) async fn send(
+    pub(in crate::upstream) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
         sent: &mut bool,
@@ -147,7 +165,7 @@ impl Pool {
     }
 
     /// Takes back a connection whose response was read to its end.
-    pub(super) fn give_back(&self, mut lease: Lease) {
+    pub(in crate::upstream) fn give_back(&self, mut lease: Lease) {
         if lease.sender.is_closed() {
             return;
         }
@@ -163,7 +181,7 @@ impl Pool {
     }
 
     #[cfg(test)]
-    pub(super) fn idle(&self) -> usize {
+    pub(in crate::upstream) fn idle(&self) -> usize {
         self.idle.lock().len()
     }
 

@@ -22,7 +22,7 @@ use crate::settings::ProxySettings;
 /// A host that stopped existing without a word is noticed after a few of these.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
 
-pub(super) struct Connector {
+pub(in crate::upstream) struct Connector {
     tcp: HttpConnector,
     proxies: Matcher,
     /// The system's roots are read from disk, some hundred files at worst, so
@@ -33,7 +33,7 @@ pub(super) struct Connector {
 
 /// What a connection leads to: scheme, host and port, and nothing secret.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Site {
+pub(in crate::upstream) struct Site {
     scheme: Scheme,
     /// Host and port, the port only where it is not the usual one.
     authority: Authority,
@@ -41,14 +41,14 @@ pub(super) struct Site {
 
 /// How a site is reached.
 #[derive(Clone)]
-pub(super) enum Route {
+pub(in crate::upstream) enum Route {
     Direct,
     /// Plain HTTP: the proxy reads our requests and needs its credentials with each.
     Forward {
         proxy: Uri,
         auth: Option<HeaderValue>,
     },
-    /// TLS: the proxy only passes bytes.
+    /// The proxy only passes bytes: TLS, and whatever else it would not understand.
     Tunnel {
         proxy: Uri,
         auth: Option<HeaderValue>,
@@ -56,12 +56,12 @@ pub(super) enum Route {
 }
 
 /// A byte stream to a site, whatever it is made of.
-pub(super) trait Stream: Read + Write + Unpin + Send {}
+pub(in crate::upstream) trait Stream: Read + Write + Unpin + Send {}
 
 impl<T: Read + Write + Unpin + Send> Stream for T {}
 
 impl Connector {
-    pub(super) fn new(proxy: &ProxySettings, timeout: Duration) -> Self {
+    pub(in crate::upstream) fn new(proxy: &ProxySettings, timeout: Duration) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -81,12 +81,12 @@ impl Connector {
 
     /// With the roots of a test instead of the system's.
     #[cfg(test)]
-    pub(super) fn with_tls(mut self, config: ClientConfig) -> Self {
+    pub(in crate::upstream) fn with_tls(mut self, config: ClientConfig) -> Self {
         self.tls = OnceCell::new_with(Some(Arc::new(config)));
         self
     }
 
-    pub(super) fn route(&self, site: &Site) -> Route {
+    pub(in crate::upstream) fn route(&self, site: &Site) -> Route {
         if site.is_loopback() {
             return Route::Direct;
         }
@@ -101,8 +101,16 @@ impl Connector {
         }
     }
 
+    /// The way for bytes that are not requests and answers, such as WebSocket's.
+    pub(in crate::upstream) fn tunnel(&self, site: &Site) -> Route {
+        match self.route(site) {
+            Route::Forward { proxy, auth } => Route::Tunnel { proxy, auth },
+            route => route,
+        }
+    }
+
     /// A new connection, or why there is none, in words without secrets.
-    pub(super) async fn connect(
+    pub(in crate::upstream) async fn connect(
         &self,
         site: &Site,
         route: &Route,
@@ -135,6 +143,9 @@ impl Connector {
                 if let Some(auth) = auth {
                     tunnel = tunnel.with_auth(auth.clone());
                 }
+                if !site.is_https() {
+                    return open(tunnel, site.uri_with_port()).await;
+                }
                 let tls = HttpsConnector::from((tunnel, self.tls().await?));
                 open(tls, site.uri("/")).await
             }
@@ -159,12 +170,11 @@ impl Connector {
 }
 
 impl Site {
-    /// The site of an absolute `http` or `https` URL.
-    pub(super) fn of(url: &Uri) -> Option<Site> {
-        let scheme = url.scheme()?.clone();
-        let usual = match scheme.as_str() {
-            "http" => 80,
-            "https" => 443,
+    /// The site of an absolute URL. WebSocket's begin with HTTP's connections.
+    pub(in crate::upstream) fn of(url: &Uri) -> Option<Site> {
+        let (scheme, usual) = match url.scheme_str()? {
+            "http" | "ws" => (Scheme::HTTP, 80),
+            "https" | "wss" => (Scheme::HTTPS, 443),
             _ => return None,
         };
         let host = url.host()?.to_ascii_lowercase();
@@ -176,11 +186,11 @@ impl Site {
         Some(Site { scheme, authority })
     }
 
-    pub(super) fn authority(&self) -> &Authority {
+    pub(in crate::upstream) fn authority(&self) -> &Authority {
         &self.authority
     }
 
-    pub(super) fn uri(&self, path_and_query: &str) -> Uri {
+    pub(in crate::upstream) fn uri(&self, path_and_query: &str) -> Uri {
         Uri::builder()
             .scheme(self.scheme.clone())
             .authority(self.authority.clone())
@@ -189,7 +199,19 @@ impl Site {
             .expect("the parts come from whole URLs")
     }
 
-    pub(super) fn is_https(&self) -> bool {
+    /// For a tunnel, which takes a missing port for that of HTTPS.
+    fn uri_with_port(&self) -> Uri {
+        let uri = self.uri("/");
+        if uri.port().is_some() {
+            return uri;
+        }
+        let authority = format!("{}:80", self.authority);
+        let parts = Uri::builder().scheme(self.scheme.clone());
+        let uri = parts.authority(authority).path_and_query("/").build();
+        uri.expect("the parts come from whole URLs")
+    }
+
+    pub(in crate::upstream) fn is_https(&self) -> bool {
         self.scheme == Scheme::HTTPS
     }
 

@@ -1,0 +1,156 @@
+//! Which transport carries a link: the one place that knows them all.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::channel::Channel;
+use super::duplex::Duplex;
+use super::http::{HttpLink, Manner};
+use super::link::{Ears, Failure, FailureKind, Found, ServerHello};
+use super::{Link, Upstream, sse, stdio, ws};
+use crate::builtin;
+use crate::exchange::ClientHello;
+use crate::settings::{RemoteManner, RemoteSettings, Transport, UpstreamKind};
+
+/// A connection that was just made.
+pub(super) struct Connected {
+    pub(super) link: Link,
+    pub(super) hello: ServerHello,
+    pub(super) found: Found,
+}
+
+impl Upstream {
+    /// Opens and initialises one connection.
+    pub(super) async fn connect(
+        self: &Arc<Self>,
+        hello: &ClientHello,
+        ears: Arc<dyn Ears>,
+    ) -> Result<Connected, Failure> {
+        let around = &self.surroundings;
+        let max = around.limits.max_message_bytes;
+        let channel = match &self.settings.kind {
+            UpstreamKind::Remote(remote) if remote.manner == RemoteManner::HttpOrSse => {
+                return self.connect_somehow(remote, hello, ears).await;
+            }
+            UpstreamKind::Remote(remote) => {
+                return self
+                    .connect_to(remote, remote.manner.transport(), hello, ears)
+                    .await;
+            }
+            UpstreamKind::Stdio(settings) => stdio::open(
+                settings,
+                self.slug.clone(),
+                around.guard.as_ref(),
+                max,
+                around.limits.grace,
+            )?,
+            UpstreamKind::Builtin(which) => builtin::open(*which),
+        };
+        let startup = self.settings.startup_timeout;
+        let transport = self.settings.kind.transport();
+        self.greet(channel, transport, hello, ears, startup).await
+    }
+
+    /// Streamable HTTP, or what came before it (MCP 2025-03-26, transports,
+    /// backwards compatibility: a refused POST, then a GET).
+    async fn connect_somehow(
+        self: &Arc<Self>,
+        remote: &RemoteSettings,
+        hello: &ClientHello,
+        ears: Arc<dyn Ears>,
+    ) -> Result<Connected, Failure> {
+        let modern = self
+            .connect_to(remote, Transport::Http, hello, ears.clone())
+            .await;
+        let refused = match modern {
+            Err(failure) if failure.kind == FailureKind::WrongTransport => failure,
+            settled => return settled,
+        };
+        let older = self.connect_to(remote, Transport::Sse, hello, ears).await;
+        match older {
+            Ok(mut connected) => {
+                connected.found.how = Some(refused.detail);
+                Ok(connected)
+            }
+            // Neither is what it speaks: the present one's answer tells more.
+            Err(failure) if failure.kind == FailureKind::WrongTransport => Err(refused),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Opens and initialises one connection over `transport`, whatever is configured.
+    pub(super) async fn connect_to(
+        self: &Arc<Self>,
+        remote: &RemoteSettings,
+        transport: Transport,
+        hello: &ClientHello,
+        ears: Arc<dyn Ears>,
+    ) -> Result<Connected, Failure> {
+        let around = &self.surroundings;
+        let max = around.limits.max_message_bytes;
+        let startup = self.settings.startup_timeout;
+        let manner = match transport {
+            Transport::Rpc => Manner::Rpc,
+            Transport::Sse | Transport::WebSocket => {
+                let began = Instant::now();
+                let opening = async {
+                    match transport {
+                        Transport::WebSocket => ws::open(&around.http, remote, max).await,
+                        _ => sse::open(&around.http, remote, self.slug.clone(), max).await,
+                    }
+                };
+                let late = |_| {
+                    let told = format!("not connected within {} s", startup.as_secs_f64());
+                    Failure::new(FailureKind::TimedOut, told)
+                };
+                let opened = tokio::time::timeout(startup, Box::pin(opening)).await;
+                let channel = opened.map_err(late)??;
+                let left = startup.saturating_sub(began.elapsed());
+                return self.greet(channel, transport, hello, ears, left).await;
+            }
+            Transport::Http | Transport::Stdio | Transport::Builtin => Manner::Streamable,
+        };
+        let (link, hello) = HttpLink::open(
+            around.http.clone(),
+            remote,
+            manner,
+            self.slug.clone(),
+            self.next_serial(),
+            hello,
+            ears,
+            max,
+            startup,
+        )
+        .await?;
+        Ok(Connected {
+            link: Link::Http(link),
+            hello,
+            found: Found::configured(transport),
+        })
+    }
+
+    async fn greet(
+        &self,
+        channel: Channel,
+        transport: Transport,
+        hello: &ClientHello,
+        ears: Arc<dyn Ears>,
+        limit: Duration,
+    ) -> Result<Connected, Failure> {
+        let (slug, tasks) = (self.slug.clone(), &self.surroundings.tasks);
+        let serial = self.next_serial();
+        let opened = Duplex::open(channel, slug, serial, hello, ears, limit, tasks).await;
+        opened.map(|(link, hello)| Connected {
+            link: Link::Duplex(link),
+            hello,
+            found: Found::configured(transport),
+        })
+    }
+
+    fn next_serial(&self) -> u64 {
+        self.surroundings.links.fetch_add(1, Ordering::Relaxed)
+    }
+}

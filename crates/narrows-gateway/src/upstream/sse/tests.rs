@@ -1,0 +1,82 @@
+//! The channel, and a link over it, against a server made of bytes.
+
+mod messages;
+mod openings;
+mod order;
+mod posts;
+mod server;
+
+use std::sync::Arc;
+
+use narrows_wire::Raw;
+use serde_json::json;
+use tokio::task::JoinHandle;
+use tokio_util::task::TaskTracker;
+
+use self::server::{Server, Stream};
+use super::super::duplex::Duplex;
+use super::super::link::{Failure, LinkError, Outgoing};
+use super::super::tests::{Heard, LONG, MAX, client, ears, hello, raw, soon};
+use crate::settings::RemoteSettings;
+
+async fn connect(settings: RemoteSettings) -> Result<(Arc<Duplex>, Heard), Failure> {
+    let channel = super::open(&client(), &settings, "srv".into(), MAX).await?;
+    let (ears, heard) = ears();
+    let (hello, tasks) = (hello(), TaskTracker::new());
+    let opening = Duplex::open(channel, "srv".into(), 7, &hello, ears, LONG, &tasks);
+    let (link, _) = opening.await?;
+    Ok((link, heard))
+}
+
+/// An open link, and the other end of it.
+struct Open {
+    link: Arc<Duplex>,
+    heard: Heard,
+    server: Server,
+    stream: Stream,
+}
+
+async fn open() -> Open {
+    let mut server = Server::start().await;
+    let settings = server.settings();
+    let serving = async {
+        let stream = server.greet().await;
+        server.saw("notifications/initialized").await.accept().await;
+        stream
+    };
+    let (connected, stream) = soon(async { tokio::join!(connect(settings), serving) }).await;
+    let (link, heard) = connected.expect("it opens");
+    Open {
+        link,
+        heard,
+        server,
+        stream,
+    }
+}
+
+/// A call on its way.
+fn call(link: &Arc<Duplex>) -> JoinHandle<Result<Raw, LinkError>> {
+    let link = link.clone();
+    tokio::spawn(async move {
+        let params = raw(&json!({"name": "t"}));
+        let call = Outgoing::own("tools/call", Some(params), LONG);
+        link.request(call).await
+    })
+}
+
+/// What became of a call, in one line.
+async fn outcome(call: JoinHandle<Result<Raw, LinkError>>, server: &Server) -> String {
+    let told = match soon(call).await.expect("no panic") {
+        Ok(result) => format!("result {}", result.as_str()),
+        Err(LinkError::Answered(error)) => format!("answered {}", error.as_str()),
+        Err(LinkError::Invalid(reason)) => format!("invalid: {reason}"),
+        Err(LinkError::TooLarge(max)) => format!("too large: {max}"),
+        Err(LinkError::Timeout(_)) => "timeout".to_owned(),
+        Err(LinkError::Closed(failure)) => describe(&failure),
+    };
+    server.hide(&told)
+}
+
+fn describe(failure: &Failure) -> String {
+    format!("{:?}: {}", failure.kind, failure.detail)
+}

@@ -1,0 +1,83 @@
+//! What the tests of all transports have in common, and the choice among them.
+//! Servers are small and real, on loopback. Where time matters it is paused:
+//! it then moves only when every task waits, so nothing is raced.
+
+mod choosing;
+pub(in crate::upstream) mod fronts;
+pub(in crate::upstream) mod server;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use narrows_wire::Raw;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::link::Ears;
+use super::web::HttpClient;
+use crate::exchange::{Ask, AskKey, ClientHello, Notice};
+use crate::settings::ProxySettings;
+
+pub(in crate::upstream) const MAX: usize = 64 * 1024;
+pub(in crate::upstream) const LONG: Duration = Duration::from_secs(60);
+
+/// Fails instead of hanging.
+pub(in crate::upstream) fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let limited = Box::pin(tokio::time::timeout(Duration::from_secs(20), future));
+    async { limited.await.expect("within 20 s") }
+}
+
+pub(in crate::upstream) fn client() -> HttpClient {
+    HttpClient::new(&ProxySettings::default(), Duration::from_secs(5))
+}
+
+pub(in crate::upstream) fn hello() -> ClientHello {
+    ClientHello {
+        capabilities: Raw::from_static(r#"{"elicitation":{}}"#),
+        client_info: Raw::from_static(r#"{"name":"c","version":"0"}"#),
+    }
+}
+
+pub(in crate::upstream) fn raw(value: &Value) -> Raw {
+    Raw::parse(Bytes::from(value.to_string())).unwrap()
+}
+
+/// What belongs to no call, as it was heard.
+pub(in crate::upstream) struct Heard {
+    pub(in crate::upstream) notices: mpsc::UnboundedReceiver<Notice>,
+    pub(in crate::upstream) asks: mpsc::UnboundedReceiver<Ask>,
+    pub(in crate::upstream) withdrawn: mpsc::UnboundedReceiver<AskKey>,
+}
+
+pub(in crate::upstream) struct TestEars(
+    mpsc::UnboundedSender<Notice>,
+    mpsc::UnboundedSender<Ask>,
+    mpsc::UnboundedSender<AskKey>,
+);
+
+impl Ears for TestEars {
+    fn notice(&self, notice: Notice) {
+        let _ = self.0.send(notice);
+    }
+
+    fn ask(&self, ask: Ask) {
+        let _ = self.1.send(ask);
+    }
+
+    fn withdraw(&self, key: AskKey) {
+        let _ = self.2.send(key);
+    }
+}
+
+pub(in crate::upstream) fn ears() -> (Arc<TestEars>, Heard) {
+    let (notice_to, notices) = mpsc::unbounded_channel();
+    let (ask_to, asks) = mpsc::unbounded_channel();
+    let (withdraw_to, withdrawn) = mpsc::unbounded_channel();
+    let heard = Heard {
+        notices,
+        asks,
+        withdrawn,
+    };
+    (Arc::new(TestEars(notice_to, ask_to, withdraw_to)), heard)
+}

@@ -1,0 +1,85 @@
+//! The channel, and a link over it, against a server made of bytes.
+
+mod ends;
+mod frames;
+mod handshakes;
+pub(in crate::upstream) mod server;
+mod transport;
+
+use std::sync::Arc;
+
+use narrows_wire::Raw;
+use serde_json::json;
+use tokio::task::JoinHandle;
+use tokio_util::task::TaskTracker;
+
+use self::server::{Peer, Server};
+use super::super::duplex::Duplex;
+use super::super::link::{Failure, LinkError, Outgoing};
+use super::super::tests::{Heard, LONG, MAX, client, ears, hello, raw, soon};
+use super::super::web::HttpClient;
+use crate::settings::RemoteSettings;
+
+async fn connect(
+    client: HttpClient,
+    settings: RemoteSettings,
+) -> Result<(Arc<Duplex>, Heard), Failure> {
+    let channel = super::open(&client, &settings, MAX).await?;
+    let (ears, heard) = ears();
+    let (hello, tasks) = (hello(), TaskTracker::new());
+    let opening = Duplex::open(channel, "srv".into(), 7, &hello, ears, LONG, &tasks);
+    let (link, _) = opening.await?;
+    Ok((link, heard))
+}
+
+/// An open link, and the other end of it.
+struct Open {
+    link: Arc<Duplex>,
+    heard: Heard,
+    peer: Peer,
+}
+
+async fn open() -> Open {
+    let server = Server::start().await;
+    let serving = async {
+        let mut peer = server.accept().await.shake("mcp").await;
+        peer.greet().await;
+        peer
+    };
+    let connecting = connect(client(), server.settings());
+    let (connected, peer) = soon(async { tokio::join!(connecting, serving) }).await;
+    let (link, heard) = connected.expect("it opens");
+    Open { link, heard, peer }
+}
+
+/// A call on its way.
+fn call(link: &Arc<Duplex>) -> JoinHandle<Result<Raw, LinkError>> {
+    let link = link.clone();
+    tokio::spawn(async move {
+        let params = raw(&json!({"name": "t"}));
+        let call = Outgoing::own("tools/call", Some(params), LONG);
+        link.request(call).await
+    })
+}
+
+/// What became of a call, in one line.
+async fn outcome(call: JoinHandle<Result<Raw, LinkError>>) -> String {
+    match soon(call).await.expect("no panic") {
+        Ok(result) => format!("result {}", result.as_str()),
+        Err(LinkError::TooLarge(max)) => format!("too large: {max}"),
+        Err(LinkError::Closed(failure)) => describe(&failure),
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+/// Without what is another in every run.
+fn describe(failure: &Failure) -> String {
+    let Failure { kind, detail, .. } = failure;
+    match detail.split_once("127.0.0.1:") {
+        Some((start, rest)) => {
+            let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            format!("{kind:?}: {start}HOST{rest}")
+        }
+        None => format!("{kind:?}: {detail}"),
+    }
+}

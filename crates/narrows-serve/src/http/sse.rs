@@ -1,0 +1,231 @@
+//! HTTP+SSE, the transport of MCP 2024-11-05: a GET opens a stream whose first
+//! event says where messages are to be posted; everything that we say goes
+//! over that stream.
+//!
+//! Such a client is a duplex channel like stdio: what is posted goes to the
+//! loop of `duplex`, what that says goes to the stream. When the stream breaks
+//! off, the client is gone.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{ALLOW, HeaderValue};
+use http::request::Parts;
+use http::{Method, Response, StatusCode};
+use hyper::body::Incoming as RequestBody;
+use narrows_gateway::random_id;
+use narrows_wire::{decode, sse};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
+
+use super::body::{self, Body};
+use super::head::Head;
+use super::target::{MESSAGES, Target};
+use super::{Edge, answer, guard};
+use crate::duplex::{Duplex, Input, Source};
+use crate::error::Refused;
+
+/// Events that are ready together go out together, up to about this much.
+const GATHER: usize = 64 * 1024;
+
+/// Posted messages that wait for their turn.
+const INBOX: usize = 16;
+
+const SESSION: &str = "session_id";
+
+/// The streams that are open, by what their clients post with.
+#[derive(Default)]
+pub(super) struct Inboxes(RwLock<HashMap<Box<str>, mpsc::Sender<Input>>>);
+
+impl Inboxes {
+    fn insert(&self, id: Box<str>, inbox: mpsc::Sender<Input>) {
+        let mut inboxes = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        inboxes.insert(id, inbox);
+    }
+
+    fn remove(&self, id: &str) {
+        let mut inboxes = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        inboxes.remove(id);
+    }
+
+    fn find(&self, id: &str) -> Option<mpsc::Sender<Input>> {
+        let inboxes = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        inboxes.get(id).cloned()
+    }
+}
+
+/// The GET that begins it all.
+pub(super) fn open(
+    edge: &Arc<Edge>,
+    target: Target<'_>,
+    method: &Method,
+    head: &Head<'_>,
+) -> Response<Body> {
+    let refused = match *method {
+        Method::OPTIONS => return guard::preflight(head, "GET, OPTIONS"),
+        // Whoever speaks the present transport finds out by this, and by
+        // nothing else, that here is the older one (MCP 2025-03-26,
+        // transports, backwards compatibility).
+        Method::GET if !head.accept.events => Refused::NotAcceptable,
+        Method::GET if !edge.gateway.has_door(target.door()) => Refused::UnknownEndpoint,
+        Method::GET => return answer::events(Body::Channel(Box::new(start(edge, target)))),
+        _ => return not_allowed("GET, OPTIONS"),
+    };
+    answer::refused(None, &refused)
+}
+
+fn not_allowed(allow: &'static str) -> Response<Body> {
+    let mut answer = answer::refused(None, &Refused::Method);
+    let allow = HeaderValue::from_static(allow);
+    answer.headers_mut().insert(ALLOW, allow);
+    answer
+}
+
+fn start(edge: &Arc<Edge>, target: Target<'_>) -> Channel {
+    let id = random_id();
+    let (inbox, posted) = mpsc::channel(INBOX);
+    let settings = edge.duplex();
+    let (outgoing, written) = mpsc::channel(settings.queue);
+    let channel = Channel::new(&id, written, edge.settings.keep_alive);
+    edge.inboxes.insert(id.as_str().into(), inbox);
+    let (edge, target) = (edge.clone(), target.into_owned());
+    edge.tasks.clone().spawn(async move {
+        let (gateway, stop) = (edge.gateway.clone(), edge.stop.clone());
+        let duplex = Duplex::new(gateway, target.door(), settings, outgoing, stop);
+        let end = duplex.run(Posted(posted)).await;
+        edge.inboxes.remove(&id);
+        tracing::debug!(?end, "an SSE client has left");
+    });
+    channel
+}
+
+/// What is posted, one message after the other.
+struct Posted(mpsc::Receiver<Input>);
+
+impl Source for Posted {
+    async fn next(&mut self) -> Option<Input> {
+        self.0.recv().await
+    }
+}
+
+/// Applies the rules that need no body: finds the stream that a POST belongs to.
+#[expect(
+    clippy::result_large_err,
+    reason = "the answer is what the caller gives out either way"
+)]
+pub(super) fn enter(
+    edge: &Edge,
+    parts: &Parts,
+    head: &Head<'_>,
+) -> Result<mpsc::Sender<Input>, Response<Body>> {
+    match parts.method {
+        Method::POST => {}
+        Method::OPTIONS => return Err(guard::preflight(head, "POST, OPTIONS")),
+        _ => return Err(not_allowed("POST, OPTIONS")),
+    }
+    let found = match session_in(parts.uri.query().unwrap_or_default()) {
+        _ if !head.is_json() => Err(Refused::ContentType),
+        Some(id) => edge.inboxes.find(id).ok_or(Refused::UnknownSession),
+        None => Err(Refused::UnknownSession),
+    };
+    found.map_err(|refused| answer::refused(None, &refused))
+}
+
+fn session_in(query: &str) -> Option<&str> {
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find_map(|(name, value)| (name == SESSION).then_some(value))
+}
+
+/// Takes in the message of a POST. Its answer, if it has one, goes over the stream.
+pub(super) async fn post(
+    edge: &Edge,
+    inbox: mpsc::Sender<Input>,
+    body: RequestBody,
+) -> Response<Body> {
+    match take_in(edge, inbox, body).await {
+        Ok(()) => answer::empty(StatusCode::ACCEPTED),
+        Err(refused) => {
+            tracing::debug!(?refused, "refused");
+            answer::refused(None, &refused)
+        }
+    }
+}
+
+async fn take_in(
+    edge: &Edge,
+    inbox: mpsc::Sender<Input>,
+    body: RequestBody,
+) -> Result<(), Refused> {
+    let settings = &edge.settings;
+    let frame = body::read(body, settings.max_message_bytes, settings.body_timeout).await?;
+    let bytes = frame.len();
+    let message = decode(frame).map_err(Refused::Message)?;
+    // The loop reads on as long as its client does.
+    let taken_in = inbox.send(Input::Message { message, bytes });
+    match timeout(settings.body_timeout, taken_in).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) => Err(Refused::UnknownSession),
+        Err(_) => Err(Refused::Busy),
+    }
+}
+
+/// The stream, as the bytes of server-sent events. When it is dropped, the
+/// client is gone.
+pub(super) struct Channel {
+    /// The first event.
+    opening: Option<Bytes>,
+    written: mpsc::Receiver<Bytes>,
+    beat: Interval,
+    ended: bool,
+}
+
+impl Channel {
+    fn new(id: &str, written: mpsc::Receiver<Bytes>, keep_alive: Duration) -> Channel {
+        let mut beat = interval_at(Instant::now() + keep_alive, keep_alive);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let place = format!("{MESSAGES}?{SESSION}={id}");
+        let mut opening = BytesMut::new();
+        encode("endpoint", place.into(), &mut opening);
+        Channel {
+            opening: Some(opening.freeze()),
+            written,
+            beat,
+            ended: false,
+        }
+    }
+
+    pub(super) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(opening) = self.opening.take() {
+            return Poll::Ready(Some(opening));
+        }
+        let mut bytes = BytesMut::new();
+        while !self.ended && bytes.len() < GATHER {
+            match self.written.poll_recv(cx) {
+                Poll::Ready(Some(message)) => encode("message", message, &mut bytes),
+                Poll::Ready(None) => self.ended = true,
+                Poll::Pending => break,
+            }
+        }
+        if !bytes.is_empty() {
+            return Poll::Ready(Some(bytes.freeze()));
+        }
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        self.beat
+            .poll_tick(cx)
+            .map(|_| Some(Bytes::from_static(sse::COMMENT)))
+    }
+}
+
+fn encode(kind: &str, data: Bytes, bytes: &mut BytesMut) {
+    let event = sse::Event {
+        event: Some(kind.into()),
+        data,
+        ..sse::Event::default()
+    };
+    sse::encode(&event, bytes);
+}

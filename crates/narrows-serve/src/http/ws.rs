@@ -1,0 +1,301 @@
+//! WebSocket: a duplex channel with one message per text frame.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use http::header::{
+    CONNECTION, HeaderMap, HeaderValue, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::request::Parts;
+use http::{Request, Response};
+use http_body::Body as _;
+use hyper::body::Incoming as RequestBody;
+use hyper::upgrade::OnUpgrade;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::handshake::server::create_response;
+use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+
+use self::line::{Line, Signs};
+use super::body::Body;
+use super::target::Target;
+use super::{Edge, answer};
+use crate::duplex::{Duplex, End, Input, Source, run_both};
+use crate::error::Refused;
+
+mod line;
+
+/// The name by which MCP goes among WebSocket's subprotocols.
+const SUBPROTOCOL: &str = "mcp";
+
+/// Messages that are framed before anything is written.
+const BATCH: usize = 64;
+
+/// The library would take 128 KiB for each connection, used or not.
+const READ_BUFFER: usize = 16 * 1024;
+
+/// How many signs of life a client may owe us before it counts as gone.
+const MISSED: u32 = 3;
+
+/// Bytes of pongs that a client may leave unread.
+const MAX_PONGS: usize = 64 * 1024;
+
+/// How long a client may take to hear that it is over, and then to hang up.
+pub(super) const FAREWELL: Duration = Duration::from_secs(1);
+
+/// How long it may go on sending instead.
+const LINGER: Duration = Duration::from_secs(30);
+
+type Socket = WebSocketStream<Line>;
+
+/// The request that asks for the upgrade; the guard has passed it.
+pub(super) fn open(
+    edge: &Arc<Edge>,
+    target: Target<'_>,
+    parts: Parts,
+    body: &RequestBody,
+) -> Response<Body> {
+    let mut request = Request::from_parts(parts, ());
+    match agree(edge, &target, &request, body) {
+        Ok((answer, permit)) => {
+            let upgrade = hyper::upgrade::on(&mut request);
+            let (edge, target) = (edge.clone(), target.into_owned());
+            edge.tasks.clone().spawn(async move {
+                serve(&edge, target, upgrade).await;
+                drop(permit);
+            });
+            answer
+        }
+        Err(refused) => {
+            tracing::debug!(?refused, "refused");
+            let mut answer = answer::refused(None, &refused);
+            if refused == Refused::NoWebSocket {
+                let headers = answer.headers_mut();
+                headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+                headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+                headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+            }
+            answer
+        }
+    }
+}
+
+fn agree(
+    edge: &Edge,
+    target: &Target<'_>,
+    request: &Request<()>,
+    body: &RequestBody,
+) -> Result<(Response<Body>, OwnedSemaphorePermit), Refused> {
+    if !edge.gateway.has_door(target.door()) {
+        return Err(Refused::UnknownEndpoint);
+    }
+    // Nobody would wait for the end of it, and before that there is no upgrade.
+    if !body.is_end_stream() {
+        return Err(Refused::NoWebSocket);
+    }
+    let agreed = create_response(request).map_err(|_| Refused::NoWebSocket)?;
+    let permit = edge.upgraded.clone().try_acquire_owned();
+    let permit = permit.map_err(|_| Refused::TooManyConnections)?;
+    let mut answer = agreed.map(|()| Body::empty());
+    if offers_mcp(request.headers()) {
+        let chosen = HeaderValue::from_static(SUBPROTOCOL);
+        answer.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, chosen);
+    }
+    Ok((answer, permit))
+}
+
+fn offers_mcp(headers: &HeaderMap) -> bool {
+    let offers = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
+    let mut offers = offers.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    offers.any(|offer| offer.trim_ascii() == SUBPROTOCOL.as_bytes())
+}
+
+async fn serve(edge: &Edge, target: Target<'static>, upgrade: OnUpgrade) {
+    let upgraded = match upgrade.await {
+        Ok(upgraded) => upgraded,
+        Err(error) => return tracing::debug!(%error, "a connection ended before its upgrade"),
+    };
+    let settings = &edge.settings;
+    let config = WebSocketConfig::default()
+        .read_buffer_size(READ_BUFFER)
+        .max_message_size(Some(settings.max_message_bytes))
+        .max_frame_size(Some(settings.max_message_bytes));
+    let signs = Arc::new(Signs::default());
+    let line = Line::new(upgraded, signs.clone());
+    let socket = WebSocketStream::from_raw_socket(line, Role::Server, Some(config)).await;
+    let (mut sink, stream) = socket.split();
+    let mut frames = Frames {
+        stream,
+        signs: signs.clone(),
+        pongs: 0,
+        over: None,
+    };
+    let duplex = edge.duplex();
+    let (outgoing, written) = mpsc::channel(duplex.queue);
+    let (gateway, stop) = (edge.gateway.clone(), edge.stop.clone());
+    let running = Duplex::new(gateway, target.door(), duplex, outgoing, stop).run(&mut frames);
+    let writing = write(&mut sink, written, &signs, settings.keep_alive);
+    let (end, written) = run_both(running, writing, duplex.grace).await;
+    tracing::debug!(?end, "a WebSocket client has left");
+    let farewell = match (frames.over, written) {
+        (Some(Over::Closed), _) => None,
+        // It cannot be reached, or does not read.
+        (Some(Over::Lost), _) | (_, None | Some(Err(_))) => return,
+        (Some(Over::Fault(code, reason)), _) => Some((code, reason)),
+        (None, Some(Ok(Written::Unheard))) => Some((CloseCode::Policy, "no sign of life")),
+        (None, Some(Ok(Written::All))) => Some(match end {
+            End::Gone | End::Closed => (CloseCode::Normal, ""),
+            End::Stopped => (CloseCode::Away, "the gateway stops"),
+            End::Mute => (CloseCode::Policy, "no initialize"),
+        }),
+    };
+    if let Ok(socket) = sink.reunite(frames.stream) {
+        part(socket, farewell).await;
+    }
+}
+
+/// What comes in, frame by frame.
+struct Frames {
+    stream: SplitStream<Socket>,
+    signs: Arc<Signs>,
+    /// Bytes of pongs that may still wait to be written.
+    pongs: usize,
+    over: Option<Over>,
+}
+
+/// Why nothing more comes in.
+#[derive(Debug, Clone, Copy)]
+enum Over {
+    /// The client has said so.
+    Closed,
+    /// The client did what it must not.
+    Fault(CloseCode, &'static str),
+    /// The connection broke off.
+    Lost,
+}
+
+impl Source for &mut Frames {
+    // Cancel-safe: half a message stays in the socket.
+    async fn next(&mut self) -> Option<Input> {
+        while self.over.is_none() {
+            match self.stream.next().await {
+                Some(Ok(Message::Text(text))) => return Some(Input::Frame(text.into())),
+                Some(Ok(message)) => self.over = self.take_in(&message),
+                Some(Err(error)) => {
+                    tracing::debug!(%error, "a WebSocket client sent what cannot be read");
+                    self.over = Some(Over::by(&error));
+                }
+                None => self.over = Some(Over::Lost),
+            }
+        }
+        None
+    }
+}
+
+impl Frames {
+    fn take_in(&mut self, message: &Message) -> Option<Over> {
+        match message {
+            Message::Close(_) => Some(Over::Closed),
+            Message::Binary(_) => Some(Over::Fault(
+                CloseCode::Unsupported,
+                "messages are text frames",
+            )),
+            // The library answers it, and would keep the answers to a client
+            // that asks on without reading until there is no more memory.
+            Message::Ping(payload) => {
+                let unwritten = self.pongs.saturating_sub(self.signs.taken());
+                self.pongs = unwritten + payload.len() + 2;
+                (self.pongs > MAX_PONGS).then_some(Over::Fault(CloseCode::Policy, "too many pings"))
+            }
+            Message::Text(_) | Message::Pong(_) | Message::Frame(_) => None,
+        }
+    }
+}
+
+impl Over {
+    fn by(error: &Error) -> Over {
+        match error {
+            Error::Capacity(_) => Over::Fault(CloseCode::Size, "message too large"),
+            Error::Utf8(_) => Over::Fault(CloseCode::Invalid, "text is not UTF-8"),
+            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Over::Lost,
+            Error::Protocol(_) | Error::AttackAttempt => {
+                Over::Fault(CloseCode::Protocol, "not as RFC 6455 says")
+            }
+            _ => Over::Lost,
+        }
+    }
+}
+
+/// How the writing has ended.
+enum Written {
+    /// There is nothing more to write.
+    All,
+    /// The client gave no sign of life, though it was asked for one.
+    Unheard,
+}
+
+/// Writes what comes, several messages at once if they are there, and asks a
+/// silent client for a sign of life. A client that is still busy with what was
+/// written to it before has not been asked, and owes none.
+async fn write(
+    sink: &mut SplitSink<Socket, Message>,
+    mut written: mpsc::Receiver<Bytes>,
+    signs: &Signs,
+    keep_alive: Duration,
+) -> Result<Written, Error> {
+    let mut beat = interval_at(Instant::now() + keep_alive, keep_alive);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut silent = 0;
+    let mut batch = Vec::with_capacity(BATCH);
+    loop {
+        tokio::select! {
+            biased;
+            count = written.recv_many(&mut batch, BATCH) => {
+                if count == 0 {
+                    return Ok(Written::All);
+                }
+                for message in batch.drain(..) {
+                    sink.feed(Message::Text(Utf8Bytes::try_from(message)?)).await?;
+                }
+                sink.flush().await?;
+            }
+            _ = beat.tick() => {
+                silent = if signs.heard() { 0 } else { silent + 1 };
+                if silent == MISSED {
+                    return Ok(Written::Unheard);
+                }
+                sink.send(Message::Ping(Bytes::new())).await?;
+            }
+        }
+    }
+}
+
+/// Says why it is over, or answers the client's own farewell, and lets it read
+/// that: a connection that is closed with input unread takes back what was
+/// written to it last.
+async fn part(mut socket: Socket, farewell: Option<(CloseCode, &'static str)>) {
+    let said = match farewell {
+        Some((code, reason)) => {
+            let reason = Utf8Bytes::from_static(reason);
+            timeout(FAREWELL, socket.close(Some(CloseFrame { code, reason }))).await
+        }
+        // The answer is there, it is only not written yet.
+        None => timeout(FAREWELL, socket.flush()).await,
+    };
+    let line = socket.get_mut();
+    if !matches!(said, Ok(Ok(()))) || line.shutdown().await.is_err() {
+        return;
+    }
+    let mut rest = vec![0; READ_BUFFER];
+    let rest = async { while let Ok(Ok(1..)) = timeout(FAREWELL, line.read(&mut rest)).await {} };
+    let _ = timeout(LINGER, rest).await;
+}

@@ -1,0 +1,74 @@
+//! HTTP+SSE: a stream that is listened to, and a place to post to.
+
+mod doors;
+mod ends;
+mod sessions;
+mod slow;
+
+use serde_json::Value;
+
+use crate::Gate;
+use crate::client::{Client, Connection, Reply, initialize};
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+/// One client: its stream, and where it posts.
+struct Listener {
+    stream: Connection,
+    place: Client,
+}
+
+impl Listener {
+    /// A client that has said nothing yet.
+    async fn connect(gate: &Gate) -> Listener {
+        Listener::connect_at(gate, "/sse").await
+    }
+
+    async fn connect_at(gate: &Gate, path: &str) -> Listener {
+        let mut stream = gate.stranger().at(path).get(None).await;
+        assert_eq!(stream.head().await.status, 200);
+        let first = stream.event().await.expect("the place to post to");
+        assert_eq!(first.kind, "endpoint");
+        Listener {
+            stream,
+            place: gate.stranger().at(&first.data),
+        }
+    }
+
+    /// A client with a session.
+    async fn open(gate: &Gate) -> Listener {
+        Listener::open_with(gate, "2025-06-18", "{}").await
+    }
+
+    async fn open_with(gate: &Gate, revision: &str, capabilities: &str) -> Listener {
+        let mut listener = Listener::connect(gate).await;
+        listener.say(&initialize(1, revision, capabilities)).await;
+        assert_eq!(listener.hear().await["result"]["protocolVersion"], revision);
+        listener.say(INITIALIZED).await;
+        listener
+    }
+
+    async fn post(&self, message: &str) -> Reply {
+        self.place.post(message).await
+    }
+
+    /// Posts a message, which must be taken.
+    async fn say(&self, message: &str) {
+        let reply = self.post(message).await;
+        assert_eq!((reply.status, reply.text()), (202, ""), "{message}");
+    }
+
+    async fn hear(&mut self) -> Value {
+        let event = self.stream.event().await.expect("a message");
+        assert_eq!((&*event.kind, &*event.id), ("message", ""));
+        serde_json::from_str(&event.data).unwrap()
+    }
+
+    /// Whether the stream has ended, as a stream should, and nobody listens to
+    /// what is posted any more.
+    async fn ended(&mut self) -> bool {
+        self.stream.event().await.is_none()
+            && self.post(PING).await.refusal() == r#"404 -32600 "unknown_session" null"#
+    }
+}

@@ -1,0 +1,154 @@
+//! How a stream ends, and what ends with it.
+
+use std::time::Duration;
+
+use narrows_gateway::settings::Limits;
+use narrows_serve::HttpSettings;
+use serde_json::json;
+
+use super::{Listener, PING};
+use crate::client::{Connection, call, initialize};
+use crate::{Gate, within};
+
+/// Nobody is waited for who does not come.
+fn patient() -> HttpSettings {
+    HttpSettings {
+        grace: Duration::from_secs(3600),
+        ..HttpSettings::default()
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_closed_takes_the_calls_back_at_once() {
+    let limits = Limits {
+        max_sessions: 1,
+        ..Limits::default()
+    };
+    let mut gate = Gate::with(patient(), limits).await;
+    let listener = Listener::open(&gate).await;
+    listener.say(&call("2", "hold")).await;
+    let held = gate.upstream.held().await;
+    let next = gate.stranger();
+    let hello = initialize(1, "2025-06-18", "{}");
+    assert_eq!(next.post(&hello).await.status, 503);
+
+    let Listener { stream, place } = listener;
+    drop(stream);
+    let notice = gate
+        .upstream
+        .heard("method", &json!("notifications/cancelled"))
+        .await;
+    assert_eq!(notice["params"]["requestId"], held.id);
+    let freed = async { while next.post(&hello).await.status != 200 {} };
+    within("the session to be freed", freed).await;
+    assert_eq!(
+        place.post(PING).await.refusal(),
+        r#"404 -32600 "unknown_session" null"#
+    );
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_introduce_itself_is_let_go() {
+    let http = HttpSettings {
+        hello_timeout: Duration::from_millis(200),
+        ..HttpSettings::default()
+    };
+    let gate = Gate::with(http, Limits::default()).await;
+    let mut known = Listener::open(&gate).await;
+    let mut mute = Listener::connect(&gate).await;
+    let mut evasive = Listener::connect(&gate).await;
+    evasive.say(PING).await;
+    assert_eq!(evasive.hear().await["id"], "p");
+    assert!(mute.ended().await);
+    assert!(evasive.ended().await);
+    known.say(PING).await;
+    assert_eq!(known.hear().await["id"], "p");
+}
+
+#[tokio::test]
+async fn shutdown_is_answered_and_ends_the_stream() {
+    let mut gate = Gate::start().await;
+    let mut other = Listener::open(&gate).await;
+    let mut listener = Listener::open(&gate).await;
+    listener.say(&call("2", "hold")).await;
+    let _held = gate.upstream.held().await;
+    listener
+        .say(r#"{"jsonrpc":"2.0","id":9,"method":"shutdown"}"#)
+        .await;
+    assert_eq!(
+        listener.hear().await,
+        json!({ "jsonrpc": "2.0", "id": 9, "result": {} })
+    );
+    // Nobody is left waiting for an answer.
+    let answer = listener.hear().await;
+    assert_eq!(answer["id"], 2);
+    assert_eq!(answer["error"]["data"]["code"], "session_closed");
+    assert!(listener.ended().await);
+    other.say(PING).await;
+    assert_eq!(other.hear().await["id"], "p");
+}
+
+#[tokio::test]
+async fn the_edge_stops_when_the_last_answer_is_out() {
+    let mut gate = Gate::with(patient(), Limits::default()).await;
+    let mut idle = Listener::open(&gate).await;
+    let mut listener = Listener::open(&gate).await;
+    listener.say(&call("2", "hold")).await;
+    let held = gate.upstream.held().await;
+    gate.stop.cancel();
+    assert_eq!(idle.stream.event().await, None);
+    held.answer("done").await;
+    assert_eq!(
+        listener.hear().await["result"]["content"][0]["text"],
+        "done"
+    );
+    assert_eq!(listener.stream.event().await, None);
+    within("the edge to end", gate.served).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_posted_too_late_is_refused() {
+    let mut gate = Gate::with(patient(), Limits::default()).await;
+    let mut idle = Listener::open(&gate).await;
+    let mut listener = Listener::open(&gate).await;
+    listener.say(&call("2", "hold")).await;
+    let held = gate.upstream.held().await;
+    // A post that has begun when the edge is told to stop.
+    let path = &listener.place.path;
+    let length = PING.len();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\nexpect: 100-continue\r\n\r\n"
+    );
+    let mut late = Connection::open(gate.address).await;
+    late.write(head.as_bytes()).await;
+    // Its body is waited for.
+    assert_eq!(late.reply().await.status, 100);
+    gate.stop.cancel();
+    assert_eq!(idle.stream.event().await, None);
+    late.write(PING.as_bytes()).await;
+    assert_eq!(
+        late.reply().await.refusal(),
+        r#"404 -32600 "unknown_session" null"#
+    );
+    held.answer("done").await;
+    assert_eq!(listener.hear().await["id"], 2);
+}
+
+#[tokio::test]
+async fn nobody_waits_for_the_answers_of_a_client_that_leaves_at_the_end() {
+    let mut gate = Gate::with(patient(), Limits::default()).await;
+    let mut idle = Listener::open(&gate).await;
+    let listener = Listener::open(&gate).await;
+    listener.say(&call("2", "hold")).await;
+    let held = gate.upstream.held().await;
+    gate.stop.cancel();
+    assert_eq!(idle.stream.event().await, None);
+    drop(listener);
+    let notice = gate
+        .upstream
+        .heard("method", &json!("notifications/cancelled"))
+        .await;
+    assert_eq!(notice["params"]["requestId"], held.id);
+    within("the edge to end", gate.served).await.unwrap();
+}

@@ -1,0 +1,84 @@
+//! Clients that do not read their stream.
+
+use std::time::Duration;
+
+use narrows_gateway::settings::Limits;
+use narrows_serve::HttpSettings;
+use serde_json::json;
+
+use super::{Listener, PING};
+use crate::client::call;
+use crate::{Gate, within};
+
+/// Asks for more than the buffers on the way hold, until nothing more is
+/// taken. Returns how many were.
+async fn ask_for_much(listener: &Listener) -> usize {
+    for id in 100..1000 {
+        let reply = listener.post(&call(&id.to_string(), "blob")).await;
+        if reply.status != 202 {
+            assert_eq!(reply.refusal(), r#"503 -32600 "client_too_slow" null"#);
+            return id - 100;
+        }
+    }
+    panic!("everything was taken");
+}
+
+fn narrow() -> HttpSettings {
+    HttpSettings {
+        queue: 1,
+        max_calls: 4,
+        body_timeout: Duration::from_millis(200),
+        ..HttpSettings::default()
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_listened_to_no_more() {
+    let gate = Gate::with(narrow(), Limits::default()).await;
+    let mut other = Listener::open(&gate).await;
+    let mut stuck = Listener::open(&gate).await;
+    let taken = ask_for_much(&stuck).await;
+    other.say(&call("3", "echo")).await;
+    assert_eq!(other.hear().await["id"], 3);
+    // When it reads again, it finds an answer to all that was taken.
+    let mut answered = Vec::new();
+    for _ in 0..taken {
+        answered.push(stuck.hear().await["id"].as_u64().unwrap());
+    }
+    answered.sort();
+    let asked = 100..100 + taken as u64;
+    assert_eq!(answered, asked.collect::<Vec<_>>());
+    stuck.say(PING).await;
+    assert_eq!(stuck.hear().await["id"], "p");
+}
+
+#[tokio::test]
+async fn a_client_that_never_reads_is_given_up() {
+    let http = HttpSettings {
+        write_timeout: Duration::from_millis(500),
+        ..HttpSettings::default()
+    };
+    let mut gate = Gate::with(http, Limits::default()).await;
+    let stuck = Listener::open(&gate).await;
+    stuck.say(&call("2", "hold")).await;
+    let held = gate.upstream.held().await;
+    let mut ids = 100..;
+    let given_up = async {
+        loop {
+            let id = ids.next().unwrap().to_string();
+            let reply = stuck.post(&call(&id, "blob")).await;
+            if reply.status != 202 {
+                return reply.refusal();
+            }
+        }
+    };
+    assert_eq!(
+        within("the client to be given up", given_up).await,
+        r#"404 -32600 "unknown_session" null"#
+    );
+    let notice = gate
+        .upstream
+        .heard("method", &json!("notifications/cancelled"))
+        .await;
+    assert_eq!(notice["params"]["requestId"], held.id);
+}

@@ -1,0 +1,221 @@
+//! How a WebSocket ends, and what ends with it.
+
+use std::time::Duration;
+
+use narrows_gateway::settings::Limits;
+use narrows_serve::HttpSettings;
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::{CLOSE, FIN, PING, PING_REQUEST, PONG, Peer, closing, frame};
+use crate::client::{call, initialize};
+use crate::upstream::{Held, Upstream};
+use crate::{Gate, gateway_to, within};
+
+const SHUTDOWN: &str = r#"{"jsonrpc":"2.0","id":9,"method":"shutdown"}"#;
+
+/// A gateway that waits for nobody by mistake, and has room for one session.
+async fn narrow() -> Gate {
+    let http = HttpSettings {
+        grace: Duration::from_secs(3600),
+        ..HttpSettings::default()
+    };
+    let limits = Limits {
+        max_sessions: 1,
+        ..Limits::default()
+    };
+    Gate::with(http, limits).await
+}
+
+/// Waits until the only session is over, and the call in it taken back.
+async fn all_over(mut gate: Gate, held: Held) {
+    let notice = gate
+        .upstream
+        .heard("method", &json!("notifications/cancelled"))
+        .await;
+    assert_eq!(notice["params"]["requestId"], held.id);
+    let next = gate.stranger();
+    let hello = initialize(1, "2025-06-18", "{}");
+    let freed = async { while next.post(&hello).await.status != 200 {} };
+    within("the session to be freed", freed).await;
+}
+
+#[tokio::test]
+async fn a_close_takes_the_calls_back_at_once() {
+    let mut gate = narrow().await;
+    let mut peer = Peer::open(&gate).await;
+    peer.say(&call("2", "hold")).await;
+    let held = gate.upstream.held().await;
+    let refused = gate
+        .stranger()
+        .post(&initialize(1, "2025-06-18", "{}"))
+        .await;
+    assert_eq!(refused.status, 503);
+    peer.write(&frame(FIN | CLOSE, &closing(1000, ""))).await;
+    assert_eq!(peer.farewell().await, Some(1000));
+    assert!(peer.ended().await);
+    all_over(gate, held).await;
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_off_takes_the_calls_back_at_once() {
+    let mut gate = narrow().await;
+    let mut peer = Peer::open(&gate).await;
+    peer.say(&call("2", "hold")).await;
+    let held = gate.upstream.held().await;
+    drop(peer);
+    all_over(gate, held).await;
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_its_side_is_gone() {
+    let mut gate = narrow().await;
+    let mut peer = Peer::open(&gate).await;
+    peer.say(&call("2", "hold")).await;
+    let held = gate.upstream.held().await;
+    peer.socket.get_mut().shutdown().await.unwrap();
+    assert!(peer.ended().await);
+    all_over(gate, held).await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_introduce_itself_is_let_go() {
+    let http = HttpSettings {
+        hello_timeout: Duration::from_millis(200),
+        ..HttpSettings::default()
+    };
+    let gate = Gate::with(http, Limits::default()).await;
+    let mut known = Peer::open(&gate).await;
+    let mut mute = Peer::connect(&gate).await;
+    let mut evasive = Peer::connect(&gate).await;
+    evasive.say(PING_REQUEST).await;
+    assert_eq!(evasive.hear().await["id"], "p");
+    assert_eq!(mute.farewell().await, Some(1008));
+    assert_eq!(evasive.farewell().await, Some(1008));
+    assert!(mute.ended().await);
+    known.say(PING_REQUEST).await;
+    assert_eq!(known.hear().await["id"], "p");
+}
+
+#[tokio::test]
+async fn a_client_that_answers_no_ping_counts_as_gone() {
+    let http = HttpSettings {
+        keep_alive: Duration::from_millis(200),
+        ..HttpSettings::default()
+    };
+    let mut gate = Gate::with(http, Limits::default()).await;
+    let mut alive = Peer::open(&gate).await;
+    let mut silent = Peer::open(&gate).await;
+    silent.say(&call("2", "hold")).await;
+    let held = gate.upstream.held().await;
+    let answering = async {
+        loop {
+            let ping = alive.frame().await.expect("a ping");
+            assert_eq!(ping.head, FIN | PING);
+            alive.write(&frame(FIN | PONG, &ping.payload)).await;
+        }
+    };
+    let code = tokio::select! {
+        code = silent.farewell() => code,
+        () = answering => None,
+    };
+    assert_eq!(code, Some(1008));
+    alive.say(PING_REQUEST).await;
+    assert_eq!(alive.hear().await["id"], "p");
+    let notice = gate
+        .upstream
+        .heard("method", &json!("notifications/cancelled"))
+        .await;
+    assert_eq!(notice["params"]["requestId"], held.id);
+}
+
+#[tokio::test]
+async fn shutdown_is_answered_and_ends_the_connection() {
+    let mut gate = Gate::start().await;
+    let mut other = Peer::open(&gate).await;
+    let mut peer = Peer::open(&gate).await;
+    peer.say(&call("2", "hold")).await;
+    let _held = gate.upstream.held().await;
+    peer.say(SHUTDOWN).await;
+    assert_eq!(
+        peer.hear().await,
+        json!({ "jsonrpc": "2.0", "id": 9, "result": {} })
+    );
+    // Nobody is left waiting for an answer.
+    let answer = peer.hear().await;
+    assert_eq!(answer["id"], 2);
+    assert_eq!(answer["error"]["data"]["code"], "session_closed");
+    assert_eq!(peer.farewell().await, Some(1000));
+    assert!(peer.ended().await);
+    other.say(PING_REQUEST).await;
+    assert_eq!(other.hear().await["id"], "p");
+}
+
+#[tokio::test]
+async fn the_edge_stops_when_the_last_answer_is_out() {
+    let mut gate = Gate::start().await;
+    let mut idle = Peer::open(&gate).await;
+    let mut mute = Peer::connect(&gate).await;
+    let mut peer = Peer::open(&gate).await;
+    peer.say(&call("2", "hold")).await;
+    let held = gate.upstream.held().await;
+    gate.stop.cancel();
+    assert_eq!(idle.farewell().await, Some(1001));
+    assert_eq!(mute.farewell().await, Some(1001));
+    held.answer("done").await;
+    assert_eq!(peer.hear().await["result"]["content"][0]["text"], "done");
+    assert_eq!(peer.farewell().await, Some(1001));
+    drop((idle, mute, peer));
+    within("the edge to end", gate.served).await.unwrap();
+}
+
+#[tokio::test]
+async fn stopping_is_why_though_the_sessions_are_ended_too() {
+    let mut gate = Gate::start().await;
+    let mut peer = Peer::open(&gate).await;
+    peer.say(&call("2", "hold")).await;
+    let _held = gate.upstream.held().await;
+    gate.stop.cancel();
+    let farewell = async move { peer.farewell().await };
+    let all = async { tokio::join!(gate.served, gate.gateway.shutdown(), farewell) };
+    let (served, (), code) = within("the gateway to end", all).await;
+    served.unwrap();
+    assert_eq!(code, Some(1001));
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_is_not_waited_for_long() {
+    let mut upstream = Upstream::start().await;
+    let up = upstream.address;
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    let (tell, address) = oneshot::channel();
+    // What is not said when the edge is done is never said: nothing of this
+    // runtime outlives it.
+    let served = std::thread::spawn(move || {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            tell.send(listener.local_addr().unwrap()).unwrap();
+            let http = HttpSettings {
+                grace: Duration::from_millis(200),
+                ..HttpSettings::default()
+            };
+            narrows_serve::serve(listener, gateway_to(up, Limits::default()), http, stopped).await;
+        });
+    });
+    let address = within("the edge to listen", address).await.unwrap();
+    let mut peer = Peer::connect_at(address, "/ws").await;
+    peer.say(&initialize(1, "2025-06-18", "{}")).await;
+    peer.hear().await;
+    peer.say(&call("2", "hold")).await;
+    let _held = upstream.held().await;
+    stop.cancel();
+    assert_eq!(peer.farewell().await, Some(1001));
+    drop(peer);
+    served.join().unwrap();
+}

@@ -1,0 +1,166 @@
+//! Frames that are none: the connection is closed with the code that says why,
+//! and nobody else notices.
+
+use narrows_gateway::settings::Limits;
+use narrows_serve::HttpSettings;
+use tokio::io::AsyncWriteExt;
+
+use super::{BINARY, CLOSE, FIN, MORE, PING, PING_REQUEST, Peer, TEXT, closing, frame, frame_head};
+use crate::{Gate, within};
+
+const MAX: usize = 64 * 1024;
+
+async fn gate() -> Gate {
+    let http = HttpSettings {
+        max_message_bytes: MAX,
+        ..HttpSettings::default()
+    };
+    Gate::with(http, Limits::default()).await
+}
+
+/// Says something to a gateway that serves another client, and expects to be
+/// told off with `code`.
+async fn check(bytes: &[u8], code: u16) {
+    let gate = gate().await;
+    let mut other = Peer::open(&gate).await;
+    let mut peer = Peer::open(&gate).await;
+    peer.write(bytes).await;
+    let start = &bytes[..bytes.len().min(16)];
+    assert_eq!(peer.farewell().await, Some(code), "{start:x?}");
+    assert!(peer.ended().await);
+    other.say(PING_REQUEST).await;
+    assert_eq!(other.hear().await["id"], "p");
+}
+
+#[tokio::test]
+async fn clients_must_mask() {
+    check(b"\x81\x02{}", 1002).await;
+    check(b"\x89\x00", 1002).await;
+}
+
+#[tokio::test]
+async fn bits_that_mean_nothing_must_not_be_set() {
+    for bit in [0x40, 0x20, 0x10] {
+        check(&frame(FIN | bit | TEXT, b"{}"), 1002).await;
+    }
+}
+
+#[tokio::test]
+async fn there_are_only_so_many_kinds_of_frames() {
+    for kind in [0x3, 0x7, 0xb, 0xf] {
+        check(&frame(FIN | kind, b""), 1002).await;
+    }
+}
+
+#[tokio::test]
+async fn control_frames_are_short_and_whole() {
+    check(&frame(FIN | PING, &[0; 126]), 1002).await;
+    check(&frame(FIN | CLOSE, &[0; 126]), 1002).await;
+    check(&frame(PING, b"in pieces"), 1002).await;
+}
+
+#[tokio::test]
+async fn pieces_come_in_order() {
+    check(&frame(FIN | MORE, b"{}"), 1002).await;
+    let two = [frame(TEXT, b"{"), frame(FIN | TEXT, b"}")];
+    check(&two.concat(), 1002).await;
+}
+
+#[tokio::test]
+async fn a_close_has_a_code_and_a_readable_reason() {
+    check(&frame(FIN | CLOSE, b"\x03"), 1002).await;
+    check(&frame(FIN | CLOSE, b"\x03\xe8\xff"), 1007).await;
+    check(&frame(FIN | CLOSE, &closing(1005, "")), 1002).await;
+}
+
+#[tokio::test]
+async fn messages_are_text() {
+    check(&frame(FIN | BINARY, b"{}"), 1003).await;
+}
+
+#[tokio::test]
+async fn text_is_utf_8() {
+    check(&frame(FIN | TEXT, b"\"\xff\""), 1007).await;
+    check(&frame(FIN | TEXT, b"\"\xe2\x82"), 1007).await;
+    let surrogate = [frame(TEXT, b"\"\xed\xa0"), frame(FIN | MORE, b"\x80\"")];
+    check(&surrogate.concat(), 1007).await;
+}
+
+#[tokio::test]
+async fn a_message_has_its_bounds() {
+    let gate = gate().await;
+    let mut peer = Peer::open(&gate).await;
+    let padded = |length: usize| PING_REQUEST.to_owned() + &" ".repeat(length - PING_REQUEST.len());
+    peer.say(&padded(MAX)).await;
+    assert_eq!(peer.hear().await["id"], "p");
+    peer.say(&padded(MAX + 1)).await;
+    assert_eq!(peer.farewell().await, Some(1009));
+
+    let half = vec![b' '; MAX / 2 + 1];
+    check(&[frame(TEXT, &half), frame(MORE, &half)].concat(), 1009).await;
+}
+
+#[tokio::test]
+async fn a_length_that_cannot_be_meant_costs_nothing() {
+    for length in [
+        MAX as u64 + 1,
+        u64::from(u32::MAX),
+        (1 << 63) - 1,
+        1 << 63,
+        u64::MAX,
+    ] {
+        check(&frame_head(FIN | TEXT, length), 1009).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_keeps_sending_can_still_read_why_it_is_over() {
+    let gate = gate().await;
+    let mut peer = Peer::open(&gate).await;
+    // It reads nothing until all of it is written. A connection closed under
+    // it would fail the writing, and take back what there was to read.
+    peer.write(&frame(FIN | TEXT, &vec![b' '; 20_000_000]))
+        .await;
+    assert_eq!(peer.farewell().await, Some(1009));
+}
+
+#[tokio::test]
+async fn a_frame_that_breaks_off_ends_the_session() {
+    let gate = gate().await;
+    for whole in [
+        frame(FIN | TEXT, PING_REQUEST.as_bytes()),
+        frame(FIN | TEXT, &[b' '; 1000]),
+        frame(TEXT, b"{"),
+    ] {
+        for cut in [1, 2, 5, whole.len() - 1] {
+            let mut peer = Peer::open(&gate).await;
+            peer.write(&whole[..cut]).await;
+            peer.socket.get_mut().shutdown().await.unwrap();
+            assert_eq!(peer.farewell().await, None);
+        }
+    }
+}
+
+#[tokio::test]
+async fn bytes_of_any_kind_end_no_more_than_their_own_connection() {
+    let gate = gate().await;
+    let mut other = Peer::open(&gate).await;
+    // Simple, and the same every time.
+    let mut state = 0x2545_f491_4f6c_dd1du64;
+    for _ in 0..300 {
+        let mut noise = Vec::new();
+        for _ in 0..40 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            noise.push(state as u8);
+        }
+        let mut peer = Peer::connect(&gate).await;
+        let written = peer.socket.get_mut().write_all(&noise);
+        let _ = within("the gateway to read", written).await;
+        let _ = peer.socket.get_mut().shutdown().await;
+        peer.farewell().await;
+    }
+    other.say(PING_REQUEST).await;
+    assert_eq!(other.hear().await["id"], "p");
+}

@@ -1,0 +1,179 @@
+//! Clients that read slowly, or not at all, and what they may cost.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use narrows_gateway::settings::Limits;
+use narrows_serve::HttpSettings;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use super::{BINARY, CLOSE, FIN, PING, PING_REQUEST, Peer, TEXT, closing, frame, frame_head};
+use crate::client::call;
+use crate::{Gate, within};
+
+/// Asks for far more than the buffers on the way hold.
+async fn ask_for_much(peer: &mut Peer) {
+    let asked = (100..200).map(|id| call(&id.to_string(), "blob"));
+    let frames = asked.map(|message| frame(FIN | TEXT, message.as_bytes()));
+    peer.write(&frames.collect::<Vec<_>>().concat()).await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_given_up_and_hurts_nobody() {
+    let http = HttpSettings {
+        write_timeout: Duration::from_millis(500),
+        ..HttpSettings::default()
+    };
+    let mut gate = Gate::with(http, Limits::default()).await;
+    let mut other = Peer::open(&gate).await;
+    let mut stuck = Peer::open(&gate).await;
+    stuck.say(&call("2", "hold")).await;
+    let held = gate.upstream.held().await;
+    ask_for_much(&mut stuck).await;
+    other.say(&call("3", "echo")).await;
+    assert_eq!(other.hear().await["id"], 3);
+    let notice = gate
+        .upstream
+        .heard("method", &json!("notifications/cancelled"))
+        .await;
+    assert_eq!(notice["params"]["requestId"], held.id);
+    other.say(PING_REQUEST).await;
+    assert_eq!(other.hear().await["id"], "p");
+}
+
+#[tokio::test]
+async fn a_client_that_reads_late_loses_nothing() {
+    let http = HttpSettings {
+        queue: 1,
+        ..HttpSettings::default()
+    };
+    let gate = Gate::with(http, Limits::default()).await;
+    let mut peer = Peer::open(&gate).await;
+    ask_for_much(&mut peer).await;
+    let mut answered = Vec::new();
+    for _ in 100..200 {
+        let answer = peer.hear().await;
+        assert!(answer["result"].is_object(), "{answer}");
+        answered.push(answer["id"].as_u64().unwrap());
+    }
+    answered.sort();
+    assert_eq!(answered, (100..200).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_close_is_answered_behind_what_was_being_written() {
+    let http = HttpSettings {
+        queue: 4,
+        ..HttpSettings::default()
+    };
+    let mut gate = Gate::with(http, Limits::default()).await;
+    let mut peer = Peer::open(&gate).await;
+    peer.say(&call("2", "hold")).await;
+    let held = gate.upstream.held().await;
+    ask_for_much(&mut peer).await;
+    peer.write(&frame(FIN | CLOSE, &closing(1000, ""))).await;
+    // It is over before anything is read.
+    let notice = gate
+        .upstream
+        .heard("method", &json!("notifications/cancelled"))
+        .await;
+    assert_eq!(notice["params"]["requestId"], held.id);
+    assert_eq!(peer.farewell().await, Some(1000));
+    assert!(peer.ended().await);
+}
+
+#[tokio::test]
+async fn whoever_takes_long_to_read_is_not_silent() {
+    let keep_alive = Duration::from_millis(100);
+    let http = HttpSettings {
+        keep_alive,
+        ..HttpSettings::default()
+    };
+    let gate = Gate::with(http, Limits::default()).await;
+    let mut peer = Peer::open(&gate).await;
+    ask_for_much(&mut peer).await;
+    // Several times longer than a client may be silent that is asked.
+    tokio::time::sleep(keep_alive * 10).await;
+    for _ in 100..200 {
+        assert!(peer.hear().await["result"].is_object());
+    }
+}
+
+#[tokio::test]
+async fn whoever_takes_long_to_write_is_not_silent() {
+    let keep_alive = Duration::from_millis(150);
+    let http = HttpSettings {
+        keep_alive,
+        ..HttpSettings::default()
+    };
+    let gate = Gate::with(http, Limits::default()).await;
+    let mut peer = Peer::open(&gate).await;
+    // One frame, in which there is no place for a pong.
+    for piece in frame(FIN | TEXT, PING_REQUEST.as_bytes()).chunks(3) {
+        peer.write(piece).await;
+        tokio::time::sleep(keep_alive / 3).await;
+    }
+    assert_eq!(peer.hear().await["id"], "p");
+}
+
+#[tokio::test]
+async fn whoever_takes_long_to_write_too_much_can_still_read_why_it_is_over() {
+    let http = HttpSettings {
+        max_message_bytes: 1000,
+        ..HttpSettings::default()
+    };
+    let gate = Gate::with(http, Limits::default()).await;
+    let mut peer = Peer::open(&gate).await;
+    let piece = [b' '; 1000];
+    peer.write(&frame_head(FIN | TEXT, 30_000)).await;
+    for _ in 0..30 {
+        peer.write(&piece).await;
+        tokio::time::sleep(Duration::from_millis(60)).await;
+    }
+    assert_eq!(peer.farewell().await, Some(1009));
+    assert!(peer.ended().await);
+}
+
+#[tokio::test]
+async fn the_gateway_hangs_up_first_though_the_client_sends_on() {
+    let gate = Gate::start().await;
+    let mut peer = Peer::open(&gate).await;
+    peer.write(&frame(FIN | BINARY, b"")).await;
+    assert_eq!(peer.farewell().await, Some(1003));
+    let sending = async {
+        loop {
+            peer.write(b"and another thing").await;
+            let more = timeout(Duration::from_millis(100), peer.socket.read_u8());
+            if let Ok(more) = more.await {
+                return more.map_err(|error| error.kind());
+            }
+        }
+    };
+    assert_eq!(
+        within("the end", sending).await,
+        Err(ErrorKind::UnexpectedEof)
+    );
+}
+
+#[tokio::test]
+async fn pongs_for_a_client_that_does_not_read_are_not_piled_up() {
+    let gate = Gate::start().await;
+    let mut other = Peer::open(&gate).await;
+    let mut peer = Peer::open(&gate).await;
+    let pings = frame(FIN | PING, &[b'x'; 125]).repeat(10_000);
+    // The gateway may stop reading or hang up, but must not take in for ever
+    // what it cannot answer.
+    let mut taken = 0;
+    while taken < 100 {
+        let written = peer.socket.get_mut().write_all(&pings);
+        match timeout(Duration::from_secs(1), written).await {
+            Ok(Ok(())) => taken += 1,
+            Ok(Err(_)) | Err(_) => break,
+        }
+    }
+    assert!(taken < 100, "{taken} times {} bytes", pings.len());
+    other.say(PING_REQUEST).await;
+    assert_eq!(other.hear().await["id"], "p");
+}

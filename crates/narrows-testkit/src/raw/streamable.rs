@@ -1,0 +1,180 @@
+//! A client of Streamable HTTP that hears what comes on all its streams.
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::client::{Client, Line, Waiting};
+use super::events::Events;
+use super::http::{Http, MCP_HEADERS, Response};
+
+/// A client with a session. Every message is posted on a connection of its own;
+/// once it is initialized it listens to a GET as well, if the server has one,
+/// and has ended when that has.
+pub type Streamable = Client<Posts>;
+
+#[derive(Debug)]
+pub struct Posts {
+    address: String,
+    path: String,
+    headers: Vec<(String, String)>,
+    /// What `initialize` has brought.
+    session: Option<String>,
+    revision: Option<String>,
+    sender: mpsc::UnboundedSender<Heard>,
+    heard: mpsc::UnboundedReceiver<Heard>,
+    /// One for every open stream, which they read; they end with the client.
+    readers: JoinSet<()>,
+}
+
+#[derive(Debug)]
+enum Heard {
+    Message(String),
+    /// The GET has ended.
+    End,
+    /// A request was not answered with messages.
+    Failure(String),
+}
+
+impl Streamable {
+    /// A client of the server at `host:port` that has said nothing yet.
+    pub fn at(address: &str, path: &str) -> Streamable {
+        let (sender, heard) = mpsc::unbounded_channel();
+        Client::on(Posts {
+            address: address.to_owned(),
+            path: path.to_owned(),
+            headers: Vec::new(),
+            session: None,
+            revision: None,
+            sender,
+            heard,
+            readers: JoinSet::new(),
+        })
+    }
+
+    /// Sends this header with every request.
+    pub fn with_header(mut self, name: &str, value: &str) -> Streamable {
+        self.line.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The id of the session, if the server has given one.
+    pub fn session(&self) -> Option<&str> {
+        self.line.session.as_deref()
+    }
+}
+
+impl Posts {
+    async fn send(&mut self, text: &str) {
+        let message: Value = serde_json::from_str(text).unwrap_or_default();
+        let http = self.begin("POST", text).await;
+        let method = message["method"].as_str();
+        if method.is_none() || message.get("id").is_none() {
+            let accepted = answer(http).await.into_response().await;
+            assert_eq!(accepted.status, 202, "{accepted:?}");
+        } else if method == Some("initialize") {
+            self.greet(answer(http).await.into_response().await);
+        } else {
+            self.readers.spawn(hear_answer(http, self.sender.clone()));
+        }
+        if method == Some("notifications/initialized") {
+            self.listen().await;
+        }
+    }
+
+    /// This answer is waited for: what comes after it needs what it brings.
+    fn greet(&mut self, response: Response) {
+        assert_eq!(response.status, 200, "{response:?}");
+        self.session = response.header("mcp-session-id").map(Into::into);
+        let revision = &response.message()["result"]["protocolVersion"];
+        self.revision = revision.as_str().map(Into::into);
+        for text in response.messages() {
+            let heard = Heard::Message(text);
+            self.sender.send(heard).expect("we hold the other end");
+        }
+    }
+
+    async fn listen(&mut self) {
+        let mut events = answer(self.begin("GET", "").await).await;
+        if events.head.status == 405 {
+            return;
+        }
+        assert_eq!(events.head.status, 200, "{:?}", events.head);
+        let sender = self.sender.clone();
+        self.readers.spawn(async move {
+            while let Some(text) = events.read_message().await {
+                let _ = sender.send(Heard::Message(text));
+            }
+            let _ = sender.send(Heard::End);
+        });
+    }
+
+    async fn begin(&self, method: &str, body: &str) -> Http {
+        let mut headers = MCP_HEADERS.to_vec();
+        headers.extend(self.headers.iter().map(|(name, value)| (&**name, &**value)));
+        headers.extend(self.session.iter().map(|id| ("mcp-session-id", &**id)));
+        headers.extend(
+            self.revision
+                .iter()
+                .map(|it| ("mcp-protocol-version", &**it)),
+        );
+        let mut http = Http::connect(&self.address).await;
+        let body = body.as_bytes();
+        http.send(method, &self.path, &headers, body).await;
+        http
+    }
+}
+
+impl Line for Posts {
+    fn send_text<'a>(&'a mut self, text: &'a str) -> Waiting<'a, ()> {
+        Box::pin(self.send(text))
+    }
+
+    fn next_text(&mut self) -> Waiting<'_, Option<String>> {
+        Box::pin(async {
+            match self.heard.recv().await.expect("we hold the other end") {
+                Heard::Message(text) => Some(text),
+                Heard::End => None,
+                Heard::Failure(why) => panic!("{why}"),
+            }
+        })
+    }
+
+    fn close(&mut self) -> Waiting<'_, ()> {
+        Box::pin(async {
+            let http = self.begin("DELETE", "").await;
+            let response = answer(http).await.into_response().await;
+            assert!((200..300).contains(&response.status), "{response:?}");
+            self.readers.abort_all();
+        })
+    }
+}
+
+async fn answer(http: Http) -> Events {
+    let events = http.into_events().await;
+    events.unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// Reads the answer to one request, be it an event stream or one message.
+async fn hear_answer(http: Http, sender: mpsc::UnboundedSender<Heard>) {
+    // The client may be gone while we read; then nobody listens.
+    let say = |heard| drop(sender.send(heard));
+    let mut events = match http.into_events().await {
+        Ok(events) => events,
+        Err(why) => return say(Heard::Failure(why)),
+    };
+    let kind = events.head.header("content-type").unwrap_or_default();
+    if events.head.status == 200 && kind.starts_with("text/event-stream") {
+        while let Some(text) = events.read_message().await {
+            say(Heard::Message(text));
+        }
+        return;
+    }
+    let response = events.into_response().await;
+    match response.status {
+        200 => say(Heard::Message(response.text())),
+        // Of a request that was cancelled there is nothing to say.
+        202 if response.body.is_empty() => {}
+        _ => say(Heard::Failure(format!("the request failed: {response:?}"))),
+    }
+}

@@ -1,0 +1,469 @@
+//! What carries a server's messages: its `type`, its `url`, and both together.
+
+use expect_test::{Expect, expect};
+use narrows_gateway::settings::Transport;
+
+use super::settings::checked;
+
+/// One server of these members.
+#[track_caller]
+fn check(server: &str, expected: Expect) {
+    super::check(
+        &format!(r#"{{"mcpServers": {{"a": {{{server}}}}}}}"#),
+        expected,
+    );
+}
+
+#[test]
+fn every_word_is_understood() {
+    super::check(
+        r#"{"mcpServers": {
+            "a": {"type": "stdio", "command": "x"},
+            "b": {"type": "http", "url": "http://x/mcp"},
+            "c": {"type": "streamable-http", "url": "http://x/mcp"},
+            "d": {"transport": "streamableHttp", "url": "https://x/mcp"},
+            "e": {"type": "sse", "url": "https://x/sse"},
+            "f": {"type": "ws", "url": "ws://x/ws"},
+            "g": {"transport": "websocket", "url": "wss://x/ws", "headers": {"Authorization": "Bearer ${TOKEN}"}},
+            "h": {"type": "rpc", "url": "http://x:8005"},
+            "demo": {"type": "builtin"}}}"#,
+        expect![[r#"
+            a stdio "x" [] Newline
+            b Http http://x/mcp
+            c Http http://x/mcp
+            d Http https://x/mcp
+            e Sse https://x/sse
+            f WebSocket ws://x/ws
+            g WebSocket wss://x/ws authorization=Bearer s3cr3t
+            h Rpc http://x:8005/
+            demo builtin Demo
+        "#]],
+    );
+}
+
+#[test]
+fn without_a_word_the_other_keys_say_it() {
+    check(
+        r#""command": "x""#,
+        expect![[r#"
+        a stdio "x" [] Newline
+    "#]],
+    );
+    check(
+        r#""url": "http://x/mcp""#,
+        expect![[r#"
+        a HttpOrSse http://x/mcp
+    "#]],
+    );
+    check(
+        r#""url": "https://x/sse""#,
+        expect![[r#"
+        a HttpOrSse https://x/sse
+    "#]],
+    );
+    check(
+        r#""url": "ws://x/mcp""#,
+        expect![[r#"
+        a WebSocket ws://x/mcp
+    "#]],
+    );
+    check(
+        r#""url": "wss://x/mcp""#,
+        expect![[r#"
+        a WebSocket wss://x/mcp
+    "#]],
+    );
+    check(
+        r#""url": "WSS://x/mcp""#,
+        expect![[r#"
+        a WebSocket wss://x/mcp
+    "#]],
+    );
+    check(
+        r#""url": "HTTP://x/mcp""#,
+        expect![[r#"
+        a HttpOrSse http://x/mcp
+    "#]],
+    );
+    check(
+        r#""url": "${NONE:-ws}://x""#,
+        expect![[r#"
+        a WebSocket ws://x/
+    "#]],
+    );
+}
+
+#[test]
+fn a_url_fits_the_type() {
+    check(
+        r#""type": "http", "url": "wss://x/""#,
+        expect![[r#"
+        error: narrows.json:1:46: server 'a': a server of type http has no url of scheme `wss`
+          path: mcpServers.a.url
+          help: say "type": "ws" if it is a WebSocket, or write https://
+    "#]],
+    );
+    check(
+        r#""type": "sse", "url": "ws://x/""#,
+        expect![[r#"
+        error: narrows.json:1:45: server 'a': a server of type sse has no url of scheme `ws`
+          path: mcpServers.a.url
+          help: say "type": "ws" if it is a WebSocket, or write http://
+    "#]],
+    );
+    check(
+        r#""type": "rpc", "url": "ws://x/""#,
+        expect![[r#"
+        error: narrows.json:1:45: server 'a': a server of type rpc has no url of scheme `ws`
+          path: mcpServers.a.url
+          help: say "type": "ws" if it is a WebSocket, or write http://
+    "#]],
+    );
+    check(
+        r#""type": "ws", "url": "http://u:p@x/a?b""#,
+        expect![[r#"
+            warning: narrows.json:1:44: server 'a': http:// is taken as ws:// here, as the type is ws
+              path: mcpServers.a.url
+              help: write ws:// in the url
+            a WebSocket ws://u:p@x/a?b
+        "#]],
+    );
+    check(
+        r#""type": "ws", "url": "HTTPS://x/""#,
+        expect![[r#"
+            warning: narrows.json:1:44: server 'a': https:// is taken as wss:// here, as the type is ws
+              path: mcpServers.a.url
+              help: write wss:// in the url
+            a WebSocket wss://x/
+        "#]],
+    );
+    check(
+        r#""type": "ws", "url": "ftp://x/""#,
+        expect![[r#"
+        error: narrows.json:1:44: server 'a': a url of scheme `ftp` is not supported
+          path: mcpServers.a.url
+          help: it starts with ws:// or wss://
+    "#]],
+    );
+    check(
+        r#""type": "ws", "url": "x/""#,
+        expect![[r#"
+        error: narrows.json:1:44: server 'a': the url cannot be read: invalid format
+          path: mcpServers.a.url
+          help: write "wss://host/path"
+    "#]],
+    );
+    check(
+        r#""type": "ws", "url": "ws://a b/""#,
+        expect![[r#"
+        error: narrows.json:1:44: server 'a': the url cannot be read: invalid uri character
+          path: mcpServers.a.url
+          help: write "wss://host/path"
+    "#]],
+    );
+    check(
+        r#""type": "ws", "url": "ws://""#,
+        expect![[r#"
+        error: narrows.json:1:44: server 'a': the url cannot be read: empty string
+          path: mcpServers.a.url
+          help: write "wss://host/path"
+    "#]],
+    );
+    check(
+        r#""url": "ws:///x""#,
+        expect![[r#"
+        error: narrows.json:1:30: server 'a': the url cannot be read: invalid format
+          path: mcpServers.a.url
+          help: write "wss://host/path"
+    "#]],
+    );
+    check(
+        r#""url": "wss://:80/x""#,
+        expect![[r#"
+            error: narrows.json:1:30: server 'a': the url names no host
+              path: mcpServers.a.url
+              help: write "wss://host/path"
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_no_scheme_is_not_told() {
+    check(
+        r#""url": "/s3cr3t?to=http://x""#,
+        expect![[r#"
+        error: narrows.json:1:30: server 'a': the url has no scheme
+          path: mcpServers.a.url
+          help: it starts with http:// or https://
+    "#]],
+    );
+    check(
+        r#""type": "ws", "url": "/s3cr3t?to=http://x""#,
+        expect![[r#"
+            error: narrows.json:1:44: server 'a': the url has no scheme
+              path: mcpServers.a.url
+              help: it starts with ws:// or wss://
+        "#]],
+    );
+    check(
+        r#""url": "s3cr3t@http://x""#,
+        expect![[r#"
+        error: narrows.json:1:30: server 'a': the url cannot be read: invalid format
+          path: mcpServers.a.url
+          help: write "https://host/path"
+    "#]],
+    );
+}
+
+#[test]
+fn a_server_at_an_address_needs_one() {
+    check(
+        r#""type": "http""#,
+        expect![[r#"
+        error: narrows.json:1:17: server 'a': a server of type http needs a `url`
+          path: mcpServers.a
+          help: add "url": "https://..."
+    "#]],
+    );
+    check(
+        r#""type": "sse""#,
+        expect![[r#"
+        error: narrows.json:1:17: server 'a': a server of type sse needs a `url`
+          path: mcpServers.a
+          help: add "url": "https://..."
+    "#]],
+    );
+    check(
+        r#""type": "ws""#,
+        expect![[r#"
+        error: narrows.json:1:17: server 'a': a server of type ws needs a `url`
+          path: mcpServers.a
+          help: add "url": "wss://..."
+    "#]],
+    );
+    check(
+        r#""type": "rpc""#,
+        expect![[r#"
+        error: narrows.json:1:17: server 'a': a server of type rpc needs a `url`
+          path: mcpServers.a
+          help: add "url": "https://..."
+    "#]],
+    );
+}
+
+#[test]
+fn rpc_is_appended_to_the_url() {
+    check(
+        r#""type": "rpc", "url": "http://x/api""#,
+        expect![[r#"
+        a Rpc http://x/api
+    "#]],
+    );
+    check(
+        r#""type": "rpc", "url": "http://x/api/rpc""#,
+        expect![[r#"
+            warning: narrows.json:1:45: server 'a': the url ends in /rpc, and /rpc is appended to it
+              path: mcpServers.a.url
+              help: leave /rpc out of the url
+            a Rpc http://x/api/rpc
+        "#]],
+    );
+    check(
+        r#""type": "rpc", "url": "http://x/rpc/?key=1""#,
+        expect![[r#"
+            warning: narrows.json:1:45: server 'a': the url ends in /rpc, and /rpc is appended to it
+              path: mcpServers.a.url
+              help: leave /rpc out of the url
+            a Rpc http://x/rpc/?key=1
+        "#]],
+    );
+    check(
+        r#""type": "rpc", "url": "http://x/?to=/rpc""#,
+        expect![[r#"
+            a Rpc http://x/?to=/rpc
+        "#]],
+    );
+    check(
+        r#""type": "rpc", "url": "http://x/myrpc""#,
+        expect![[r#"
+            a Rpc http://x/myrpc
+        "#]],
+    );
+    check(
+        r#""type": "http", "url": "http://x/rpc""#,
+        expect![[r#"
+        a Http http://x/rpc
+    "#]],
+    );
+}
+
+#[test]
+fn rpc_servers_are_always_shared() {
+    let rpc = r#""type": "rpc", "url": "http://x""#;
+    check(
+        &format!(r#"{rpc}, "sharing": "shared""#),
+        expect![[r#"
+        a Rpc http://x/
+    "#]],
+    );
+    check(
+        &format!(r#"{rpc}, "sharing": "session""#),
+        expect![[r#"
+        warning: narrows.json:1:68: server 'a': `sharing` means nothing to a server of type rpc
+          path: mcpServers.a.sharing
+          help: it has no sessions, so that all clients share it
+        a Rpc http://x/
+    "#]],
+    );
+    check(
+        &format!(r#"{rpc}, "sharing": "auto", "max_links": 2"#),
+        expect![[r#"
+            warning: narrows.json:1:68: server 'a': `sharing` means nothing to a server of type rpc
+              path: mcpServers.a.sharing
+              help: it has no sessions, so that all clients share it
+            warning: narrows.json:1:89: server 'a': `max_links` means nothing to a server of type rpc
+              path: mcpServers.a.max_links
+              help: it has no sessions, so that all clients share it
+            a Rpc http://x/
+        "#]],
+    );
+    check(
+        r#""type": "sse", "url": "http://x", "sharing": "session", "max_links": 2"#,
+        expect![[r#"
+            a Sse http://x/
+        "#]],
+    );
+}
+
+#[test]
+fn keys_of_stdio_mean_nothing_elsewhere() {
+    let keys = r#""command": "x", "args": [], "stdio_mode": "newline""#;
+    for kind in ["http", "sse", "rpc"] {
+        let outcome = super::outcome(&format!(
+            r#"{{"mcpServers": {{"a": {{"type": "{kind}", "url": "http://x", {keys}}}}}}}"#
+        ));
+        for key in ["command", "args", "stdio_mode"] {
+            let told = format!("`{key}` means nothing to a server of type {kind}\n");
+            assert!(outcome.contains(&told), "{told} is not in {outcome}");
+        }
+    }
+    check(
+        r#""url": "ws://x", "stdio_mode": "content-length", "args": []"#,
+        expect![[r#"
+            warning: narrows.json:1:54: server 'a': `stdio_mode` means nothing to a server of type ws
+              path: mcpServers.a.stdio_mode
+            warning: narrows.json:1:80: server 'a': `args` means nothing to a server of type ws
+              path: mcpServers.a.args
+            a WebSocket ws://x/
+        "#]],
+    );
+    check(
+        r#""url": "http://x", "stdio_mode": "newline""#,
+        expect![[r#"
+            warning: narrows.json:1:56: server 'a': `stdio_mode` means nothing to a server of type http
+              path: mcpServers.a.stdio_mode
+            a HttpOrSse http://x/
+        "#]],
+    );
+    check(
+        r#""command": "x", "url": "http://x", "type": "stdio""#,
+        expect![[r#"
+            warning: narrows.json:1:46: server 'a': `url` means nothing to a server of type stdio
+              path: mcpServers.a.url
+            a stdio "x" [] Newline
+        "#]],
+    );
+}
+
+#[test]
+fn a_server_that_is_left_out_has_its_transport_all_the_same() {
+    let checked = checked(
+        r#"{"mcpServers": {
+            "a": {"url": "${NONE}"}, "b": {"url": "wss://${NONE}"}, "c": {"command": "${NONE}"},
+            "d": {"type": "rpc", "url": "${NONE}"}, "e": {"type": "sse", "url": "${input:x}"}}}"#,
+    );
+    let left_out = checked.left_out.iter();
+    let left_out: Vec<_> = left_out
+        .map(|out| (&*out.id, out.transport, out.kind))
+        .collect();
+    assert_eq!(
+        left_out,
+        [
+            ("a", Transport::Http, "unset_variable"),
+            ("b", Transport::WebSocket, "unset_variable"),
+            ("c", Transport::Stdio, "unset_variable"),
+            ("d", Transport::Rpc, "unset_variable"),
+            ("e", Transport::Sse, "unsupported_input"),
+        ]
+    );
+}
+
+#[test]
+fn a_disabled_server_may_name_variables_that_are_not_set() {
+    check(
+        r#""url": "http://${NONE}/mcp", "disabled": true"#,
+        expect![[r#"
+            a (disabled) HttpOrSse http://not-started.invalid/
+        "#]],
+    );
+    check(
+        r#""type": "ws", "url": "${NONE}", "disabled": true"#,
+        expect![[r#"
+            a (disabled) WebSocket http://not-started.invalid/
+        "#]],
+    );
+    check(
+        r#""url": "http://a b", "disabled": true"#,
+        expect![[r#"
+        error: narrows.json:1:30: server 'a': the url cannot be read: invalid uri character
+          path: mcpServers.a.url
+          help: write "https://host/path"
+    "#]],
+    );
+}
+
+#[test]
+fn what_the_file_says_is_told_from_what_follows() {
+    let checked = checked(
+        r#"{"mcpServers": {
+            "a": {"url": "http://x"}, "b": {"url": "wss://x"}, "c": {"command": "x"},
+            "d": {"type": "websocket", "url": "ws://x"}, "e": {"transport": "streamable-http", "url": "${NONE}"}}}"#,
+    );
+    let mut said: Vec<_> = checked
+        .said
+        .iter()
+        .map(|(id, said)| (&**id, *said))
+        .collect();
+    said.sort_by_key(|(id, _)| *id);
+    assert_eq!(said, [("d", Transport::WebSocket), ("e", Transport::Http)]);
+}
+
+#[test]
+fn unknown_words_and_built_in_servers() {
+    super::check(
+        r#"{"mcpServers": {"a": {"type": "htpp", "url": "http://x"}, "b": {"type": 5, "url": "http://x"}}}"#,
+        expect![[r#"
+            error: narrows.json:1:31: server 'a': unknown transport `htpp`
+              path: mcpServers.a.type
+              help: did you mean `http`? It is one of stdio, http, streamable-http, streamableHttp, sse, ws, websocket, rpc, builtin
+            error: narrows.json:1:73: server 'b': expected a string, found a number
+              path: mcpServers.b.type
+              help: put the value in quotes
+        "#]],
+    );
+    super::check(
+        r#"{"mcpServers": {"demo": {"type": "builtin"}, "mine": {"type": "builtin", "name": "demo"}}}"#,
+        expect![[r#"
+            demo builtin Demo
+            mine builtin Demo
+        "#]],
+    );
+    super::check(
+        r#"{"mcpServers": {"dmo": {"type": "builtin"}}}"#,
+        expect![[r#"
+            error: narrows.json:1:17: server 'dmo': there is no built-in server `dmo`
+              path: mcpServers.dmo
+              help: there is: demo
+        "#]],
+    );
+}

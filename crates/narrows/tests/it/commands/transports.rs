@@ -1,0 +1,410 @@
+//! What `check` says of servers at an address: what carries their messages, how
+//! that was found out, and what to write instead where it is wrong.
+
+use std::net::TcpListener;
+
+use expect_test::{Expect, expect};
+use narrows_testkit::scripted::{Endpoint, Installed, Script, Served, Step, Transport};
+use serde_json::{Map, Value, json};
+
+use super::{blank_numbers, web_server};
+use crate::program::{Folder, Ran};
+
+const ALL: [Transport; 4] = [
+    Transport::Http,
+    Transport::Sse,
+    Transport::WebSocket,
+    Transport::Rpc,
+];
+
+/// Held as long as the server shall run.
+struct Server {
+    served: Served,
+    installed: Installed,
+}
+
+async fn serve(set: impl FnOnce(&mut Script)) -> Server {
+    served(Script::new("alpha").plain_tool("hammer").with(set)).await
+}
+
+async fn served(script: Script) -> Server {
+    let installed = script.install();
+    Server {
+        served: installed.serve_http().await,
+        installed,
+    }
+}
+
+impl Server {
+    /// An entry for `path` of this server.
+    fn entry(&self, kind: Option<&str>, scheme: &str, path: &str) -> Value {
+        let mut entry = json!({ "url": format!("{scheme}://{}{path}", self.served.address()) });
+        if let Some(kind) = kind {
+            entry["type"] = kind.into();
+        }
+        entry
+    }
+}
+
+fn config<'a>(servers: impl IntoIterator<Item = (&'a str, Value)>) -> Folder {
+    let servers = servers
+        .into_iter()
+        .map(|(id, entry)| (id.to_owned(), entry));
+    let servers: Map<String, Value> = servers.collect();
+    Folder::with(&json!({ "mcpServers": servers }).to_string())
+}
+
+/// The exit code and what is told on stdout, without what differs between runs.
+#[track_caller]
+fn check(ran: &Ran, expected: Expect) {
+    let mut shown = format!("exit {}\n", ran.code.unwrap_or(-1));
+    for line in ran.stdout.lines().chain(ran.stderr.lines()) {
+        shown.push_str(&without_ports(&blank_numbers(line)));
+        shown.push('\n');
+    }
+    expected.assert_eq(&shown);
+}
+
+fn without_ports(line: &str) -> String {
+    let mut parts = line.split("127.0.0.1:");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        shown.push_str(&format!("127.0.0.1:PORT{rest}"));
+    }
+    shown
+}
+
+/// One line for each server of `check --json`.
+fn lines(folder: &Folder, show: impl Fn(&Value) -> String) -> String {
+    let ran = folder.run(&["check", "--json"]);
+    let value: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let servers = value["servers"].as_array().expect("servers").iter();
+    servers
+        .map(|server| format!("{}\n", show(server)))
+        .collect()
+}
+
+fn transports(server: &Value) -> String {
+    let [id, state, transport, configured, found] =
+        ["id", "state", "transport", "configured", "found"].map(|key| &server[key]);
+    without_ports(&format!("{id} {state} {transport} {configured} {found}"))
+}
+
+fn hints(server: &Value) -> String {
+    let failure = &server["failure"];
+    let [kind, speaks, hint] = ["kind", "speaks", "hint"].map(|key| &failure[key]);
+    without_ports(&format!("{} {kind} {speaks} {hint}", server["id"]))
+}
+
+#[tokio::test]
+async fn every_transport_is_told() {
+    let server = serve(|_| ()).await;
+    let bare = |transport| json!({ "url": server.served.url_of(transport) });
+    let folder = config([
+        ("http", server.served.config_of(Transport::Http)),
+        ("sse", server.served.config_of(Transport::Sse)),
+        ("ws", server.served.config_of(Transport::WebSocket)),
+        ("rpc", server.served.config_of(Transport::Rpc)),
+        ("bare-http", bare(Transport::Http)),
+        ("bare-ws", bare(Transport::WebSocket)),
+        ("web-ws", server.entry(Some("websocket"), "http", "/ws")),
+    ]);
+    check(
+        &folder.run(&["check"]),
+        expect![[r#"
+        exit 0
+        configuration  narrows.json
+        up        http       http     2025-11-25, N s, 1 tool, N tokens
+        up        sse        sse      2025-11-25, N s, 1 tool, N tokens
+        up        ws         ws       2025-11-25, N s, 1 tool, N tokens
+        up        rpc        rpc      2025-11-25, N s, 1 tool, N tokens
+        up        bare-http  http     2025-11-25, N s, 1 tool, N tokens
+        up        bare-ws    ws       2025-11-25, N s, 1 tool, N tokens
+        up        web-ws     ws       2025-11-25, N s, 1 tool, N tokens
+        7 of 7 servers up, N tools, N tokens
+        warning: narrows.json:1:342: server 'web-ws': http:// is taken as ws:// here, as the type is ws
+          path: mcpServers.web-ws.url
+          help: write ws:// in the url
+    "#]],
+    );
+    expect![[r#"
+        "http" "up" "http" "http" null
+        "sse" "up" "sse" "sse" null
+        "ws" "up" "ws" "ws" null
+        "rpc" "up" "rpc" "rpc" null
+        "bare-http" "up" "http" null null
+        "bare-ws" "up" "ws" null null
+        "web-ws" "up" "ws" "ws" null
+    "#]]
+    .assert_eq(&lines(&folder, transports));
+    let ran = folder.run(&["call", "sse", "hammer", "{}", "--explain"]);
+    assert!(
+        ran.stderr.contains("server:     sse (sse)\n"),
+        "{}",
+        ran.shown()
+    );
+}
+
+#[tokio::test]
+async fn a_server_of_the_older_transport_is_found_and_told() {
+    let server = serve(|script| {
+        script.sse.at_mcp = Some(405);
+        script.revision = Some("2024-11-05".into());
+    })
+    .await;
+    let folder = config([
+        ("found", server.served.config()),
+        ("said", server.entry(Some("sse"), "http", "/mcp")),
+        ("by-path", server.entry(None, "http", "/sse")),
+    ]);
+    check(
+        &folder.run(&["check"]),
+        expect![[r#"
+        exit 0
+        configuration  narrows.json
+        up        found    sse      2024-11-05, N s, 1 tool, N tokens
+                  found: HTTP+SSE, since http://127.0.0.1:PORT/mcp answered HTTP 405 Method Not Allowed; say "type": "sse" to save the first try
+        up        said     sse      2024-11-05, N s, 1 tool, N tokens
+        up        by-path  sse      2024-11-05, N s, 1 tool, N tokens
+                  found: HTTP+SSE, since http://127.0.0.1:PORT/sse answered HTTP 405 Method Not Allowed; say "type": "sse" to save the first try
+        3 of 3 servers up, N tools, N tokens
+    "#]],
+    );
+    expect![[r#"
+        "found" "up" "sse" null "http://127.0.0.1:PORT/mcp answered HTTP 405 Method Not Allowed"
+        "said" "up" "sse" "sse" null
+        "by-path" "up" "sse" null "http://127.0.0.1:PORT/sse answered HTTP 405 Method Not Allowed"
+    "#]]
+    .assert_eq(&lines(&folder, transports));
+}
+
+#[tokio::test]
+async fn a_wrong_type_gets_the_right_one_as_a_hint() {
+    let server = serve(|_| ()).await;
+    let older = serve(|script| script.sse.at_mcp = Some(400)).await;
+    let servers = [
+        ("http for sse", older.entry(Some("http"), "http", "/mcp")),
+        ("http for ws", server.entry(Some("http"), "http", "/ws")),
+        ("http for rpc", server.entry(Some("http"), "http", "")),
+        ("sse for http", server.entry(Some("sse"), "http", "/mcp")),
+        ("sse for ws", server.entry(Some("sse"), "http", "/ws")),
+        ("sse for rpc", server.entry(Some("sse"), "http", "")),
+        ("ws for http", server.entry(Some("ws"), "ws", "/mcp")),
+        ("ws for sse", server.entry(None, "ws", "/sse")),
+        ("ws for rpc", server.entry(Some("ws"), "ws", "")),
+        ("rpc for http", server.entry(Some("rpc"), "http", "/mcp")),
+        ("rpc for sse", server.entry(Some("rpc"), "http", "/sse")),
+        ("rpc for ws", server.entry(Some("rpc"), "http", "/ws")),
+        ("ws behind http", server.entry(None, "http", "/ws")),
+        ("rpc behind http", server.entry(None, "http", "")),
+    ];
+    let folder = config(servers.clone());
+    check(
+        &folder.run(&["check"]),
+        expect![[r#"
+            exit 1
+            configuration  narrows.json
+            down      http for sse     http     http://127.0.0.1:PORT/mcp answered HTTP 400 Bad Request
+                      hint: it speaks sse: set "type": "sse"
+            down      http for ws      http     http://127.0.0.1:PORT/ws answered HTTP 405 Method Not Allowed
+                      hint: it speaks ws: set "type": "ws", and write ws:// in the url
+            down      http for rpc     http     http://127.0.0.1:PORT/ answered HTTP 404 Not Found
+                      hint: it speaks rpc: set "type": "rpc"
+            down      sse for http     sse      http://127.0.0.1:PORT/mcp answered HTTP 400 Bad Request: no session id
+                      hint: it speaks http: set "type": "http"
+            down      sse for ws       sse      http://127.0.0.1:PORT/ws answered HTTP 400 Bad Request: not a WebSocket's handshake
+                      hint: it speaks ws: set "type": "ws", and write ws:// in the url
+            down      sse for rpc      sse      http://127.0.0.1:PORT/ answered HTTP 404 Not Found
+                      hint: it speaks rpc: set "type": "rpc"
+            down      ws for http      ws       ws://127.0.0.1:PORT/mcp answered HTTP 400 Bad Request instead of opening a WebSocket
+                      hint: it speaks http: set "type": "http", and write http:// in the url
+            down      ws for sse       ws       ws://127.0.0.1:PORT/sse answered HTTP 200 OK instead of opening a WebSocket
+                      hint: it speaks sse: set "type": "sse", and write http:// in the url
+            down      ws for rpc       ws       ws://127.0.0.1:PORT/ answered HTTP 404 Not Found instead of opening a WebSocket
+                      hint: it speaks rpc: set "type": "rpc", and write http:// in the url
+            down      rpc for http     rpc      http://127.0.0.1:PORT/mcp/rpc answered HTTP 404 Not Found
+                      hint: it speaks http: set "type": "http"
+            down      rpc for sse      rpc      http://127.0.0.1:PORT/sse/rpc answered HTTP 404 Not Found
+                      hint: it speaks sse: set "type": "sse"
+            down      rpc for ws       rpc      http://127.0.0.1:PORT/ws/rpc answered HTTP 404 Not Found
+                      hint: it speaks ws: set "type": "ws", and write ws:// in the url
+            down      ws behind http   http     http://127.0.0.1:PORT/ws answered HTTP 405 Method Not Allowed
+                      hint: it speaks ws: set "type": "ws", and write ws:// in the url
+            down      rpc behind http  http     http://127.0.0.1:PORT/ answered HTTP 404 Not Found
+                      hint: it speaks rpc: set "type": "rpc"
+            0 of 14 servers up, N tools, N tokens
+        "#]],
+    );
+    // Who does as the hints say has it right.
+    let ran = folder.run(&["check", "--json"]);
+    let value: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let mended = servers.map(|(id, mut entry)| {
+        let all = value["servers"].as_array().expect("servers");
+        let told = all
+            .iter()
+            .find(|told| told["id"] == id)
+            .expect("it is told");
+        entry["type"] = told["failure"]["speaks"].clone();
+        let hint = told["failure"]["hint"].as_str().expect("a hint");
+        if let Some((_, scheme)) = hint.split_once("write ") {
+            let scheme = scheme.trim_end_matches(" in the url");
+            let (_, rest) = entry["url"]
+                .as_str()
+                .and_then(|url| url.split_once("://"))
+                .expect("a URL");
+            entry["url"] = format!("{scheme}{rest}").into();
+        }
+        (id, entry)
+    });
+    let ran = config(mended).run(&["check"]);
+    assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{}", ran.shown());
+}
+
+#[tokio::test]
+async fn the_right_type_is_still_told_after_further_attempts() {
+    let server = serve(|_| ()).await;
+    // While this one is awaited, the other is tried again, without being asked again.
+    let slow = json!({ "command": "sleep", "args": ["60"], "startup_timeout_s": 3 });
+    let folder = config([
+        ("wrong", server.entry(Some("sse"), "http", "/mcp")),
+        ("slow", slow),
+    ]);
+    let told = lines(&folder, hints);
+    let hint = r#""wrong" "wrong_transport" "http" "it speaks http: set \"type\": \"http\"""#;
+    assert!(told.starts_with(hint), "{told}");
+    let attempts = server.installed.count_received(r#""method":"GET""#);
+    assert!(attempts > 2, "it was tried {attempts} times");
+}
+
+#[test]
+fn hints_where_nothing_answers() {
+    // It accepts connections by the kernel's hand alone.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("an address");
+    let mut servers = Vec::new();
+    for kind in ["http", "sse", "ws", "rpc"] {
+        let scheme = if kind == "ws" { "ws" } else { "http" };
+        servers.push((
+            format!("{kind} refused"),
+            json!({ "type": kind, "url": format!("{scheme}://127.0.0.1:1/x") }),
+        ));
+        servers.push((
+            format!("{kind} silent"),
+            json!({ "type": kind, "url": format!("{scheme}://{address}/x"),
+                "startup_timeout_s": 0.5, "connect_timeout_s": 0.4 }),
+        ));
+    }
+    let folder = config(servers.iter().map(|(id, entry)| (&**id, entry.clone())));
+    let hints = lines(&folder, hints);
+    expect![[r#"
+        "http refused" "connect" null "is the server running, at 127.0.0.1 on port 1?"
+        "http silent" "timed_out" null "the server accepted the connection and did not answer"
+        "sse refused" "connect" null "is the server running, at 127.0.0.1 on port 1?"
+        "sse silent" "timed_out" null "the server accepted the connection and did not answer"
+        "ws refused" "connect" null "is the server running, at 127.0.0.1 on port 1?"
+        "ws silent" "timed_out" null "the server accepted the connection and did not answer"
+        "rpc refused" "connect" null "is the server running, at 127.0.0.1 on port 1?"
+        "rpc silent" "timed_out" null "the server accepted the connection and did not answer"
+    "#]]
+    .assert_eq(&hints);
+}
+
+#[tokio::test]
+async fn hints_where_credentials_are_wanted() {
+    let server = serve(|script| {
+        script.http.required_header = Some(("x-key".into(), "right".into()));
+    })
+    .await;
+    let entries = ALL.map(|transport| server.served.config_of(transport));
+    let ids = ["http", "sse", "ws", "rpc"];
+    let folder = config(ids.into_iter().zip(entries.clone()));
+    expect![[r#"
+        "http" "sign_in" null "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
+        "sse" "sign_in" null "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
+        "ws" "sign_in" null "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
+        "rpc" "sign_in" null "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
+    "#]].assert_eq(&lines(&folder, hints));
+    let with_header = entries.map(|mut entry| {
+        entry["headers"] = json!({ "X-Key": "right" });
+        entry
+    });
+    let folder = config(ids.into_iter().zip(with_header));
+    expect![[r#"
+        "http" "up" "http" "http" null
+        "sse" "up" "sse" "sse" null
+        "ws" "up" "ws" "ws" null
+        "rpc" "up" "rpc" "rpc" null
+    "#]]
+    .assert_eq(&lines(&folder, transports));
+}
+
+#[test]
+fn hints_where_something_else_answers() {
+    let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>";
+    let nothing = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let broken = "HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>";
+    let gone = "";
+    let mut servers = Vec::new();
+    for (name, answer) in [
+        ("page", page),
+        ("nothing", nothing),
+        ("broken", broken),
+        ("gone", gone),
+    ] {
+        let address = web_server(answer);
+        for kind in ["http", "sse", "ws", "rpc"] {
+            let scheme = if kind == "ws" { "ws" } else { "http" };
+            let entry = json!({ "type": kind, "url": format!("{scheme}://{address}/") });
+            servers.push((format!("{kind} {name}"), entry));
+        }
+    }
+    let folder = config(servers.iter().map(|(id, entry)| (&**id, entry.clone())));
+    expect![[r#"
+        "http page" "wrong_transport" null "is this the right URL? MCP servers often sit at /mcp"
+        "sse page" "wrong_transport" null "is this the right URL? HTTP+SSE servers often sit at /sse"
+        "ws page" "wrong_transport" null "is this the right URL? WebSocket servers often sit at /ws"
+        "rpc page" "wrong_transport" null "is this the right URL? requests go to /rpc below it"
+        "http nothing" "wrong_transport" null "is this the right URL? MCP servers often sit at /mcp"
+        "sse nothing" "wrong_transport" null "is this the right URL? HTTP+SSE servers often sit at /sse"
+        "ws nothing" "wrong_transport" null "is this the right URL? WebSocket servers often sit at /ws"
+        "rpc nothing" "wrong_transport" null "is this the right URL? requests go to /rpc below it"
+        "http broken" "refused" null "is this the right URL? MCP servers often sit at /mcp"
+        "sse broken" "refused" null "is this the right URL? HTTP+SSE servers often sit at /sse"
+        "ws broken" "refused" null null
+        "rpc broken" "refused" null "is this the right URL? requests go to /rpc below it"
+        "http gone" "connect" null "it was there and closed the connection; its own log may say why"
+        "sse gone" "connect" null "it was there and closed the connection; its own log may say why"
+        "ws gone" "wrong_transport" null "is this the right URL? WebSocket servers often sit at /ws"
+        "rpc gone" "connect" null "it was there and closed the connection; its own log may say why"
+    "#]].assert_eq(&lines(&folder, hints));
+}
+
+#[tokio::test]
+async fn hints_where_a_server_opens_and_goes_wrong() {
+    let elsewhere = serve(|script| {
+        script.sse.endpoint = Endpoint::Text("http://0.0.0.0:8000/messages?session_id={id}".into());
+    })
+    .await;
+    let close = Step::Close {
+        code: 1008,
+        reason: "not today".into(),
+    };
+    let closing = served(Script::new("alpha").on("initialize", [close])).await;
+    let folder = config([
+        ("elsewhere", elsewhere.served.config_of(Transport::Sse)),
+        ("closing", closing.served.config_of(Transport::WebSocket)),
+    ]);
+    check(
+        &folder.run(&["check"]),
+        expect![[r#"
+            exit 1
+            configuration  narrows.json
+            down      elsewhere  sse      http://127.0.0.1:PORT/sse: it wants its messages at http://0.0.0.0:8000/messages, which is another site
+                      hint: use the host and port in "url" by which the server names itself, or have it name itself as it is reached from here
+            down      closing    ws       ws://127.0.0.1:PORT/ws: it closed the connection (1008: not today)
+                      hint: it was there and closed the connection; its own log may say why
+            0 of 2 servers up, N tools, N tokens
+        "#]],
+    );
+}
