@@ -13,6 +13,7 @@ const {
   NARROWS_PEER_NODE: node,
   NARROWS_PEER_NPM: npm,
   NARROWS_PEER_PYTHON: python,
+  NARROWS_PEER_PYTHON_V1: pythonV1,
   NARROWS_PEER_BIN: bin,
   NARROWS_PEER_RMCP: rmcp,
   NARROWS_BIN: narrows,
@@ -25,7 +26,14 @@ const drivers = {
   rmcp: [join(rmcp, "rmcp-driver")],
   inspector: [join(here, "clients/inspector/run")],
 };
+// The last generation of the Python SDK with a WebSocket transport.
+const pyV1 = [pythonV1, "-B", join(here, "clients/py/driver_v1.py")];
+const contentLengthClient = [node, join(here, "clients/ts/content-length-client.mjs")];
+const contentLengthServer = join(here, "clients/ts/content-length-server.mjs");
 const servers = [node, join(here, "clients/ts/servers.mjs")];
+
+const profile = (driver, name, ...rest) => [...driver, "--profile", name, ...rest];
+const stdio = (file) => ["--stdio", narrows, "stdio", "--config", file];
 
 // The real path: a server may print a folder other than the one it was given.
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "narrows-peers-")));
@@ -51,31 +59,79 @@ async function everything() {
   // The memory outlives a gateway: each run of them tells it something new.
   const calls = (name) => write(`calls-${name}.json`, expectedCalls(name));
 
-  const { evhttp, fixture: pages } = all.mcpServers;
-  const gateway = await startGateway(narrows, config, [evhttp.url, pages.url]);
+  const upstreams = Object.values(all.mcpServers).flatMap(({ url }) => url ?? []);
+  const gateway = await startGateway(narrows, config, upstreams);
   const base = `http://127.0.0.1:${gateway.port}`;
-  const stdio = (file) => ["--stdio", narrows, "stdio", "--config", file];
 
   await step("servers over http", [...servers, config, calls("Scylla"), "--http", `${base}/mcp`]);
   await step("servers over stdio", [...servers, config, calls("Charybdis"), ...stdio(config)]);
   for (const [name, driver] of Object.entries(drivers)) {
-    const fixture = [...driver, "--profile", "fixture"];
-    const ev = [...driver, "--profile", "everything"];
-    await step(`${name} over http, all servers`, [...fixture, "--server", "fixture", "--http", `${base}/mcp`]);
+    const fixture = profile(driver, "fixture", "--server", "fixture");
+    const ev = profile(driver, "everything");
+    await step(`${name} over http, all servers`, [...fixture, "--http", `${base}/mcp`]);
     await step(`${name} over http, one stdio server`, [...ev, "--http", `${base}/servers/ev/mcp`]);
     await step(`${name} over http, one http server`, [...ev, "--http", `${base}/servers/evhttp/mcp`]);
     await step(`${name} over stdio, one server`, [...ev, ...stdio(one)]);
     // The Inspector starts the gateway, and so every server, for each request.
     if (name === "inspector") continue;
-    await step(`${name} over stdio, all servers`, [...fixture, "--server", "fixture", ...stdio(config)]);
+    await step(`${name} over stdio, all servers`, [...fixture, ...stdio(config)]);
   }
   const asking = ["--skip", "subscribe,cancel,logging"];
-  const auto = [...drivers.py, "--era", "auto", "--profile", "fixture", ...asking];
+  const auto = profile(drivers.py, "fixture", "--era", "auto", ...asking);
   await step("py choosing the era over http", [...auto, "--http", `${base}/servers/fixture/mcp`]);
   await step("py choosing the era over stdio", [...auto, "--server", "fixture", ...stdio(config)]);
 
+  await step("py v1 over http, all servers", profile(pyV1, "fixture", "--server", "fixture", "--http", `${base}/mcp`));
+  await step("py v1 over stdio, one server", profile(pyV1, "everything", ...stdio(one)));
+  await overStreams(`127.0.0.1:${gateway.port}`);
+  await toStreams(base);
+  await contentLength(all, config);
+
   count("the gateway stops when asked", await stop(gateway.child));
   if (failed > 0) console.log(`what the gateway said:\n${tail(gateway.output(), 60)}`);
+}
+
+/** Clients over SSE and WebSocket, as far as they have them. */
+async function overStreams(address) {
+  const { ts, py, inspector } = drivers;
+  const sse = (path) => ["--sse", `http://${address}/${path}`];
+  const ws = (path) => ["--ws", `ws://${address}/${path}`];
+  // By the endpoint's name, too: `/sse` and `/sse/default` are one. And to `evsse`,
+  // so that SSE is on both sides.
+  const ways = {
+    "ts over sse": [ts, sse("sse"), sse("servers/ev/sse")],
+    "py over sse": [py, sse("sse/default"), sse("servers/evsse/sse")],
+    "py v1 over sse": [pyV1, sse("sse"), sse("servers/ev/sse")],
+    "ts over ws": [ts, ws("ws"), ws("servers/ev/ws")],
+    "py v1 over ws": [pyV1, ws("ws/default"), ws("servers/ev/ws")],
+  };
+  for (const [name, [driver, all, one]] of Object.entries(ways)) {
+    await step(`${name}, all servers`, profile(driver, "fixture", "--server", "fixture", ...all));
+    await step(`${name}, one server`, profile(driver, "everything", ...one));
+  }
+  await step("inspector over sse, one server", profile(inspector, "everything", ...sse("servers/evsse/sse")));
+  await step("py v1 over ws, the ws server", profile(pyV1, "strait", ...ws("servers/pyws/ws")));
+}
+
+/** Servers over SSE and WebSocket, to a client that does not have to know. */
+async function toStreams(base) {
+  const { ts, py } = drivers;
+  const http = (id) => ["--http", `${base}/servers/${id}/mcp`];
+  await step("ts over http, the sse server", profile(ts, "everything", ...http("evsse")));
+  await step("ts over http, an sse server found by itself", profile(ts, "everything", ...http("evfound")));
+  await step("py over http, another sse server found by itself", profile(py, "strait", ...http("pyfound")));
+  await step("ts over http, the ws server", profile(ts, "strait", ...http("pyws")));
+}
+
+/** Content-Length frames on either side of the gateway, and on both. */
+async function contentLength(all, config) {
+  const only = write("cl.json", { ...all, mcpServers: { cl: all.mcpServers.cl } });
+  const missing = "read,prompt,complete,subscribe,elicitation,roots,cancel,logging";
+  const [, ...gateway] = stdio(config);
+  const fixture = profile(drivers.ts, "fixture", "--server", "fixture");
+  await step("content-length to content-length", profile(contentLengthClient, "strait", ...stdio(only)));
+  await step("ts over content-length, all servers", [...fixture, "--content-length", ...gateway]);
+  await step("ts over stdio, the content-length server", profile(drivers.ts, "strait", "--skip", missing, ...stdio(only)));
 }
 
 /** The servers behind the gateway, and what they need to be there. */
@@ -90,16 +146,32 @@ async function configure() {
   git("init", "--quiet", "--initial-branch", "main");
   git("-c", "user.name=narrows", "-c", "user.email=narrows@example.test", "commit", "--quiet", "--allow-empty", "-m", "Pass the strait");
 
-  const fixture = await start(node, [join(here, "../conformance/fixture/main.mjs")], {
-    env: { PORT: "0", PAGE_SIZE: "5" },
-    ready: /listening (\S+)/,
-  });
+  const reference = package_("server-everything");
+  const [fixture, strait, rpc, evhttp, evsse] = await Promise.all([
+    listening(node, [join(here, "../conformance/fixture/main.mjs")], { PORT: "0", PAGE_SIZE: "5" }),
+    listening(pythonV1, ["-B", join(here, "clients/py/server_v1.py")]),
+    listening(pythonV1, ["-B", join(here, "clients/py/rpc_server.py")]),
+    everythingOver(reference, "streamableHttp", /listening on port/),
+    everythingOver(reference, "sse", /running on port/),
+  ]);
   return {
     // All at once on a busy machine: a list is worth waiting for.
     list_wait_s: 60,
     mcpServers: {
-      ev: { command: node, args: [package_("server-everything"), "stdio"] },
-      evhttp: { type: "http", url: await everythingOverHttp(package_("server-everything")) },
+      ev: { command: node, args: [reference, "stdio"] },
+      evhttp: { type: "http", url: `${evhttp}/mcp` },
+      evsse: { type: "sse", url: `${evsse}/sse` },
+      // Without a type. One refuses a POST to this address with 404, the other with 405.
+      evfound: { url: `${evsse}/sse` },
+      pyfound: { url: `${strait}/sse` },
+      pyws: { type: "ws", url: `${strait.replace("http", "ws")}/ws` },
+      cl: {
+        command: node,
+        args: [contentLengthServer],
+        env: { NARROWS_PEER_NPM: npm },
+        stdio_mode: "content-length",
+      },
+      rpc: { type: "rpc", url: rpc },
       fs: { command: node, args: [package_("server-filesystem"), files] },
       mem: {
         command: node,
@@ -109,7 +181,7 @@ async function configure() {
       git: { command: join(bin, "mcp-server-git"), args: ["--repository", repository] },
       time: { command: join(bin, "mcp-server-time"), args: ["--local-timezone", "UTC"] },
       rs: { command: join(rmcp, "rmcp-server"), args: [] },
-      fixture: { type: "http", url: fixture.match[1] },
+      fixture: { type: "http", url: fixture },
     },
   };
 }
@@ -119,6 +191,14 @@ function expectedCalls(monster) {
   return [
     { server: "ev", tool: "get-sum", arguments: { a: 20, b: 22 }, contains: "42" },
     { server: "evhttp", tool: "get-sum", arguments: { a: 20, b: 23 }, contains: "43" },
+    { server: "evsse", tool: "get-sum", arguments: { a: 20, b: 24 }, contains: "44" },
+    { server: "evfound", tool: "get-sum", arguments: { a: 20, b: 25 }, contains: "45" },
+    { server: "pyfound", tool: "sum", arguments: { a: 20, b: 26 }, contains: "46" },
+    { server: "pyws", tool: "sum", arguments: { a: 20, b: 27 }, contains: "47" },
+    { server: "cl", tool: "sum", arguments: { a: 20, b: 28 }, contains: "Σ = 48" },
+    { server: "cl", tool: "echo", arguments: { message: "Σκύλλα 🌊" }, contains: "Σκύλλα 🌊" },
+    { server: "rpc", tool: "sum", arguments: { a: 20, b: 29 }, contains: "49" },
+    { server: "rpc", tool: "echo", arguments: { message: "Σκύλλα 🌊" }, contains: "Σκύλλα 🌊" },
     { server: "fs", tool: "read_text_file", arguments: { path: join(folder, "files/strait.txt") }, contains: "Charybdis" },
     { server: "mem", tool: "create_entities", arguments: { entities: [entity] }, contains: monster },
     { server: "mem", tool: "read_graph", arguments: {}, contains: `${monster} sits` },
@@ -129,13 +209,19 @@ function expectedCalls(monster) {
   ];
 }
 
+/** Starts a server that takes any free port and prints where it listens. */
+async function listening(command, args, env = {}) {
+  const { match } = await start(command, args, { env, ready: /listening (\S+)/ });
+  return match[1];
+}
+
 /** The reference server prints the port it was given, so it cannot be given 0. */
-async function everythingOverHttp(script) {
+async function everythingOver(script, way, ready) {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();
     try {
-      await start(node, [script, "streamableHttp"], { env: { PORT: String(port) }, ready: /listening on port/ });
-      return `http://127.0.0.1:${port}/mcp`;
+      await start(node, [script, way], { env: { PORT: String(port) }, ready });
+      return `http://127.0.0.1:${port}`;
     } catch (error) {
       // Somebody else may have taken the port in between.
       if (attempt === 3) throw error;

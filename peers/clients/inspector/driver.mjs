@@ -61,7 +61,7 @@ console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
 
 async function ask(method, ...args) {
-  const target = options.http ? ["--transport", "http", "--server-url", options.http] : ["--", ...options.stdio];
+  const target = options.stdio ? ["--", ...options.stdio] : ["--transport", options.way, "--server-url", options.url];
   const all = [inspector, "--cli", "--format", "json", "--quiet", "--stored-auth-only", "--method", method, ...args];
   const { code, output } = await run(node, [...all, ...target], { env: { HOME: home }, seconds: 60 });
   if (code !== 0) throw new Error(`exit code ${code}: ${output.trim().slice(0, 400)}`);
@@ -87,9 +87,10 @@ function parse(args) {
     const flag = args.shift();
     if (flag === "--stdio") read.stdio = args.splice(0);
     else if (flag === "--skip") read.skip = args.shift().split(",");
-    else if (["--profile", "--server", "--http"].includes(flag)) read[flag.slice(2)] = args.shift();
+    else if (["--http", "--sse"].includes(flag)) [read.way, read.url] = [flag.slice(2), args.shift()];
+    else if (["--profile", "--server"].includes(flag)) read[flag.slice(2)] = args.shift();
     else throw new Error(`unknown option ${flag}`);
   }
-  if (!read.http && !read.stdio?.length) throw new Error("say --http URL or --stdio COMMAND ARGS...");
+  if (!read.url && !read.stdio?.length) throw new Error("say --http or --sse URL, or --stdio COMMAND ARGS...");
   return read;
 }

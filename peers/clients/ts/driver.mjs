@@ -1,15 +1,12 @@
 // The TypeScript SDK as a client. See ../README.md for the options.
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-// The SDK lives in the peer cache, not beside this file.
-const sdk = createRequire(join(process.env.NARROWS_PEER_NPM, "driver.cjs"));
-const { Client } = sdk("@modelcontextprotocol/sdk/client/index.js");
-const { StdioClientTransport } = sdk("@modelcontextprotocol/sdk/client/stdio.js");
-const { StreamableHTTPClientTransport } = sdk("@modelcontextprotocol/sdk/client/streamableHttp.js");
-const types = sdk("@modelcontextprotocol/sdk/types.js");
+import { peer, transportTo } from "./transports.mjs";
+
+const { Client } = peer("@modelcontextprotocol/sdk/client/index.js");
+const types = peer("@modelcontextprotocol/sdk/types.js");
 
 const ROOT = { uri: "file:///narrows/root", name: "narrows root" };
 const MODEL_ANSWER = "Charybdis, from the TypeScript SDK";
@@ -122,7 +119,7 @@ let failed = 0;
 let passed = 0;
 const client = makeClient();
 try {
-  await client.connect(transport());
+  await client.connect(transportTo(options.target));
   for (const [name, feature] of Object.entries(features)) {
     if (options.skip.includes(name)) continue;
     try {
@@ -162,12 +159,6 @@ function makeClient() {
   made.setNotificationHandler(types.ResourceUpdatedNotificationSchema, ({ params }) => void seen.updated.push(params.uri));
   made.setNotificationHandler(types.LoggingMessageNotificationSchema, ({ params }) => void seen.logs.push(params));
   return made;
-}
-
-function transport() {
-  if (options.http) return new StreamableHTTPClientTransport(new URL(options.http));
-  const [command, ...args] = options.stdio;
-  return new StdioClientTransport({ command, args, env: process.env, stderr: "ignore" });
 }
 
 async function callTool(client, { tool, arguments: given = {} }, how = undefined) {
@@ -230,11 +221,14 @@ function parse(args) {
   const read = { profile: "everything", skip: [] };
   while (args.length > 0) {
     const flag = args.shift();
-    if (flag === "--stdio") read.stdio = args.splice(0);
+    const name = flag.slice(2);
+    if (["--http", "--sse", "--ws"].includes(flag)) read.target = { type: name, url: args.shift() };
+    else if (flag === "--stdio") read.target = { command: args.shift(), args: args.splice(0) };
+    else if (flag === "--content-length") read.target = { command: args.shift(), args: args.splice(0), stdio_mode: name };
     else if (flag === "--skip") read.skip = args.shift().split(",");
-    else if (["--profile", "--server", "--http"].includes(flag)) read[flag.slice(2)] = args.shift();
+    else if (["--profile", "--server"].includes(flag)) read[name] = args.shift();
     else throw new Error(`unknown option ${flag}`);
   }
-  if (!read.http && !read.stdio?.length) throw new Error("say --http URL or --stdio COMMAND ARGS...");
+  if (!read.target) throw new Error("say --http, --sse or --ws URL, or --stdio or --content-length COMMAND ARGS...");
   return read;
 }

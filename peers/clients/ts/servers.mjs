@@ -5,13 +5,10 @@
 //
 // CONFIG has `mcpServers`; CALLS is a list of { server, tool, arguments, contains }.
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join } from "node:path";
 
-const sdk = createRequire(join(process.env.NARROWS_PEER_NPM, "servers.cjs"));
-const { Client } = sdk("@modelcontextprotocol/sdk/client/index.js");
-const { StdioClientTransport } = sdk("@modelcontextprotocol/sdk/client/stdio.js");
-const { StreamableHTTPClientTransport } = sdk("@modelcontextprotocol/sdk/client/streamableHttp.js");
+import { peer, transportTo } from "./transports.mjs";
+
+const { Client } = peer("@modelcontextprotocol/sdk/client/index.js");
 
 const [configFile, callsFile, way, ...target] = process.argv.slice(2);
 const { mcpServers } = JSON.parse(readFileSync(configFile, "utf8"));
@@ -20,7 +17,7 @@ let passed = 0;
 let failed = 0;
 
 const gateway = await connect(
-  way === "--http" ? { url: target[0] } : { command: target[0], args: target.slice(1) },
+  way === "--http" ? { type: "http", url: target[0] } : { command: target[0], args: target.slice(1) },
 );
 const published = await listTools(gateway);
 
@@ -54,12 +51,9 @@ async function check(what, work) {
   }
 }
 
-async function connect({ url, command, args, env }) {
+async function connect(entry) {
   const client = new Client({ name: "narrows-servers", version: "1.0.0" });
-  const transport = url
-    ? new StreamableHTTPClientTransport(new URL(url))
-    : new StdioClientTransport({ command, args, env: { ...process.env, ...env }, stderr: "ignore" });
-  await client.connect(transport);
+  await client.connect(transportTo(entry));
   return client;
 }
 

@@ -1,0 +1,174 @@
+//! An MCP server whose own cost is small, so that whatever stands in front of
+//! it is what is measured. Over the network it serves all transports at once.
+
+mod server;
+mod sse;
+mod stdio;
+mod ws;
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use http_body_util::{BodyExt, Either, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use self::server::{Said, Server};
+use self::sse::{Events, Streams};
+use crate::Fault;
+use crate::listen::serve;
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// Serve the tools `echo` and `blob`
+///
+/// With --listen: Streamable HTTP at /mcp, HTTP+SSE at /sse, WebSocket at /ws,
+/// plain JSON-RPC at /rpc.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Serve the network
+    #[arg(long, required_unless_present = "stdio", conflicts_with = "stdio")]
+    listen: Option<SocketAddr>,
+    /// Serve stdin and stdout, one message a line
+    #[arg(long)]
+    stdio: bool,
+    /// Offer this many tools besides, which do nothing
+    #[arg(long, default_value_t = 0)]
+    tools: usize,
+}
+
+/// Where clients come from, and how many more tools they see.
+pub(crate) enum Way {
+    Stdio(usize),
+    Listen(SocketAddr, usize),
+}
+
+impl Args {
+    pub(crate) fn way(self) -> Way {
+        match self.listen {
+            Some(address) => Way::Listen(address, self.tools),
+            None => Way::Stdio(self.tools),
+        }
+    }
+}
+
+pub(crate) fn over_stdio(tools: usize) -> Result<(), Fault> {
+    stdio::run(&Server::new(tools))
+}
+
+pub(crate) async fn over_network(address: SocketAddr, tools: usize) -> Result<(), Fault> {
+    let site = Rc::new(Site {
+        server: Rc::new(Server::new(tools)),
+        streams: Rc::new(Streams::default()),
+    });
+    serve(address, move |socket| connection(site.clone(), socket)).await
+}
+
+struct Site {
+    server: Rc<Server>,
+    streams: Rc<Streams>,
+}
+
+type Answer = Response<Either<Full<Bytes>, Events>>;
+
+async fn connection(site: Rc<Site>, socket: TcpStream) {
+    let service = service_fn(|request| async {
+        let answer = respond(&site, request).await;
+        Ok::<_, Infallible>(answer.unwrap_or_else(|_| status(StatusCode::BAD_REQUEST)))
+    });
+    // A client that goes away is no concern of ours.
+    let _ = Builder::new()
+        .serve_connection(TokioIo::new(socket), service)
+        .with_upgrades()
+        .await;
+}
+
+async fn respond(site: &Site, request: Request<Incoming>) -> Result<Answer, Fault> {
+    match (request.method(), request.uri().path()) {
+        (&Method::POST, "/mcp") => streamable(&site.server, request).await,
+        (&Method::DELETE, "/mcp") => Ok(end_session(&site.server, &request)),
+        (&Method::POST, "/rpc") => {
+            let message = request.into_body().collect().await?.to_bytes();
+            Ok(match site.server.hear(&message) {
+                Said::Nothing => status(StatusCode::NO_CONTENT),
+                Said::Welcome(text) | Said::Answer(text) => json(text),
+            })
+        }
+        (&Method::GET, "/sse") => Ok(site.streams.open().map(Either::Right)),
+        (&Method::POST, "/messages") => posted(site, request).await,
+        (&Method::GET, "/ws") => {
+            let answer = ws::upgrade(site.server.clone(), request)?;
+            Ok(answer.map(|()| Either::Left(Full::default())))
+        }
+        (_, "/mcp") => Ok(not_allowed("POST, DELETE")),
+        (_, "/rpc" | "/messages") => Ok(not_allowed("POST")),
+        (_, "/sse" | "/ws") => Ok(not_allowed("GET")),
+        _ => Ok(status(StatusCode::NOT_FOUND)),
+    }
+}
+
+async fn streamable(server: &Server, request: Request<Incoming>) -> Result<Answer, Fault> {
+    // Without one is who has yet to open a session, or needs none.
+    if let Some(session) = request.headers().get(SESSION)
+        && !server.has_session(session.as_bytes())
+    {
+        return Ok(status(StatusCode::NOT_FOUND));
+    }
+    let message = request.into_body().collect().await?.to_bytes();
+    Ok(match server.hear(&message) {
+        Said::Nothing => status(StatusCode::ACCEPTED),
+        Said::Answer(text) => json(text),
+        Said::Welcome(text) => {
+            let id = HeaderValue::try_from(server.open_session())?;
+            let mut answer = json(text);
+            answer.headers_mut().insert(SESSION, id);
+            answer
+        }
+    })
+}
+
+fn end_session(server: &Server, request: &Request<Incoming>) -> Answer {
+    let session = request.headers().get(SESSION);
+    match session.is_some_and(|id| server.end_session(id.as_bytes())) {
+        true => status(StatusCode::NO_CONTENT),
+        false => status(StatusCode::NOT_FOUND),
+    }
+}
+
+async fn posted(site: &Site, request: Request<Incoming>) -> Result<Answer, Fault> {
+    let Some(stream) = site.streams.find(request.uri().query()) else {
+        return Ok(status(StatusCode::NOT_FOUND));
+    };
+    let message = request.into_body().collect().await?.to_bytes();
+    if let Said::Welcome(text) | Said::Answer(text) = site.server.hear(&message) {
+        // Whoever has closed the stream does not want the answer.
+        let _ = stream.send(text);
+    }
+    Ok(status(StatusCode::ACCEPTED))
+}
+
+fn json(text: String) -> Answer {
+    let mut answer = Response::new(Either::Left(Full::from(text)));
+    answer.headers_mut().insert(CONTENT_TYPE, JSON);
+    answer
+}
+
+fn status(code: StatusCode) -> Answer {
+    let mut answer = Response::new(Either::Left(Full::default()));
+    *answer.status_mut() = code;
+    answer
+}
+
+fn not_allowed(allow: &'static str) -> Answer {
+    let mut answer = status(StatusCode::METHOD_NOT_ALLOWED);
+    let allow = HeaderValue::from_static(allow);
+    answer.headers_mut().insert(ALLOW, allow);
+    answer
+}

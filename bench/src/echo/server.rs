@@ -1,0 +1,199 @@
+//! The protocol, whatever carries it: a message in, at most one out.
+//!
+//! What is echoed is never decoded, and a large text is made once: the cost of
+//! this server must not be what limits a run.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// The newest first: who asks for none of them is offered that.
+const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// A mistyped number must not fill the memory.
+const MOST_BYTES: usize = 64 << 20;
+
+pub(super) struct Server {
+    /// The result of `tools/list`.
+    tools: String,
+    sessions: RefCell<HashSet<Vec<u8>>>,
+    last_session: Cell<u64>,
+    /// The last text that `blob` gave, as JSON, with its length.
+    blob: RefCell<(usize, String)>,
+}
+
+pub(super) enum Said {
+    /// It was no request.
+    Nothing,
+    /// The answer to `initialize`, which opens a session where there are some.
+    Welcome(String),
+    Answer(String),
+}
+
+impl Server {
+    pub(super) fn new(more_tools: usize) -> Server {
+        let mut tools = vec![
+            tool("echo", "Returns its text.", "text", "string"),
+            tool("blob", "Returns so many bytes of text.", "bytes", "integer"),
+        ];
+        tools.extend((0..more_tools).map(idle_tool));
+        Server {
+            tools: json!({ "tools": tools }).to_string(),
+            sessions: RefCell::default(),
+            last_session: Cell::default(),
+            blob: RefCell::new((0, quoted(""))),
+        }
+    }
+
+    pub(super) fn hear(&self, message: &[u8]) -> Said {
+        let Ok(message) = serde_json::from_slice::<Message<'_>>(message) else {
+            return error("null", -32700, "this is no JSON-RPC message");
+        };
+        let (Some(id), Some(method)) = (message.id, message.method) else {
+            return Said::Nothing;
+        };
+        let id = id.get();
+        let params = message.params.map_or("{}", RawValue::get);
+        match method {
+            "tools/call" => self.call(id, params),
+            "tools/list" => Said::Answer(result(id, &self.tools)),
+            "ping" => Said::Answer(result(id, "{}")),
+            "initialize" => Said::Welcome(result(id, &welcome(params))),
+            _ => error(id, -32601, "there is no such method"),
+        }
+    }
+
+    fn call(&self, id: &str, params: &str) -> Said {
+        let Ok(call) = serde_json::from_str::<Call<'_>>(params) else {
+            return error(id, -32602, "these are no params of a call");
+        };
+        let arguments = call.arguments.map_or("{}", RawValue::get);
+        let Ok(arguments) = serde_json::from_str::<Arguments<'_>>(arguments) else {
+            return error(id, -32602, "these are no arguments of a tool");
+        };
+        match call.name {
+            "echo" => text(id, arguments.text.map_or("\"\"", RawValue::get)),
+            "blob" => {
+                let bytes = arguments.bytes.min(MOST_BYTES);
+                let mut blob = self.blob.borrow_mut();
+                if blob.0 != bytes {
+                    *blob = (bytes, quoted(&lines(bytes)));
+                }
+                text(id, &blob.1)
+            }
+            name if name.starts_with("idle_") => text(id, "\"\""),
+            _ => error(id, -32602, "there is no such tool"),
+        }
+    }
+
+    pub(super) fn open_session(&self) -> String {
+        let number = self.last_session.get() + 1;
+        self.last_session.set(number);
+        let id = format!("echo-{number:08x}");
+        self.sessions.borrow_mut().insert(id.clone().into());
+        id
+    }
+
+    pub(super) fn has_session(&self, id: &[u8]) -> bool {
+        self.sessions.borrow().contains(id)
+    }
+
+    /// Says whether there was one.
+    pub(super) fn end_session(&self, id: &[u8]) -> bool {
+        self.sessions.borrow_mut().remove(id)
+    }
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    method: Option<&'a str>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Call<'a> {
+    name: &'a str,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Arguments<'a> {
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(default)]
+    bytes: usize,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Hello<'a> {
+    protocol_version: &'a str,
+}
+
+fn welcome(params: &str) -> String {
+    let asked: Hello<'_> = serde_json::from_str(params).unwrap_or_default();
+    let known = REVISIONS
+        .iter()
+        .find(|known| **known == asked.protocol_version);
+    json!({
+        "protocolVersion": known.unwrap_or(&REVISIONS[0]),
+        "capabilities": { "tools": {} },
+        "serverInfo": { "name": "narrows-bench", "version": env!("CARGO_PKG_VERSION") },
+    })
+    .to_string()
+}
+
+fn text(id: &str, text: &str) -> Said {
+    let before = r#"{"content":[{"type":"text","text":"#;
+    Said::Answer(result(id, &[before, text, "}]}"].concat()))
+}
+
+fn result(id: &str, body: &str) -> String {
+    [r#"{"jsonrpc":"2.0","id":"#, id, r#","result":"#, body, "}"].concat()
+}
+
+fn error(id: &str, code: i32, message: &str) -> Said {
+    let body = json!({ "code": code, "message": message }).to_string();
+    Said::Answer([r#"{"jsonrpc":"2.0","id":"#, id, r#","error":"#, &body, "}"].concat())
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// Such text as a log has: words, and an escape at the end of every line.
+fn lines(bytes: usize) -> String {
+    const LINE: &str = "2025-01-01T00:00:00Z  INFO  request served in 12 ms, 200 OK, GET /index\n";
+    let mut text = LINE.repeat(bytes / LINE.len() + 1);
+    text.truncate(bytes);
+    text
+}
+
+fn tool(name: &str, description: &str, argument: &str, kind: &str) -> Value {
+    json!({
+        "name": name,
+        "description": description,
+        "inputSchema": {
+            "type": "object",
+            "properties": { argument: { "type": kind } },
+            "required": [argument],
+        },
+    })
+}
+
+fn idle_tool(number: usize) -> Value {
+    let name = format!("idle_{number}");
+    tool(
+        &name,
+        "Returns nothing, for the length of the list.",
+        "query",
+        "string",
+    )
+}

@@ -1,0 +1,119 @@
+//! The least that can stand between a client and a server. No gateway can be
+//! cheaper than this, so that it shows how much of a gateway's cost is its own.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use clap::ValueEnum;
+use http_body_util::{Either, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::io::copy_bidirectional_with_sizes;
+use tokio::net::TcpStream;
+
+use crate::Fault;
+use crate::listen::{dial, serve};
+
+/// As much as a read of the gateway may take: an answer of 100 kB is to cost
+/// few system calls here too.
+const BUFFER: usize = 64 * 1024;
+
+/// Stand between a client and a server, reading nothing
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[arg(long)]
+    listen: SocketAddr,
+    #[arg(long)]
+    upstream: SocketAddr,
+    #[arg(long, value_enum, default_value_t = Manner::Http)]
+    manner: Manner,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Manner {
+    /// A reverse proxy: requests one by one, over a pool of connections
+    Http,
+    /// A connection for each connection, and bytes copied; for SSE and WebSocket
+    Copy,
+}
+
+pub(crate) async fn run(args: Args) -> Result<(), Fault> {
+    let upstream = args.upstream;
+    match args.manner {
+        Manner::Http => {
+            let pool = Rc::new(Pool {
+                upstream,
+                idle: RefCell::default(),
+            });
+            serve(args.listen, move |socket| proxy(pool.clone(), socket)).await
+        }
+        Manner::Copy => serve(args.listen, move |socket| copy(upstream, socket)).await,
+    }
+}
+
+async fn copy(upstream: SocketAddr, mut near: TcpStream) {
+    // A peer that goes away ends the other one's connection, and nothing more.
+    if let Ok(mut far) = dial(upstream).await {
+        let _ = copy_bidirectional_with_sizes(&mut near, &mut far, BUFFER, BUFFER).await;
+    }
+}
+
+async fn proxy(pool: Rc<Pool>, socket: TcpStream) {
+    let service = service_fn(|request| async {
+        Ok::<_, Infallible>(match pool.forward(request).await {
+            Ok(answer) => answer.map(Either::Left),
+            Err(_) => {
+                let mut answer = Response::new(Either::Right(Empty::<Bytes>::new()));
+                *answer.status_mut() = StatusCode::BAD_GATEWAY;
+                answer
+            }
+        })
+    });
+    let _ = Builder::new()
+        .serve_connection(TokioIo::new(socket), service)
+        .await;
+}
+
+struct Pool {
+    upstream: SocketAddr,
+    /// Connections whose last answer may still be on its way.
+    idle: RefCell<Vec<SendRequest<Incoming>>>,
+}
+
+impl Pool {
+    async fn forward(&self, request: Request<Incoming>) -> Result<Response<Incoming>, Fault> {
+        let mut connection = match self.take() {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
+        let answer = connection.send_request(request).await?;
+        self.idle.borrow_mut().push(connection);
+        Ok(answer)
+    }
+
+    fn take(&self) -> Option<SendRequest<Incoming>> {
+        let mut idle = self.idle.borrow_mut();
+        loop {
+            let usable = |one: &SendRequest<Incoming>| one.is_ready() || one.is_closed();
+            let index = idle.iter().position(usable)?;
+            let connection = idle.swap_remove(index);
+            if connection.is_ready() {
+                return Some(connection);
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Incoming>, Fault> {
+        let socket = dial(self.upstream).await?;
+        let (mut sender, connection) = handshake(TokioIo::new(socket)).await?;
+        tokio::task::spawn_local(connection);
+        sender.ready().await?;
+        Ok(sender)
+    }
+}

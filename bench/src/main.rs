@@ -1,0 +1,50 @@
+//! The three programs of the benchmark: what the gateway calls (`echo`), what
+//! calls it (`load`), and the least that can stand in its place (`floor`).
+//!
+//! `bench/run` puts them together. Each runs on one thread.
+
+mod echo;
+mod floor;
+mod listen;
+mod load;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use clap::Parser;
+use tokio::runtime::Builder;
+use tokio::task::LocalSet;
+
+/// Nobody branches on what went wrong here: it is counted, and shown.
+type Fault = Box<dyn Error>;
+
+#[derive(Parser)]
+#[command(about = "Measures an MCP gateway by transport")]
+enum Command {
+    Echo(echo::Args),
+    Floor(floor::Args),
+    Load(load::Args),
+}
+
+fn main() -> ExitCode {
+    let done = match Command::parse() {
+        Command::Echo(args) => match args.way() {
+            echo::Way::Stdio(tools) => echo::over_stdio(tools),
+            echo::Way::Listen(address, tools) => wait_for(echo::over_network(address, tools)),
+        },
+        Command::Floor(args) => wait_for(floor::run(args)),
+        Command::Load(args) => wait_for(load::run(args)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            eprintln!("narrows-bench: {fault}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn wait_for(task: impl Future<Output = Result<(), Fault>>) -> Result<(), Fault> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    LocalSet::new().block_on(&runtime, task)
+}
