@@ -19,6 +19,7 @@ mod repair;
 mod session;
 pub mod settings;
 mod upstream;
+pub mod websocket;
 
 pub use error::{Error, Fault, ItemKind};
 pub use gateway::{Door, Gateway, Health, Lifetime, Opened, ToolReport, UpstreamReport};

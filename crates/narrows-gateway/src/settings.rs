@@ -168,6 +168,14 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// Those of servers at an address.
+    pub(crate) const REMOTE: [Transport; 4] = [
+        Transport::Http,
+        Transport::Sse,
+        Transport::WebSocket,
+        Transport::Rpc,
+    ];
+
     /// The word that the configuration uses.
     pub fn word(self) -> &'static str {
         match self {

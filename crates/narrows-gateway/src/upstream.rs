@@ -26,13 +26,13 @@ mod web;
 mod ws;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use narrows_wire::{Raw, Revision};
-use tokio::sync::{Notify, OnceCell, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 pub(crate) use self::channel::{Arrival, Channel};
@@ -73,8 +73,10 @@ pub(crate) struct Upstream {
     stale_signal: Notify,
     own_links: Arc<Semaphore>,
     pub(crate) subscribers: Subscribers,
-    /// What it was found to speak instead of what is configured, once it was asked.
-    speaks: OnceCell<Option<Transport>>,
+    /// Why it was taken for a server of the older transport, if it was.
+    older_since: Mutex<Option<String>>,
+    /// What it was found to speak instead of what is configured.
+    speaks: OnceLock<Transport>,
 }
 
 /// What all upstreams of a gateway have in common.
@@ -163,7 +165,8 @@ impl Upstream {
             stale_signal: Notify::new(),
             own_links: Arc::new(Semaphore::new(settings.max_links)),
             subscribers: Subscribers::default(),
-            speaks: OnceCell::new(),
+            older_since: Mutex::default(),
+            speaks: OnceLock::new(),
             settings,
         }
     }

@@ -50,6 +50,11 @@ pub(crate) enum Refused {
     Message(narrows_wire::Error),
     NoSession,
     UnknownSession,
+    /// A message for HTTP+SSE that does not say for which stream.
+    NoStream,
+    UnknownStream,
+    /// A method of the present transport at the path of the older one.
+    OlderTransport,
     /// The path is for WebSocket, and the request is not one to open it.
     NoWebSocket,
     /// More connections than may be kept open.
@@ -71,8 +76,8 @@ impl Refused {
         use Refused::*;
         match self {
             Host | Origin => StatusCode::FORBIDDEN,
-            UnknownEndpoint | UnknownPath | UnknownSession => StatusCode::NOT_FOUND,
-            Method => StatusCode::METHOD_NOT_ALLOWED,
+            UnknownEndpoint | UnknownPath | UnknownSession | UnknownStream => StatusCode::NOT_FOUND,
+            Method | OlderTransport => StatusCode::METHOD_NOT_ALLOWED,
             ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             NotAcceptable => StatusCode::NOT_ACCEPTABLE,
             TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -85,6 +90,7 @@ impl Refused {
             | BrokenFrame(_)
             | Message(_)
             | NoSession
+            | NoStream
             | NotInitialized
             | AlreadyInitialized
             | BadInitialize(_)
@@ -125,7 +131,7 @@ impl Refused {
             Origin => "origin_not_allowed",
             UnknownEndpoint => "unknown_endpoint",
             UnknownPath => "unknown_path",
-            Method => "method_not_allowed",
+            Method | OlderTransport => "method_not_allowed",
             RepeatedHeader => "repeated_header",
             ContentType => "unsupported_content_type",
             NotAcceptable => "not_acceptable",
@@ -135,8 +141,8 @@ impl Refused {
             Unreadable => "request_incomplete",
             BrokenFrame(_) | Message(narrows_wire::Error::Parse(_)) => "parse_error",
             Message(narrows_wire::Error::Invalid { .. }) => "invalid_request",
-            NoSession => "session_required",
-            UnknownSession => "unknown_session",
+            NoSession | NoStream => "session_required",
+            UnknownSession | UnknownStream => "unknown_session",
             NoWebSocket => "websocket_required",
             TooManyConnections => "too_many_connections",
             Busy => "client_too_slow",
@@ -173,7 +179,12 @@ impl Refused {
             Message(narrows_wire::Error::Invalid { reason, .. }) => {
                 return format!("Invalid request: {reason}").into();
             }
-            NoSession => "Mcp-Session-Id is required; open a session with initialize",
+            NoSession => {
+                "Mcp-Session-Id is required; open a session with initialize (for HTTP+SSE see /sse)"
+            }
+            NoStream => "session_id is required; GET /sse opens a stream and names it",
+            UnknownStream => "There is no such stream; open a new one with GET /sse",
+            OlderTransport => "This is HTTP+SSE, which begins with GET; Streamable HTTP is at /mcp",
             UnknownSession => "There is no such session; open a new one with initialize",
             NoWebSocket => "This path speaks WebSocket, version 13; it is opened by an upgrade",
             TooManyConnections => "Too many connections are open",

@@ -64,7 +64,8 @@ pub struct HttpSettings {
     /// of life. A client on a WebSocket is asked for one, and counts as gone
     /// if it owes three.
     pub keep_alive: Duration,
-    /// Connections at the same time; further ones wait to be accepted.
+    /// Connections at the same time; further ones wait to be accepted. As many
+    /// again may have become WebSockets; further ones are refused.
     pub max_connections: usize,
     /// How long a connection may take for the head of its next request, idle
     /// time between requests included.
@@ -106,7 +107,8 @@ impl Default for HttpSettings {
 
 /// Serves until `stop` is cancelled, then lets answers in flight finish for at
 /// most [`HttpSettings::grace`] and ends the sessions that were opened here.
-/// Dropping the future ends all of it at once.
+/// Dropping the future ends all connections and sessions at once; what is left
+/// of clients on streams and WebSockets ends by itself, within its limits.
 pub async fn serve(
     listener: TcpListener,
     gateway: Gateway,

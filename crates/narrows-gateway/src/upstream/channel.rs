@@ -24,8 +24,13 @@ pub(crate) enum Arrival {
     Message(Bytes),
     /// A message of more than so many bytes was passed over.
     TooLarge(usize),
-    /// The request with this id was not accepted, and will have no answer.
-    Unsent(u64, LinkError),
+    /// The request with this id was not accepted. Unless that is `certain`,
+    /// the server may be at work on it nevertheless.
+    Unsent {
+        id: u64,
+        error: LinkError,
+        certain: bool,
+    },
     Ended(Failure),
 }
 

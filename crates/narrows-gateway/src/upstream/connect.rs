@@ -22,6 +22,13 @@ pub(super) struct Connected {
     pub(super) found: Found,
 }
 
+impl Connected {
+    fn found_by(mut self, how: String) -> Connected {
+        self.found.how = Some(how);
+        self
+    }
+}
+
 impl Upstream {
     /// Opens and initialises one connection.
     pub(super) async fn connect(
@@ -36,9 +43,8 @@ impl Upstream {
                 return self.connect_somehow(remote, hello, ears).await;
             }
             UpstreamKind::Remote(remote) => {
-                return self
-                    .connect_to(remote, remote.manner.transport(), hello, ears)
-                    .await;
+                let (transport, limit) = (remote.manner.transport(), self.settings.startup_timeout);
+                return self.connect_to(remote, transport, hello, ears, limit).await;
             }
             UpstreamKind::Stdio(settings) => stdio::open(
                 settings,
@@ -62,21 +68,35 @@ impl Upstream {
         hello: &ClientHello,
         ears: Arc<dyn Ears>,
     ) -> Result<Connected, Failure> {
-        let modern = self
-            .connect_to(remote, Transport::Http, hello, ears.clone())
-            .await;
-        let refused = match modern {
+        let deadline = Instant::now() + self.settings.startup_timeout;
+        let left = || deadline.saturating_duration_since(Instant::now());
+        // It was older last time, and most likely still is.
+        let known = self.older_since.lock().clone();
+        if let Some(how) = known {
+            let older = self.connect_to(remote, Transport::Sse, hello, ears.clone(), left());
+            match older.await {
+                Err(failure) if failure.kind == FailureKind::WrongTransport => {
+                    *self.older_since.lock() = None;
+                }
+                settled => return settled.map(|connected| connected.found_by(how)),
+            }
+        }
+        let present = self.connect_to(remote, Transport::Http, hello, ears.clone(), left());
+        let refused = match present.await {
             Err(failure) if failure.kind == FailureKind::WrongTransport => failure,
             settled => return settled,
         };
-        let older = self.connect_to(remote, Transport::Sse, hello, ears).await;
-        match older {
-            Ok(mut connected) => {
-                connected.found.how = Some(refused.detail);
-                Ok(connected)
+        let older = self.connect_to(remote, Transport::Sse, hello, ears, left());
+        match older.await {
+            Ok(connected) => {
+                *self.older_since.lock() = Some(refused.detail.clone());
+                Ok(connected.found_by(refused.detail))
             }
             // Neither is what it speaks: the present one's answer tells more.
-            Err(failure) if failure.kind == FailureKind::WrongTransport => Err(refused),
+            Err(Failure {
+                kind: FailureKind::WrongTransport | FailureKind::TimedOut,
+                ..
+            }) => Err(refused),
             Err(failure) => Err(failure),
         }
     }
@@ -88,10 +108,10 @@ impl Upstream {
         transport: Transport,
         hello: &ClientHello,
         ears: Arc<dyn Ears>,
+        limit: Duration,
     ) -> Result<Connected, Failure> {
         let around = &self.surroundings;
         let max = around.limits.max_message_bytes;
-        let startup = self.settings.startup_timeout;
         let manner = match transport {
             Transport::Rpc => Manner::Rpc,
             Transport::Sse | Transport::WebSocket => {
@@ -103,15 +123,16 @@ impl Upstream {
                     }
                 };
                 let late = |_| {
-                    let told = format!("not connected within {} s", startup.as_secs_f64());
+                    let told = format!("not connected within {:.1} s", limit.as_secs_f64());
                     Failure::new(FailureKind::TimedOut, told)
                 };
-                let opened = tokio::time::timeout(startup, Box::pin(opening)).await;
+                let opened = tokio::time::timeout(limit, Box::pin(opening)).await;
                 let channel = opened.map_err(late)??;
-                let left = startup.saturating_sub(began.elapsed());
+                let left = limit.saturating_sub(began.elapsed());
                 return self.greet(channel, transport, hello, ears, left).await;
             }
-            Transport::Http | Transport::Stdio | Transport::Builtin => Manner::Streamable,
+            Transport::Http => Manner::Streamable,
+            Transport::Stdio | Transport::Builtin => unreachable!("they have no address"),
         };
         let (link, hello) = HttpLink::open(
             around.http.clone(),
@@ -122,7 +143,7 @@ impl Upstream {
             hello,
             ears,
             max,
-            startup,
+            limit,
         )
         .await?;
         Ok(Connected {

@@ -259,7 +259,12 @@ impl Duplex {
             match arrival {
                 Some(Arrival::Message(frame)) => self.hear(frame, &ears),
                 Some(Arrival::TooLarge(max)) => self.pass_over(max),
-                Some(Arrival::Unsent(id, error)) => self.fail(id, error),
+                Some(Arrival::Unsent {
+                    id,
+                    error,
+                    certain: true,
+                }) => self.fail(id, error),
+                Some(Arrival::Unsent { id, error, .. }) => self.give_up(id, error),
                 Some(Arrival::Ended(failure)) => break self.end(failure),
                 None => break self.end(Failure::new(FailureKind::Connect, "the connection ended")),
             }
@@ -342,6 +347,30 @@ impl Duplex {
         {
             self.fail(id, LinkError::Invalid(error.to_string()));
         }
+    }
+
+    /// Fails a request that the server may be at work on.
+    fn give_up(&self, id: u64, error: LinkError) {
+        let entry = self.pending.lock().remove(&id);
+        if let Some(entry) = entry {
+            self.take_back(id, entry.origin.as_ref(), "connection lost");
+            let _ = entry.done.send(Err(error));
+        }
+    }
+
+    /// Tells the server that nobody waits any more, and remembers that it may
+    /// still speak of it.
+    fn take_back(&self, id: u64, origin: Option<&Origin>, reason: &str) {
+        if let Some(origin) = origin {
+            let mut given_up = self.given_up.lock();
+            if given_up.len() < GIVEN_UP {
+                given_up.insert(id, (origin.session, Instant::now() + AFTERMATH));
+            }
+        }
+        let params = Raw::empty_object()
+            .with_member("requestId", &Raw::number(id))
+            .with_member("reason", &Raw::string(reason));
+        self.notify("notifications/cancelled", Some(params));
     }
 
     fn fail(&self, id: u64, error: LinkError) {
@@ -546,20 +575,9 @@ impl Drop for Entry<'_> {
             && self.sent
             && self.cancellable
         {
-            if let Some(origin) = &entry.origin {
-                let mut given_up = self.link.given_up.lock();
-                if given_up.len() < GIVEN_UP {
-                    given_up.insert(self.id, (origin.session, Instant::now() + AFTERMATH));
-                }
-            }
-            let reason = entry
-                .origin
-                .as_ref()
-                .map_or("timeout", |origin| origin.cancel.reason());
-            let params = Raw::empty_object()
-                .with_member("requestId", &Raw::number(self.id))
-                .with_member("reason", &Raw::string(reason));
-            self.link.notify("notifications/cancelled", Some(params));
+            let origin = entry.origin.as_ref();
+            let reason = origin.map_or("timeout", |origin| origin.cancel.reason());
+            self.link.take_back(self.id, origin, reason);
         }
     }
 }

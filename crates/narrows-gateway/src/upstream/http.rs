@@ -96,7 +96,12 @@ impl HttpLink {
             reopening: tokio::sync::Mutex::default(),
             failed_reopens: AtomicU64::new(0),
         });
+        // Until it is greeted nobody else holds the link: should we fail or be
+        // dropped meanwhile, this ends the session that there may be.
+        let mut opening = Opening(Some(&link));
         let hello = link.greet().await?;
+        opening.0 = None;
+        drop(opening);
         Ok((link, hello))
     }
 
@@ -163,6 +168,17 @@ impl HttpLink {
     /// that fails does not end it.
     pub(crate) async fn ended(&self) -> Arc<Failure> {
         self.endpoint.ended().await
+    }
+}
+
+/// A link that is being opened, as long as it is.
+struct Opening<'a>(Option<&'a Arc<HttpLink>>);
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        if let Some(link) = self.0 {
+            link.abandon();
+        }
     }
 }
 

@@ -1,6 +1,6 @@
-//! What a server speaks that does not speak what it is configured for. Asked
-//! once, after the first attempt has failed that way, and told with each that
-//! does, so that people read the right word instead of a riddle.
+//! What a server speaks that does not speak what it is configured for: asked
+//! after an attempt has failed that way, until it is known, and told with each
+//! that does, so that people read the right word instead of a riddle.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::Upstream;
 use super::connect::Connected;
 use super::link::{Ears, Failure, FailureKind};
 use crate::exchange::{Ask, AskKey, ClientHello, Notice, Refusal};
-use crate::settings::{Transport, UpstreamKind};
+use crate::settings::{RemoteSettings, Transport, UpstreamKind};
 
 /// For each kind that is tried.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -20,7 +20,10 @@ impl Upstream {
     /// Adds to `failure` what the server speaks instead, if that can be found out.
     pub(super) async fn explain(self: &Arc<Self>, mut failure: Failure) -> Failure {
         if failure.kind == FailureKind::WrongTransport {
-            failure.speaks = *self.speaks.get_or_init(|| Box::pin(self.probe())).await;
+            failure.speaks = match self.speaks.get() {
+                Some(speaks) => Some(*speaks),
+                None => Box::pin(self.probe()).await,
+            };
         }
         failure
     }
@@ -29,27 +32,30 @@ impl Upstream {
         let UpstreamKind::Remote(remote) = &self.settings.kind else {
             return None;
         };
+        let others = Transport::REMOTE.into_iter();
+        // One after the other: many small servers can keep one client only.
+        for other in others.filter(|transport| !remote.manner.tries(*transport)) {
+            if self.try_out(remote, other).await {
+                return Some(*self.speaks.get_or_init(|| other));
+            }
+        }
+        None
+    }
+
+    async fn try_out(self: &Arc<Self>, remote: &RemoteSettings, transport: Transport) -> bool {
         let hello = ClientHello {
             capabilities: Raw::empty_object(),
             client_info: Raw::from_static(r#"{"name":"narrows-probe","version":"0"}"#),
         };
-        let all = [
-            Transport::Http,
-            Transport::Sse,
-            Transport::WebSocket,
-            Transport::Rpc,
-        ];
-        for transport in all {
-            if remote.manner.tries(transport) {
-                continue;
-            }
-            let trying = self.connect_to(remote, transport, &hello, Arc::new(Deaf));
-            if let Ok(Ok(Connected { link, .. })) = tokio::time::timeout(PATIENCE, trying).await {
+        let ears = Arc::new(Deaf);
+        let connected = self.connect_to(remote, transport, &hello, ears, PATIENCE);
+        match connected.await {
+            Ok(Connected { link, .. }) => {
                 link.close().await;
-                return Some(transport);
+                true
             }
+            Err(_) => false,
         }
-        None
     }
 }
 

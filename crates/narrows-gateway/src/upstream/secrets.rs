@@ -6,7 +6,7 @@ use std::ffi::OsString;
 
 use super::Failure;
 use crate::events::looks_secret;
-use crate::settings::{StdioSettings, UpstreamKind};
+use crate::settings::{RemoteSettings, StdioSettings, UpstreamKind};
 
 /// Shorter values are too likely to be ordinary words.
 const SHORTEST: usize = 6;
@@ -18,15 +18,7 @@ impl Secrets {
     pub(crate) fn of(kind: &UpstreamKind) -> Secrets {
         let mut values: Vec<String> = match kind {
             UpstreamKind::Stdio(settings) => return Secrets::of_stdio(settings),
-            UpstreamKind::Remote(settings) => {
-                let headers = settings.headers.iter();
-                let headers = headers.filter_map(|(_, value)| value.to_str().ok());
-                let query = settings.url.query().into_iter();
-                let query = query.flat_map(|query| query.split('&'));
-                let query = query.filter_map(|pair| Some(pair.split_once('=')?.1));
-                let words = headers.flat_map(str::split_whitespace).chain(query);
-                words.map(str::to_owned).collect()
-            }
+            UpstreamKind::Remote(settings) => of_remote(settings),
             UpstreamKind::Builtin(_) => Vec::new(),
         };
         values.retain(|value| value.len() >= SHORTEST);
@@ -64,10 +56,66 @@ impl Secrets {
     }
 }
 
+/// Anything in a configured header, in the query or in the user info of the URL
+/// may be a secret, and so may its parts (`Bearer …`).
+pub(super) fn of_remote(settings: &RemoteSettings) -> Vec<String> {
+    let headers = settings.headers.iter();
+    let values: Vec<String> = headers
+        .filter_map(|(_, value)| value.to_str().ok())
+        .chain(settings.url.query())
+        .map(str::to_owned)
+        .collect();
+    let authority = settings.url.authority().map(|it| it.as_str());
+    if let Some((user_info, _)) = authority.and_then(|it| it.rsplit_once('@')) {
+        let password = user_info.split_once(':').map_or(user_info, |(_, it)| it);
+        // Whole: a password may hold any character.
+        let mut whole = vec![password.to_owned(), decoded(password)];
+        whole.extend(words(&values));
+        return whole;
+    }
+    words(&values)
+}
+
+/// The words of these values that are worth hiding. Short ones are no secrets,
+/// and would riddle the text with stars.
+pub(super) fn words(values: &[impl AsRef<str>]) -> Vec<String> {
+    let parts = |value: &str| -> Vec<String> {
+        let parts = value.split([' ', ',', ';', '&', '=']);
+        let parts = parts.filter(|part| part.len() >= SHORTEST);
+        parts.map(str::to_owned).collect()
+    };
+    values
+        .iter()
+        .flat_map(|value| parts(value.as_ref()))
+        .collect()
+}
+
+/// Without percent signs, as a server sees it.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        let code = tail
+            .get(..2)
+            .and_then(|code| std::str::from_utf8(code).ok());
+        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            Some(byte) if *first == b'%' => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{RemoteManner, RemoteSettings};
+    use crate::settings::RemoteManner;
     use narrows_wire::frame::Framing;
 
     #[track_caller]
@@ -108,5 +156,23 @@ mod tests {
             "Bearer abcdef123 is wrong, and so is token=fedcba321 of v2",
             "*** *** is wrong, and so is token=*** of v2",
         );
+    }
+
+    #[test]
+    fn the_password_in_a_url_is_one() {
+        for (url, said) in [
+            ("http://me:pass%20word@h/", "pass word"),
+            ("http://me:pa%3Assword@h/?k=v", "pa:ssword"),
+            ("http://token-alone@h/", "token-alone"),
+            ("ws://h/?key=abcdef123", "abcdef123"),
+        ] {
+            let remote = RemoteSettings {
+                manner: RemoteManner::Http,
+                url: url.parse().expect("a URL"),
+                headers: Vec::new(),
+            };
+            let text = format!("what is {said} for?");
+            check(UpstreamKind::Remote(remote), &text, "what is *** for?");
+        }
     }
 }

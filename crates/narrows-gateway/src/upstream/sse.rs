@@ -20,7 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::channel::{Arrival, Channel};
 use super::link::{Failure, FailureKind};
-use super::web::{Address, Astray, Content, Events, HttpClient, Trouble};
+use super::web::{Address, Astray, Content, Events, HttpClient, Moment, Trouble};
 use crate::settings::RemoteSettings;
 
 /// Messages that wait to be posted.
@@ -57,7 +57,7 @@ pub(super) async fn open(
     };
     if !answer.status().is_success() {
         let status = answer.status();
-        return Err(match answer.refusal(&stream, false).await {
+        return Err(match answer.refusal(&stream, Moment::Opening).await {
             // It speaks MCP, but not to a GET.
             Trouble::Answered(_) => wrong(format!("it answered HTTP {status} to GET")),
             refusal => refusal.into_failure(&stream.shown),
@@ -165,9 +165,10 @@ impl Reader {
 /// Posts what is queued.
 ///
 /// Requests and answers do not wait for each other: each costs a round trip.
-/// But nothing may overtake a notification, or be overtaken by it: the server
-/// must know of `initialized` before the first call, and of a call before its
-/// cancellation.
+/// But nothing should overtake a notification, or be overtaken by it: the
+/// server must know of `initialized` before the first call, and of a call
+/// before its cancellation. A server that holds its posts open loses that
+/// order after [`IN_ORDER`], since a call may wait for what comes next.
 struct Poster {
     address: Arc<Address>,
     headers: HeaderMap,
@@ -248,7 +249,10 @@ impl Poster {
                 Some(Arrival::Ended(Failure::new(FailureKind::Connect, told)))
             }
             (None, Carried::Request(id)) => {
-                Some(Arrival::Unsent(id, trouble.into_link_error(shown)))
+                // Where the connection broke, the server may have it all the same.
+                let certain = !matches!(trouble, Trouble::Broken(_));
+                let error = trouble.into_link_error(shown);
+                Some(Arrival::Unsent { id, error, certain })
             }
             (None, Carried::Answer | Carried::Notification) => {
                 let error = trouble.into_link_error(shown);
@@ -264,7 +268,7 @@ impl Poster {
             .send(&Method::POST, &self.headers, message, &mut false)
             .await?;
         if !answer.status().is_success() {
-            return Err(answer.refusal(&self.address, true).await);
+            return Err(answer.refusal(&self.address, Moment::InSession).await);
         }
         answer.discard(&self.address.pool).await;
         Ok(())

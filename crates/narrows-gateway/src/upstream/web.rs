@@ -9,7 +9,7 @@ mod connect;
 mod trouble;
 
 pub(in crate::upstream) use self::address::{Address, Astray};
-pub(in crate::upstream) use self::answer::{Answer, Content, Events};
+pub(in crate::upstream) use self::answer::{Answer, Content, Events, Moment};
 pub(crate) use self::client::HttpClient;
 #[cfg(test)]
 pub(in crate::upstream) use self::connect::Connector;

@@ -3,6 +3,7 @@
 //! This file makes the [`Channel`]; enter at [`open`].
 
 use std::io;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ::http::header::{
@@ -15,13 +16,13 @@ use futures_util::stream::{self, SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::error::{Error, ProtocolError, SubProtocolError, UrlError};
+use tokio_tungstenite::tungstenite::protocol::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::protocol::{Message, WebSocketConfig};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -30,22 +31,15 @@ use super::channel::{Arrival, Channel};
 use super::link::{Failure, FailureKind};
 use super::web::{Address, HttpClient, Site, Stream, words};
 use crate::settings::RemoteSettings;
+use crate::websocket::{self, Line, Pongs, SUBPROTOCOL, Signs, Written};
 
 /// Messages that wait to be written.
 const QUEUE: usize = 256;
-/// Messages that are framed before anything is written.
-const BATCH: usize = 64;
-/// The library would take 128 KiB for each connection, used or not.
-const READ_BUFFER: usize = 16 * 1024;
-/// How often a silent server is asked for a sign of life.
+/// How often a silent server is asked for a sign of life. One that is busy with
+/// itself may miss two.
 const PING: Duration = Duration::from_secs(30);
-/// A server may be busy with itself for a while, but not for so long.
-const SILENT: Duration = Duration::from_secs(90);
 /// How long a server that does not read may hold up the end.
 const FAREWELL: Duration = Duration::from_secs(1);
-
-/// The name by which MCP goes among WebSocket's subprotocols.
-const SUBPROTOCOL: HeaderValue = HeaderValue::from_static("mcp");
 
 /// What is not for the configuration to change, and what a proxy was told already.
 const NOT_CONFIGURED: [HeaderName; 6] = [
@@ -57,7 +51,18 @@ const NOT_CONFIGURED: [HeaderName; 6] = [
     PROXY_AUTHORIZATION,
 ];
 
-type Socket = WebSocketStream<TokioIo<Box<dyn Stream>>>;
+type Socket = WebSocketStream<Line<TokioIo<Box<dyn Stream>>>>;
+
+/// What reader and writer tell each other about the end.
+#[derive(Clone, Default)]
+struct Ends {
+    /// We close the connection.
+    closing: CancellationToken,
+    /// The server gives no sign of life.
+    silent: CancellationToken,
+    /// What the server did wrong, for the farewell.
+    fault: Arc<OnceLock<(CloseCode, &'static str)>>,
+}
 
 /// Connects, without limit: that is the caller's.
 ///
@@ -77,19 +82,22 @@ pub(super) async fn open(
         ))) => shake_hands(client, settings, &address, false, max_message_bytes).await,
         shaken => shaken,
     };
-    let socket = shaken.map_err(|error| explain(error, &address))?;
+    let (socket, signs) = shaken.map_err(|error| explain(error, &address))?;
     let (sink, stream) = socket.split();
 
     let (outgoing, queue) = mpsc::channel(QUEUE);
-    let closing = CancellationToken::new();
-    let writer = tokio::spawn(write(sink, queue, closing.clone()));
+    let ends = Ends::default();
+    let closing = ends.closing.clone();
+    let writer = tokio::spawn(write(sink, queue, signs.clone(), ends.clone()));
     let mut writer = AbortOnDropHandle::new(writer);
     let reader = Reader {
         stream,
         shown: address.shown,
         secrets: address.secrets,
         max: max_message_bytes,
-        heard: Instant::now(),
+        signs,
+        pongs: Pongs::default(),
+        ends,
         phase: Phase::Reading,
     };
     let incoming = stream::unfold(reader, async |mut reader| {
@@ -113,7 +121,7 @@ async fn shake_hands(
     address: &Address,
     subprotocol: bool,
     max: usize,
-) -> Result<Socket, Error> {
+) -> Result<(Socket, Arc<Signs>), Error> {
     let mut request = websocket_url(&settings.url)?.into_client_request()?;
     let headers = request.headers_mut();
     headers.remove(HOST);
@@ -123,19 +131,18 @@ async fn shake_hands(
         }
     }
     if subprotocol {
-        headers.entry(SEC_WEBSOCKET_PROTOCOL).or_insert(SUBPROTOCOL);
+        let mcp = HeaderValue::from_static(SUBPROTOCOL);
+        headers.entry(SEC_WEBSOCKET_PROTOCOL).or_insert(mcp);
     } else {
         headers.remove(SEC_WEBSOCKET_PROTOCOL);
     }
     let site = Site::of(&settings.url).ok_or(Error::Url(UrlError::UnsupportedUrlScheme))?;
     let stream = client.dial(&site).await;
     let stream = stream.map_err(|reason| Error::Io(io::Error::other(reason)))?;
-    let config = WebSocketConfig::default()
-        .read_buffer_size(READ_BUFFER)
-        .max_message_size(Some(max))
-        .max_frame_size(Some(max));
-    let shaken = client_async_with_config(request, TokioIo::new(stream), Some(config)).await;
-    shaken.map(|(socket, _)| socket)
+    let (line, signs) = Line::new(TokioIo::new(stream));
+    let config = websocket::config(max);
+    let (socket, _) = client_async_with_config(request, line, Some(config)).await?;
+    Ok((socket, signs))
 }
 
 /// Whoever configures an `http` URL for a WebSocket means this one. User info
@@ -177,10 +184,11 @@ fn explain(error: Error, address: &Address) -> Failure {
 struct Reader {
     stream: SplitStream<Socket>,
     shown: String,
-    secrets: Vec<Box<str>>,
+    secrets: Vec<String>,
     max: usize,
-    /// When the last frame came, of whatever kind.
-    heard: Instant,
+    signs: Arc<Signs>,
+    pongs: Pongs,
+    ends: Ends,
     phase: Phase,
 }
 
@@ -205,19 +213,23 @@ impl Reader {
             let frame = tokio::select! {
                 biased;
                 frame = self.stream.next() => frame,
-                () = sleep_until(self.heard + SILENT) => {
-                    let told = format!("no sign of life for {} s", SILENT.as_secs());
+                () = self.ends.silent.cancelled() => {
+                    let told = "no sign of life, though it was asked for one".to_owned();
                     self.phase = Phase::Ending(FailureKind::Connect, told);
                     continue;
                 }
             };
-            self.heard = Instant::now();
             let (kind, what) = match frame {
                 Some(Ok(Message::Text(text))) => return Some(Arrival::Message(text.into())),
-                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
+                Some(Ok(Message::Ping(payload))) => match self.pongs.owe(&payload, &self.signs) {
+                    true => continue,
+                    false => {
+                        self.blame(CloseCode::Policy, "it asks on without reading the answers")
+                    }
+                },
+                Some(Ok(Message::Pong(_) | Message::Frame(_))) => continue,
                 Some(Ok(Message::Binary(_))) => {
-                    tracing::warn!(url = self.shown, "passed over a binary frame");
-                    continue;
+                    self.blame(CloseCode::Unsupported, "it sent a binary frame")
                 }
                 Some(Ok(Message::Close(frame))) => {
                     (FailureKind::Connect, farewell(frame, &self.secrets))
@@ -225,8 +237,9 @@ impl Reader {
                 // What follows in the connection is the rest of that message,
                 // which nobody can skip without reading it (RFC 6455, 7.4.1: 1009).
                 Some(Err(Error::Capacity(_))) => {
+                    let (kind, _) = self.blame(CloseCode::Size, "message too large");
                     let told = format!("it sent a message of more than {} bytes", self.max);
-                    self.phase = Phase::Ending(FailureKind::Protocol, told);
+                    self.phase = Phase::Ending(kind, told);
                     return Some(Arrival::TooLarge(self.max));
                 }
                 Some(Err(Error::Io(error))) => (
@@ -245,7 +258,15 @@ impl Reader {
     }
 }
 
-fn farewell(frame: Option<CloseFrame>, secrets: &[Box<str>]) -> String {
+impl Reader {
+    /// Has the server told what it did wrong.
+    fn blame(&self, code: CloseCode, what: &'static str) -> (FailureKind, String) {
+        self.ends.fault.get_or_init(|| (code, what));
+        (FailureKind::Protocol, what.to_owned())
+    }
+}
+
+fn farewell(frame: Option<CloseFrame>, secrets: &[String]) -> String {
     let Some(CloseFrame { code, reason }) = frame else {
         return "it closed the connection".to_owned();
     };
@@ -256,55 +277,27 @@ fn farewell(frame: Option<CloseFrame>, secrets: &[Box<str>]) -> String {
     }
 }
 
-/// Writes what is queued, as much as there is in one go, and asks a silent
-/// server for a sign of life. A failed write says only that the connection is
-/// gone; why, the reader will find out.
+/// Writes until the connection is closed by us, lost, or silent. A failed write
+/// says only that the connection is gone; why, the reader will find out.
 async fn write(
     mut sink: SplitSink<Socket, Message>,
     mut queue: mpsc::Receiver<Bytes>,
-    closing: CancellationToken,
+    signs: Arc<Signs>,
+    ends: Ends,
 ) {
-    let mut batch = Vec::with_capacity(BATCH);
-    let mut ping = interval(PING);
-    ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    ping.reset();
-    loop {
-        let written = tokio::select! {
-            biased;
-            () = closing.cancelled() => break,
-            count = queue.recv_many(&mut batch, BATCH) => match count {
-                0 => break,
-                _ => feed(&mut sink, &mut batch).await,
-            },
-            _ = ping.tick() => sink.send(Message::Ping(Bytes::new())).await,
-        };
-        if written.is_err() {
-            return;
-        }
+    let writing = websocket::write(&mut sink, &mut queue, &signs, PING, ends.closing);
+    match writing.await {
+        Ok(Written::All) => {}
+        Ok(Written::Unheard) => return ends.silent.cancel(),
+        Err(_) => return,
     }
-    // What was queued before is still written: it may be a cancellation.
-    queue.close();
-    while queue.recv_many(&mut batch, BATCH).await > 0 {
-        if feed(&mut sink, &mut batch).await.is_err() {
-            break;
-        }
-    }
-    let close = CloseFrame {
-        code: CloseCode::Normal,
-        reason: Utf8Bytes::default(),
-    };
+    let (code, reason) = ends.fault.get().copied().unwrap_or((CloseCode::Normal, ""));
+    let reason = Utf8Bytes::from_static(reason);
     // Refused where the server was first: it may wait for the echo of its own.
-    if sink.send(Message::Close(Some(close))).await.is_err() {
+    let close = Message::Close(Some(CloseFrame { code, reason }));
+    if sink.send(close).await.is_err() {
         let _ = sink.close().await;
     }
-}
-
-async fn feed(sink: &mut SplitSink<Socket, Message>, batch: &mut Vec<Bytes>) -> Result<(), Error> {
-    for message in batch.drain(..) {
-        sink.feed(Message::Text(Utf8Bytes::try_from(message)?))
-            .await?;
-    }
-    sink.flush().await
 }
 
 #[cfg(test)]

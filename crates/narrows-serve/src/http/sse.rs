@@ -28,11 +28,14 @@ use super::{Edge, answer, guard};
 use crate::duplex::{Duplex, Input, Source};
 use crate::error::Refused;
 
+#[cfg(test)]
+mod tests;
+
 /// Events that are ready together go out together, up to about this much.
 const GATHER: usize = 64 * 1024;
 
-/// Posted messages that wait for their turn.
-const INBOX: usize = 16;
+/// Posted messages that wait for their turn, or are still being read.
+const INBOX: usize = 8;
 
 const SESSION: &str = "session_id";
 
@@ -66,19 +69,19 @@ pub(super) fn open(
 ) -> Response<Body> {
     let refused = match *method {
         Method::OPTIONS => return guard::preflight(head, "GET, OPTIONS"),
-        // Whoever speaks the present transport finds out by this, and by
-        // nothing else, that here is the older one (MCP 2025-03-26,
-        // transports, backwards compatibility).
         Method::GET if !head.accept.events => Refused::NotAcceptable,
         Method::GET if !edge.gateway.has_door(target.door()) => Refused::UnknownEndpoint,
         Method::GET => return answer::events(Body::Channel(Box::new(start(edge, target)))),
-        _ => return not_allowed("GET, OPTIONS"),
+        // Whoever speaks the present transport finds out by this, and by
+        // nothing else, that here is the older one (MCP 2025-03-26,
+        // transports, backwards compatibility).
+        _ => return not_allowed(&Refused::OlderTransport, "GET, OPTIONS"),
     };
     answer::refused(None, &refused)
 }
 
-fn not_allowed(allow: &'static str) -> Response<Body> {
-    let mut answer = answer::refused(None, &Refused::Method);
+fn not_allowed(refused: &Refused, allow: &'static str) -> Response<Body> {
+    let mut answer = answer::refused(None, refused);
     let allow = HeaderValue::from_static(allow);
     answer.headers_mut().insert(ALLOW, allow);
     answer
@@ -90,16 +93,38 @@ fn start(edge: &Arc<Edge>, target: Target<'_>) -> Channel {
     let settings = edge.duplex();
     let (outgoing, written) = mpsc::channel(settings.queue);
     let channel = Channel::new(&id, written, edge.settings.keep_alive);
-    edge.inboxes.insert(id.as_str().into(), inbox);
+    let entry = Entry::new(edge, &id, inbox);
     let (edge, target) = (edge.clone(), target.into_owned());
     edge.tasks.clone().spawn(async move {
         let (gateway, stop) = (edge.gateway.clone(), edge.stop.clone());
         let duplex = Duplex::new(gateway, target.door(), settings, outgoing, stop);
         let end = duplex.run(Posted(posted)).await;
-        edge.inboxes.remove(&id);
+        drop(entry);
         tracing::debug!(?end, "an SSE client has left");
     });
     channel
+}
+
+/// Keeps an inbox among the others as long as somebody reads it.
+struct Entry {
+    edge: Arc<Edge>,
+    id: Box<str>,
+}
+
+impl Entry {
+    fn new(edge: &Arc<Edge>, id: &str, inbox: mpsc::Sender<Input>) -> Entry {
+        edge.inboxes.insert(id.into(), inbox);
+        Entry {
+            edge: edge.clone(),
+            id: id.into(),
+        }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.edge.inboxes.remove(&self.id);
+    }
 }
 
 /// What is posted, one message after the other.
@@ -124,12 +149,12 @@ pub(super) fn enter(
     match parts.method {
         Method::POST => {}
         Method::OPTIONS => return Err(guard::preflight(head, "POST, OPTIONS")),
-        _ => return Err(not_allowed("POST, OPTIONS")),
+        _ => return Err(not_allowed(&Refused::Method, "POST, OPTIONS")),
     }
     let found = match session_in(parts.uri.query().unwrap_or_default()) {
         _ if !head.is_json() => Err(Refused::ContentType),
-        Some(id) => edge.inboxes.find(id).ok_or(Refused::UnknownSession),
-        None => Err(Refused::UnknownSession),
+        Some(id) => edge.inboxes.find(id).ok_or(Refused::UnknownStream),
+        None => Err(Refused::NoStream),
     };
     found.map_err(|refused| answer::refused(None, &refused))
 }
@@ -160,15 +185,21 @@ async fn take_in(
     body: RequestBody,
 ) -> Result<(), Refused> {
     let settings = &edge.settings;
+    // Before the body, which may be large: the loop reads on as long as its
+    // client does, and until then nothing more has to be held.
+    let place = match timeout(settings.body_timeout, inbox.reserve()).await {
+        Ok(Ok(place)) => place,
+        Ok(Err(_)) => return Err(Refused::UnknownStream),
+        Err(_) => return Err(Refused::Busy),
+    };
     let frame = body::read(body, settings.max_message_bytes, settings.body_timeout).await?;
     let bytes = frame.len();
     let message = decode(frame).map_err(Refused::Message)?;
-    // The loop reads on as long as its client does.
-    let taken_in = inbox.send(Input::Message { message, bytes });
-    match timeout(settings.body_timeout, taken_in).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) => Err(Refused::UnknownSession),
-        Err(_) => Err(Refused::Busy),
+    place.send(Input::Message { message, bytes });
+    // A place can be taken although nobody will come for what is put there.
+    match inbox.is_closed() {
+        true => Err(Refused::UnknownStream),
+        false => Ok(()),
     }
 }
 

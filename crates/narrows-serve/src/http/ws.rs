@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::stream::SplitStream;
 use futures_util::{SinkExt, StreamExt};
 use http::header::{
     CONNECTION, HeaderMap, HeaderValue, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
@@ -13,41 +12,29 @@ use http::request::Parts;
 use http::{Request, Response};
 use http_body::Body as _;
 use hyper::body::Incoming as RequestBody;
-use hyper::upgrade::OnUpgrade;
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use narrows_gateway::websocket::{self, Line, Pongs, SUBPROTOCOL, Signs, Written};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::handshake::server::create_response;
+use tokio_tungstenite::tungstenite::protocol::Role;
 use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+use tokio_util::sync::CancellationToken;
 
-use self::line::{Line, Signs};
 use super::body::Body;
 use super::target::Target;
 use super::{Edge, answer};
 use crate::duplex::{Duplex, End, Input, Source, run_both};
 use crate::error::Refused;
 
-mod line;
-
-/// The name by which MCP goes among WebSocket's subprotocols.
-const SUBPROTOCOL: &str = "mcp";
-
-/// Messages that are framed before anything is written.
-const BATCH: usize = 64;
-
-/// The library would take 128 KiB for each connection, used or not.
-const READ_BUFFER: usize = 16 * 1024;
-
-/// How many signs of life a client may owe us before it counts as gone.
-const MISSED: u32 = 3;
-
-/// Bytes of pongs that a client may leave unread.
-const MAX_PONGS: usize = 64 * 1024;
+/// Read at once of what a client goes on sending after the end.
+const REST: usize = 16 * 1024;
 
 /// How long a client may take to hear that it is over, and then to hang up.
 pub(super) const FAREWELL: Duration = Duration::from_secs(1);
@@ -55,7 +42,7 @@ pub(super) const FAREWELL: Duration = Duration::from_secs(1);
 /// How long it may go on sending instead.
 const LINGER: Duration = Duration::from_secs(30);
 
-type Socket = WebSocketStream<Line>;
+type Socket = WebSocketStream<Line<TokioIo<Upgraded>>>;
 
 /// The request that asks for the upgrade; the guard has passed it.
 pub(super) fn open(
@@ -125,25 +112,27 @@ async fn serve(edge: &Edge, target: Target<'static>, upgrade: OnUpgrade) {
         Err(error) => return tracing::debug!(%error, "a connection ended before its upgrade"),
     };
     let settings = &edge.settings;
-    let config = WebSocketConfig::default()
-        .read_buffer_size(READ_BUFFER)
-        .max_message_size(Some(settings.max_message_bytes))
-        .max_frame_size(Some(settings.max_message_bytes));
-    let signs = Arc::new(Signs::default());
-    let line = Line::new(upgraded, signs.clone());
+    let config = websocket::config(settings.max_message_bytes);
+    let (line, signs) = Line::new(TokioIo::new(upgraded));
     let socket = WebSocketStream::from_raw_socket(line, Role::Server, Some(config)).await;
     let (mut sink, stream) = socket.split();
     let mut frames = Frames {
         stream,
         signs: signs.clone(),
-        pongs: 0,
+        pongs: Pongs::default(),
         over: None,
     };
     let duplex = edge.duplex();
-    let (outgoing, written) = mpsc::channel(duplex.queue);
+    let (outgoing, queue) = mpsc::channel(duplex.queue);
     let (gateway, stop) = (edge.gateway.clone(), edge.stop.clone());
     let running = Duplex::new(gateway, target.door(), duplex, outgoing, stop).run(&mut frames);
-    let writing = write(&mut sink, written, &signs, settings.keep_alive);
+    // The loop ends the queue by leaving it.
+    let never = CancellationToken::new();
+    let writing = async {
+        // Gone when the writing has ended: by that the loop sees it.
+        let mut queue = queue;
+        websocket::write(&mut sink, &mut queue, &signs, settings.keep_alive, never).await
+    };
     let (end, written) = run_both(running, writing, duplex.grace).await;
     tracing::debug!(?end, "a WebSocket client has left");
     let farewell = match (frames.over, written) {
@@ -167,8 +156,7 @@ async fn serve(edge: &Edge, target: Target<'static>, upgrade: OnUpgrade) {
 struct Frames {
     stream: SplitStream<Socket>,
     signs: Arc<Signs>,
-    /// Bytes of pongs that may still wait to be written.
-    pongs: usize,
+    pongs: Pongs,
     over: Option<Over>,
 }
 
@@ -209,14 +197,10 @@ impl Frames {
                 CloseCode::Unsupported,
                 "messages are text frames",
             )),
-            // The library answers it, and would keep the answers to a client
-            // that asks on without reading until there is no more memory.
-            Message::Ping(payload) => {
-                let unwritten = self.pongs.saturating_sub(self.signs.taken());
-                self.pongs = unwritten + payload.len() + 2;
-                (self.pongs > MAX_PONGS).then_some(Over::Fault(CloseCode::Policy, "too many pings"))
+            Message::Ping(payload) if !self.pongs.owe(payload, &self.signs) => {
+                Some(Over::Fault(CloseCode::Policy, "too many pings"))
             }
-            Message::Text(_) | Message::Pong(_) | Message::Frame(_) => None,
+            Message::Text(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => None,
         }
     }
 }
@@ -231,50 +215,6 @@ impl Over {
                 Over::Fault(CloseCode::Protocol, "not as RFC 6455 says")
             }
             _ => Over::Lost,
-        }
-    }
-}
-
-/// How the writing has ended.
-enum Written {
-    /// There is nothing more to write.
-    All,
-    /// The client gave no sign of life, though it was asked for one.
-    Unheard,
-}
-
-/// Writes what comes, several messages at once if they are there, and asks a
-/// silent client for a sign of life. A client that is still busy with what was
-/// written to it before has not been asked, and owes none.
-async fn write(
-    sink: &mut SplitSink<Socket, Message>,
-    mut written: mpsc::Receiver<Bytes>,
-    signs: &Signs,
-    keep_alive: Duration,
-) -> Result<Written, Error> {
-    let mut beat = interval_at(Instant::now() + keep_alive, keep_alive);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut silent = 0;
-    let mut batch = Vec::with_capacity(BATCH);
-    loop {
-        tokio::select! {
-            biased;
-            count = written.recv_many(&mut batch, BATCH) => {
-                if count == 0 {
-                    return Ok(Written::All);
-                }
-                for message in batch.drain(..) {
-                    sink.feed(Message::Text(Utf8Bytes::try_from(message)?)).await?;
-                }
-                sink.flush().await?;
-            }
-            _ = beat.tick() => {
-                silent = if signs.heard() { 0 } else { silent + 1 };
-                if silent == MISSED {
-                    return Ok(Written::Unheard);
-                }
-                sink.send(Message::Ping(Bytes::new())).await?;
-            }
         }
     }
 }
@@ -295,7 +235,7 @@ async fn part(mut socket: Socket, farewell: Option<(CloseCode, &'static str)>) {
     if !matches!(said, Ok(Ok(()))) || line.shutdown().await.is_err() {
         return;
     }
-    let mut rest = vec![0; READ_BUFFER];
+    let mut rest = vec![0; REST];
     let rest = async { while let Ok(Ok(1..)) = timeout(FAREWELL, line.read(&mut rest)).await {} };
     let _ = timeout(LINGER, rest).await;
 }

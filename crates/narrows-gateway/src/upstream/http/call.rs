@@ -142,6 +142,10 @@ async fn follow(
     while let Some(event) = events.next().await? {
         *tries = 0;
         place.moved_by(&event);
+        if event.event.as_deref() == Some("endpoint") {
+            let told = "it answers with the stream of HTTP+SSE";
+            return Err(Trouble::NotMcp(told.to_owned()));
+        }
         if !is_message(&event) {
             continue;
         }

@@ -13,12 +13,15 @@ use narrows_wire::Revision;
 use tokio_util::sync::CancellationToken;
 
 use super::super::link::Failure;
-use super::super::web::{Address, Answer, HttpClient, SESSION_ID, Trouble};
+use super::super::web::{Address, Answer, HttpClient, Moment, SESSION_ID, Trouble};
 use super::Manner;
 use crate::settings::RemoteSettings;
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The number of no session at all.
+const STRANGER: u64 = 0;
 
 /// After so many attempts to connect in a row have failed, the link has ended.
 const UNREACHABLE: u32 = 3;
@@ -55,7 +58,7 @@ impl Endpoint {
             Manner::Rpc => "/rpc",
         };
         let address = Address::new(client, settings, below)?;
-        let stranger = Session::new(&address.headers, manner, 0, None);
+        let stranger = Session::new(&address.headers, manner, STRANGER, None);
         Ok(Endpoint {
             address,
             manner,
@@ -86,7 +89,7 @@ impl Endpoint {
 
     /// The headers of a request outside any session.
     pub(super) fn stranger(&self) -> Session {
-        Session::new(&self.address.headers, self.manner, 0, None)
+        Session::new(&self.address.headers, self.manner, STRANGER, None)
     }
 
     /// Sends a message. An answer that comes back has a status of success.
@@ -102,7 +105,12 @@ impl Endpoint {
         if answer.status().is_success() {
             return Ok(answer);
         }
-        let refusal = answer.refusal(&self.address, session.id.is_some());
+        let moment = match (&session.id, session.serial) {
+            (Some(_), _) => Moment::InSession,
+            (None, STRANGER) => Moment::Opening,
+            (None, _) => Moment::Stateless,
+        };
+        let refusal = answer.refusal(&self.address, moment);
         Err(Box::pin(refusal).await)
     }
 

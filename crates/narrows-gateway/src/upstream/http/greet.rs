@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ::http::HeaderValue;
-use narrows_wire::{Id, Raw, encode_notification, encode_request};
+use narrows_wire::{Id, Raw, Revision, encode_notification, encode_request};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::link::{Failure, FailureKind, LinkError, Outgoing, ServerHello};
@@ -50,8 +50,12 @@ impl HttpLink {
             }
             Err(trouble) => return Err(trouble.into_failure(self.endpoint.shown())),
         };
-        let hello = ServerHello::read(&result)?;
-        self.endpoint.enter(hello.revision, id);
+        let hello = ServerHello::read(&result);
+        // Entered in any case: a session that is of no use has to be ended, too.
+        let revision = hello.as_ref().map(|hello| hello.revision);
+        self.endpoint
+            .enter(revision.unwrap_or(Revision::LATEST_LEGACY), id);
+        let hello = hello?;
         // Posted here and not by the queue: no request may overtake it.
         let initialized = encode_notification("notifications/initialized", None);
         match outbox::post(&self.endpoint, initialized).await {

@@ -44,7 +44,7 @@ async fn message(channel: &mut Channel) -> String {
     match next(channel).await {
         Arrival::Message(bytes) => String::from_utf8(bytes.into()).expect("text"),
         Arrival::TooLarge(max) => panic!("more than {max} bytes"),
-        Arrival::Unsent(id, error) => panic!("{id} was not sent: {error:?}"),
+        Arrival::Unsent { id, error, .. } => panic!("{id} was not sent: {error:?}"),
         Arrival::Ended(failure) => panic!("ended: {failure:?}"),
     }
 }

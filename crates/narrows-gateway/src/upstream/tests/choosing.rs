@@ -199,6 +199,33 @@ async fn a_refusal_in_the_servers_own_words_is_no_reason_to_ask_for_older() {
     }
 }
 
+/// Another gateway in front of the older transport refuses like this.
+#[tokio::test]
+async fn an_error_that_names_no_request_is_no_answer() {
+    let refusal = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"not here"}}"#;
+    let server = older(move |_| reply(405, "application/json", refusal)).await;
+    let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+    let Connected { found, .. } = connect(&upstream).await.expect("it connects");
+    assert_eq!(found.transport, Transport::Sse);
+    let how = found.how.expect("it was found");
+    assert!(
+        how.ends_with("HTTP 405 Method Not Allowed: not here"),
+        "{how}"
+    );
+}
+
+#[tokio::test]
+async fn what_was_found_is_tried_first_the_next_time() {
+    let mut server = older(|_| status(422)).await;
+    let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+    for expected in [&["initialize", "GET"][..], &["GET", "initialize"]] {
+        let Connected { link, found, .. } = connect(&upstream).await.expect("it connects");
+        assert!(found.how.expect("still told").contains("HTTP 422"));
+        link.close().await;
+        assert_eq!(server.rest()[..2], *expected);
+    }
+}
+
 #[tokio::test]
 async fn of_two_refusals_the_present_ones_is_told() {
     let refuse = |seen: &Seen| match seen.what() {

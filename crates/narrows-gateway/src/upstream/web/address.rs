@@ -14,6 +14,7 @@ use http_body_util::Full;
 use hyper_util::client::proxy::matcher::Matcher;
 
 use super::super::link::{Failure, FailureKind};
+use super::super::secrets;
 use super::answer::Answer;
 use super::client::{HttpClient, Pool, Unanswered};
 use super::connect::{Route, Site};
@@ -27,7 +28,7 @@ pub(in crate::upstream) struct Address {
     /// What may be told of the URL: no user info, no query.
     pub(in crate::upstream) shown: String,
     /// What must not be told: words of configured headers and of the query.
-    pub(in crate::upstream) secrets: Vec<Box<str>>,
+    pub(in crate::upstream) secrets: Vec<String>,
     /// What every request carries.
     pub(in crate::upstream) headers: HeaderMap,
     /// Where requests go, as it is written in them.
@@ -60,7 +61,7 @@ impl Address {
         let headers = common_headers(settings, &pool);
         Ok(Address {
             shown: show(&site, &path),
-            secrets: secrets(&headers, &settings.url),
+            secrets: confided(settings, &headers),
             target: ArcSwap::from_pointee(target),
             headers,
             pool,
@@ -79,7 +80,7 @@ impl Address {
         }
         let path = to.path_and_query().map_or("/", |path| path.as_str());
         let mut secrets = self.secrets.clone();
-        secrets.extend(secret_words(to.query()));
+        secrets.extend(secrets::words(to.query().as_slice()));
         Ok(Address {
             pool: self.pool.clone(),
             shown: show(site, path),
@@ -196,20 +197,13 @@ fn user_info(url: &Uri) -> Option<HeaderValue> {
     matcher.intercept(url)?.basic_auth().cloned()
 }
 
-/// Anything in a configured header or in the query may be a secret, and so may
-/// its parts (`Bearer …`).
-fn secrets(headers: &HeaderMap, url: &Uri) -> Vec<Box<str>> {
-    let confided = headers.values().filter(|value| value.is_sensitive());
-    let values = confided.filter_map(|value| value.to_str().ok());
-    secret_words(values.chain(url.query())).collect()
-}
-
-/// Short words are no secrets, and would riddle the text with stars.
-fn secret_words<'a>(values: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item = Box<str>> {
-    let words = values
-        .into_iter()
-        .flat_map(|value| value.split([' ', ',', ';', '&', '=']));
-    words.filter(|word| word.len() >= 6).map(Into::into)
+/// What is secret of the settings, and of the headers that were made of them.
+fn confided(settings: &RemoteSettings, headers: &HeaderMap) -> Vec<String> {
+    let made = headers.values().filter(|value| value.is_sensitive());
+    let made: Vec<&str> = made.filter_map(|value| value.to_str().ok()).collect();
+    let mut all = secrets::of_remote(settings);
+    all.extend(secrets::words(&made));
+    all
 }
 
 fn show(site: &Site, path: &str) -> String {

@@ -29,6 +29,17 @@ pub(in crate::upstream) struct Answer {
     lease: Lease,
 }
 
+/// When a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::upstream) enum Moment {
+    /// It is the first.
+    Opening,
+    /// It belongs to a session that the server may have forgotten.
+    InSession,
+    /// It belongs to none.
+    Stateless,
+}
+
 /// What the body is, by its content type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::upstream) enum Content {
@@ -100,7 +111,7 @@ impl Answer {
     }
 
     /// What a status that is no success means.
-    pub(in crate::upstream) async fn refusal(self, address: &Address, in_session: bool) -> Trouble {
+    pub(in crate::upstream) async fn refusal(self, address: &Address, moment: Moment) -> Trouble {
         let status = self.status();
         let kind = self.header(&CONTENT_TYPE).map(str::to_owned);
         let challenge = self.header(&WWW_AUTHENTICATE);
@@ -114,21 +125,29 @@ impl Answer {
             .await
             .unwrap_or_default();
         let html = is_html(kind.as_deref(), &body);
+        let error = error_object(&body);
+        let message = error
+            .as_ref()
+            .and_then(|(_, error)| error.member("message"));
+        let message = message.as_ref().and_then(Raw::as_text);
+        let told = message.as_ref().map_or(&body[..], |text| text.as_bytes());
         let refused = Refused {
             status,
             challenge,
-            words: words(&body, &address.secrets),
+            words: words(told, &address.secrets),
             html,
         };
-        if in_session && is_session_gone(status, &body) {
+        if moment == Moment::InSession && is_session_gone(status, &body) {
             return Trouble::SessionGone(refused);
         }
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return Trouble::Refused(refused);
         }
-        match error_object(&body) {
-            Some((_, error)) => Trouble::Answered(error),
-            None => Trouble::Refused(refused),
+        match error {
+            // Who names no request may not even know what one is: a gateway in
+            // front of an older transport, for one.
+            Some((named, error)) if named || moment != Moment::Opening => Trouble::Answered(error),
+            _ => Trouble::Refused(refused),
         }
     }
 }

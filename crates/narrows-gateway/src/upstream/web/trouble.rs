@@ -84,7 +84,9 @@ impl Refused {
     fn kind_when_opening(&self) -> FailureKind {
         match self.status.as_u16() {
             401 | 403 => FailureKind::SignIn,
-            400 | 404..=406 | 410 | 415 | 426 | 501 => FailureKind::WrongTransport,
+            // About this moment, not about what is spoken.
+            407 | 408 | 429 => FailureKind::Refused,
+            400..=499 | 501 => FailureKind::WrongTransport,
             _ if self.html && !self.status.is_server_error() => FailureKind::WrongTransport,
             _ => FailureKind::Refused,
         }
@@ -107,11 +109,11 @@ impl std::fmt::Display for Refused {
 
 /// The first words of a body, on one line, without anything we sent in
 /// confidence: some servers repeat a wrong token in their explanation.
-pub(in crate::upstream) fn words(body: &[u8], secrets: &[Box<str>]) -> String {
+pub(in crate::upstream) fn words(body: &[u8], secrets: &[String]) -> String {
     // Secrets are blotted out before the cut, which might go through one.
     let mut text = String::from_utf8_lossy(body).into_owned();
     for secret in secrets {
-        text = text.replace(&**secret, "***");
+        text = text.replace(secret.as_str(), "***");
     }
     let mut words = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {

@@ -1,7 +1,10 @@
 //! What is read from the stream.
 
+use std::time::Duration;
+
 use futures_util::StreamExt;
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::super::super::channel::Arrival;
 use super::server::{Server, Stream};
@@ -35,7 +38,7 @@ async fn arrivals(sending: impl AsyncFnOnce(Stream)) -> Vec<String> {
             match channel.incoming.next().await.expect("an end") {
                 Arrival::Message(bytes) => arrived.push(String::from_utf8_lossy(&bytes).into()),
                 Arrival::TooLarge(max) => arrived.push(format!("too large: {max}")),
-                Arrival::Unsent(id, _) => panic!("{id} was never sent"),
+                Arrival::Unsent { id, .. } => panic!("{id} was never sent"),
                 Arrival::Ended(failure) => {
                     arrived.push(describe(&failure));
                     assert!(channel.incoming.next().await.is_none(), "nothing after it");
@@ -195,6 +198,42 @@ async fn a_closed_link_lets_go_of_the_stream() {
         outcome(late, &open.server).await,
         "Closed: closed by the gateway"
     );
+}
+
+#[tokio::test]
+async fn what_was_queued_is_posted_before_the_end() {
+    let mut open = open().await;
+    let given_up = call(&open.link);
+    let asked = open.server.saw("tools/call").await;
+    let id = asked.body["id"].clone();
+    asked.accept().await;
+    given_up.abort();
+    assert!(soon(given_up).await.is_err(), "it was given up");
+    let closing = async { open.link.close().await };
+    let serving = async {
+        // The stream is still there: its session is what this belongs to.
+        let told = open.server.saw("notifications/cancelled").await;
+        assert_eq!(told.body["params"]["requestId"], id);
+        told.accept().await;
+        open.stream.closed().await;
+    };
+    soon(async { tokio::join!(closing, serving) }).await;
+}
+
+#[tokio::test]
+async fn a_server_that_holds_its_posts_does_not_hold_up_the_end() {
+    let mut open = open().await;
+    tokio::time::pause();
+    let waiting = call(&open.link);
+    let mut held = open.server.saw("tools/call").await;
+    let began = Instant::now();
+    open.link.close().await;
+    let took = began.elapsed();
+    assert!(took < Duration::from_millis(1_100), "{took:?}");
+    open.stream.closed().await;
+    held.hung_up().await;
+    let told = outcome(waiting, &open.server).await;
+    assert_eq!(told, "Closed: closed by the gateway");
 }
 
 #[tokio::test]

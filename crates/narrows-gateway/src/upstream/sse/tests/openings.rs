@@ -125,7 +125,7 @@ async fn a_server_that_refuses_the_stream_is_of_another_kind() {
         ),
         (
             answer("400 Bad Request", "application/json", error),
-            "WrongTransport: http://HOST/sse: it answered HTTP 400 Bad Request to GET",
+            "WrongTransport: http://HOST/sse answered HTTP 400 Bad Request: no session",
         ),
         (
             answer(

@@ -97,8 +97,8 @@ async fn a_session_that_is_gone_ends_the_link() {
             "Could not find session",
         ),
         ("410 Gone", "bye", "bye"),
-        ("404 Not Found", unnamed, unnamed),
-        ("400 Bad Request", unnamed, unnamed),
+        ("404 Not Found", unnamed, "Session not found"),
+        ("400 Bad Request", unnamed, "Session not found"),
     ] {
         let mut open = open().await;
         let waiting = call(&open.link);
@@ -141,6 +141,10 @@ async fn a_post_that_is_cut_off_fails_its_call_alone() {
         outcome(cut, &open.server).await,
         "Connect: http://HOST/messages: the connection was closed before the answer"
     );
+    // The server may have it nevertheless, so it is told.
+    let taken_back = open.server.saw("notifications/cancelled").await;
+    assert_eq!(taken_back.body["params"]["reason"], "connection lost");
+    taken_back.accept().await;
     check_works(&mut open).await;
 }
 

@@ -30,7 +30,7 @@ async fn read(bytes: &[u8]) -> Vec<String> {
             match channel.incoming.next().await.expect("an end") {
                 Arrival::Message(bytes) => arrived.push(String::from_utf8_lossy(&bytes).into()),
                 Arrival::TooLarge(max) => arrived.push(format!("too large: {max}")),
-                Arrival::Unsent(id, _) => panic!("{id} was never sent"),
+                Arrival::Unsent { id, .. } => panic!("{id} was never sent"),
                 Arrival::Ended(failure) => {
                     arrived.push(describe(&failure));
                     assert!(channel.incoming.next().await.is_none(), "nothing after it");
@@ -144,16 +144,33 @@ async fn many_frames_may_come_at_once() {
 }
 
 #[tokio::test]
-async fn binary_frames_are_passed_over() {
-    let bytes = and_close(&[
-        frame(FIN | BINARY, b"{}"),
-        frame(FIN | TEXT, b"1"),
-        frame(BINARY, b"\xff"),
-        frame(FIN | CONTINUED, b"\xff"),
-        frame(FIN | PONG, b"unasked"),
-        frame(FIN | TEXT, b"2"),
-    ]);
-    assert_eq!(read(&bytes).await, ["1", "2", CLOSED]);
+async fn a_binary_frame_ends_the_connection() {
+    let mut open = open().await;
+    let one = call(&open.link);
+    open.peer.saw("tools/call").await;
+    open.peer.send(&frame(FIN | BINARY, b"{}")).await;
+    let told = "Protocol: ws://HOST/ws: it sent a binary frame";
+    assert_eq!(outcome(one).await, told);
+    // RFC 6455, 7.4.1: 1003.
+    let (first, payload) = soon(open.peer.frame()).await.expect("a farewell");
+    assert_eq!((first, &payload[..2]), (FIN | CLOSE, &[0x03, 0xeb][..]));
+}
+
+/// A server that asks for ever and reads nothing must not cost what it likes.
+#[tokio::test]
+async fn pongs_for_a_server_that_does_not_read_are_not_piled_up() {
+    let mut open = open().await;
+    let pings = frame(FIN | PING, &[7; 125]).repeat(1_000);
+    let flooding = async { while open.peer.try_send(&pings).await {} };
+    let ended = soon(async {
+        tokio::select! {
+            ended = open.link.ended() => ended,
+            () = flooding => open.link.ended().await,
+        }
+    });
+    let told = "Protocol: ws://HOST/ws: it asks on without reading the answers";
+    let ended = ended.await;
+    assert_eq!(describe(&ended), told);
 }
 
 #[tokio::test]

@@ -128,6 +128,11 @@ impl Peer {
         self.0.flush().await.unwrap();
     }
 
+    /// Whether the other side still takes these bytes.
+    pub(in crate::upstream) async fn try_send(&mut self, bytes: &[u8]) -> bool {
+        self.0.write_all(bytes).await.is_ok()
+    }
+
     pub(in crate::upstream) async fn message(&mut self, message: &Value) {
         let text = message.to_string();
         self.send(&frame(FIN | TEXT, text.as_bytes())).await;
