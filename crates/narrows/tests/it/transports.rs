@@ -130,6 +130,7 @@ async fn meet(client: &mut Any, server: &Outward) {
     calls(client, server).await;
     large_messages(client, server).await;
     if server.talks {
+        progress(client, server).await;
         notices(client, server).await;
         questions(client, server).await;
     }
@@ -160,8 +161,7 @@ async fn lists(client: &mut Any, server: &Outward) {
         "{}",
         server.id
     );
-    let resources = client.call("resources/list", json!({})).await;
-    assert!(!column(&resources, "resources", "uri").is_empty());
+    uri_of(client, server).await;
     let templates = client.call("resources/templates/list", json!({})).await;
     let templates = column(&templates, "resourceTemplates", "uriTemplate");
     assert!(templates.contains(&"test://{sea}"), "{templates:?}");
@@ -245,7 +245,7 @@ async fn large_messages(client: &mut Any, server: &Outward) {
     );
 }
 
-async fn notices(client: &mut Any, server: &Outward) {
+async fn progress(client: &mut Any, server: &Outward) {
     let name = format!("{}__steps", server.id);
     let params = json!({ "name": name, "_meta": { "progressToken": "mine" } });
     let id = client.request("tools/call", params).await;
@@ -255,7 +255,9 @@ async fn notices(client: &mut Any, server: &Outward) {
         assert_eq!(notice["params"]["progress"], step, "{notice}");
     }
     assert_eq!(text(&client.answer_to(id).await), "done");
+}
 
+async fn notices(client: &mut Any, server: &Outward) {
     let uri = uri_of(client, server).await;
     let subscribed = client
         .call("resources/subscribe", json!({ "uri": uri }))
@@ -375,7 +377,34 @@ async fn over_http(connect: impl AsyncFn(&str) -> Any) {
     for server in &servers {
         meet(&mut client, server).await;
     }
+    // Who can be asked nothing shares a link with others of the kind.
+    let mut first = connect(gateway.address()).await;
+    let mut second = connect(gateway.address()).await;
+    for other in [&mut first, &mut second] {
+        other.initialize(REVISION, json!({})).await;
+    }
+    for server in &servers {
+        share(&mut first, &mut second, server).await;
+    }
     leave(client, &servers).await;
+}
+
+/// Two clients on one link, at the same time and with the same ids.
+async fn share(first: &mut Any, second: &mut Any, server: &Outward) {
+    lists(first, server).await;
+    lists(second, server).await;
+    let echo = |text: &str| {
+        let name = format!("{}__echo", server.id);
+        json!({ "name": name, "arguments": { "text": text } })
+    };
+    let one = first.request("tools/call", echo("one")).await;
+    let two = second.request("tools/call", echo("two")).await;
+    assert!(text(&second.answer_to(two).await).contains(r#""two""#));
+    assert!(text(&first.answer_to(one).await).contains(r#""one""#));
+    if server.talks {
+        progress(first, server).await;
+        progress(second, server).await;
+    }
 }
 
 async fn over_stdio(framing: Framing) {
@@ -416,4 +445,38 @@ async fn http_and_sse_meets_every_server() {
 #[tokio::test]
 async fn websocket_meets_every_server() {
     over_http(async |address| WebSocket::connect(address, "/ws").await.boxed()).await;
+}
+
+/// Another gateway is a server like any other, over each of its ways in, also
+/// where it is not said which it is.
+#[tokio::test]
+async fn a_gateway_behind_a_gateway() {
+    let server = server(Step::Die).install();
+    let inner = Gateway::serve(&config([("deep", server.config())])).await;
+    let at = |scheme: &str, path: &str| format!("{scheme}://{}{path}", inner.address());
+    let outer = Gateway::serve(&config([
+        ("http", json!({ "type": "http", "url": at("http", "/mcp") })),
+        ("found", json!({ "url": at("http", "/sse") })),
+        (
+            "sse",
+            json!({ "type": "sse", "url": at("http", "/sse/default") }),
+        ),
+        ("ws", json!({ "url": at("ws", "/servers/deep/ws") })),
+    ]))
+    .await;
+    let mut client = WebSocket::connect(outer.address(), "/ws").await.boxed();
+    client.initialize(REVISION, able()).await;
+    for tool in ["http__deep__", "found__deep__", "sse__deep__", "ws__"] {
+        let echo = format!("{tool}echo");
+        let answer = client.call_tool(&echo, json!({ "text": NAME })).await;
+        assert!(text(&answer).contains(NAME), "{tool}");
+        let id = client
+            .request("tools/call", json!({ "name": format!("{tool}ask") }))
+            .await;
+        let question = client.message("sampling/createMessage").await;
+        let content = json!({ "type": "text", "text": NAME });
+        let result = json!({ "role": "assistant", "model": "m", "content": content });
+        client.answer(&question, result).await;
+        assert!(text(&client.answer_to(id).await).contains(NAME), "{tool}");
+    }
 }
