@@ -196,7 +196,8 @@ Examples:
   narrows serve --config ~/.cursor/mcp.json --listen 127.0.0.1:8080
   narrows serve --listen 127.0.0.1:0   any free port; the address is told on stderr
 
-Clients connect to http://ADDRESS/mcp, or to /servers/ID/mcp for one server alone.
+Clients connect to http://ADDRESS/mcp, or to /servers/ID/mcp for one server alone. Those that
+know only HTTP+SSE take http://ADDRESS/sse, those of WebSocket ws://ADDRESS/ws.
 Ctrl-C or SIGTERM ends it and everything it has started.";
 
 const STDIO_EXAMPLES: &str = "\

@@ -250,6 +250,27 @@ fn suggest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str> + Clone) 
     }
 }
 
+/// A command of ours for the user to run next, on the same configuration.
+fn command_line(words: &str, option: &ConfigOption) -> String {
+    match &option.config {
+        Some(file) => format!(
+            "narrows {words} --config {}",
+            shell_word(&file.to_string_lossy())
+        ),
+        None => format!("narrows {words}"),
+    }
+}
+
+/// A word as a shell reads it, and fit for a terminal.
+fn shell_word(word: &str) -> String {
+    let fits = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
+    let word = plain(word);
+    match !word.is_empty() && word.chars().all(fits) {
+        true => word.into_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// The stable word for programs; a server that was left out is `left_out`.
 fn state_word(state: &UpstreamState) -> &'static str {
     match state {

@@ -38,8 +38,10 @@ pub(crate) async fn supervise(
         let failure = match opened {
             Ok((link, offer, found)) => {
                 let link = Arc::new(link);
+                // Before anybody can subscribe over the new link by itself.
+                let before = upstream.subscribers.uris();
                 upstream.come_up(link.clone(), offer, found, began.elapsed());
-                upstream.restore(link.clone(), ears.level());
+                upstream.restore(link.clone(), ears.level(), before);
                 let up = Instant::now();
                 let failure = tokio::select! {
                     failure = tend(&upstream, &link) => failure,
@@ -200,14 +202,19 @@ impl Upstream {
     }
 
     /// Tells a new connection what the one before it knew.
-    fn restore(self: &Arc<Self>, link: Arc<Link>, level: Option<&'static str>) {
+    fn restore(
+        self: &Arc<Self>,
+        link: Arc<Link>,
+        level: Option<&'static str>,
+        subscribed: Vec<String>,
+    ) {
         let upstream = self.clone();
         self.surroundings.tasks.spawn(async move {
             let telling = async {
                 if let Some(level) = level.filter(|_| upstream.offer().has("logging")) {
                     upstream.set_level(&link, level).await;
                 }
-                for uri in upstream.subscribers.uris() {
+                for uri in subscribed {
                     upstream.subscribe_again(&link, &uri).await;
                 }
             };
@@ -265,7 +272,8 @@ impl Ears for Shared {
                     .into_iter()
                     .for_each(|kind| upstream.refresh(kind));
                 if let Ok(link) = upstream.shared_link() {
-                    upstream.restore(link, self.ears.level());
+                    let subscribed = upstream.subscribers.uris();
+                    upstream.restore(link, self.ears.level(), subscribed);
                 }
             }
             _ => self.ears.notice(&upstream, notice),

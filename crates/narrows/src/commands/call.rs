@@ -11,9 +11,10 @@ use narrows_wire::{Id, Kind, Raw, Request, Revision};
 use serde_json::{Value, json};
 
 use super::{
-    Exit, load, only, refuse_server, rest_after, suggest, trouble, warn_of_left_out, with_gateway,
+    Exit, command_line, load, only, refuse_server, rest_after, shell_word, suggest, trouble,
+    warn_of_left_out, with_gateway,
 };
-use crate::cli::Call;
+use crate::cli::{Call, ConfigOption};
 use crate::config::{Config, Environment};
 use crate::terminal::{answer, grouped, plain, say};
 
@@ -26,7 +27,7 @@ pub(crate) async fn run(options: Call, environment: &Environment) -> anyhow::Res
         Err(exit) => return Ok(exit),
     };
     let (wanted, arguments) = Wanted::of(&options);
-    let candidates = match wanted.candidates(&config) {
+    let candidates = match wanted.candidates(&config, &options.config) {
         Ok(candidates) => candidates,
         Err(exit) => return Ok(exit),
     };
@@ -71,7 +72,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// The servers that may have the tool: nothing else needs to be started.
-    fn candidates(self, config: &Config) -> Result<Vec<String>, Exit> {
+    fn candidates(self, config: &Config, option: &ConfigOption) -> Result<Vec<String>, Exit> {
         let name = match self {
             Wanted::Tool { server, .. } => {
                 return match refuse_server(config, server) {
@@ -89,11 +90,12 @@ impl<'a> Wanted<'a> {
             .chain(left_out)
             .collect();
         if ids.iter().any(|id| *id == name) {
-            let name = plain(name);
+            let shown = plain(name);
             say(format_args!(
-                "error: '{name}' is a server; which tool of it?"
+                "error: '{shown}' is a server; which tool of it?"
             ));
-            say(format_args!("  help: narrows tools {name} lists them"));
+            let command = command_line(&format!("tools {}", shell_word(name)), option);
+            say(format_args!("  help: {command} lists them"));
             return Err(Exit::Usage);
         }
         let separator = checked.gateway.endpoints.first();
@@ -116,11 +118,12 @@ impl<'a> Wanted<'a> {
         self,
         report: &'r [UpstreamReport],
         candidates: &[String],
+        option: &ConfigOption,
     ) -> Option<(&'r UpstreamReport, String)> {
         let name = match self {
             Wanted::Tool { server, tool } => {
                 let server = report.iter().find(|known| known.id == server)?;
-                return Some((server, find_tool(server, tool)?));
+                return Some((server, find_tool(server, tool, option)?));
             }
             Wanted::Name(name) => name,
         };
@@ -144,14 +147,15 @@ impl<'a> Wanted<'a> {
             && let Some(server) = report.iter().find(|server| server.id == *id)
             && let Some(tool) = rest_after(name, id, "__")
         {
-            return Some((server, find_tool(server, tool)?));
+            return Some((server, find_tool(server, tool, option)?));
         }
         let near = suggest(name, tools().map(|(_, tool)| tool.published.as_str()));
         say(format_args!(
             "error: there is no tool '{}'{near}",
             plain(name)
         ));
-        say("  help: narrows tools lists them");
+        let command = command_line("tools", option);
+        say(format_args!("  help: {command} lists them"));
         None
     }
 }
@@ -200,7 +204,7 @@ async fn call(
     arguments: Raw,
 ) -> anyhow::Result<Exit> {
     let report = gateway.report();
-    let Some((server, published)) = wanted.find(&report, candidates) else {
+    let Some((server, published)) = wanted.find(&report, candidates, &options.config) else {
         return Ok(Exit::Failed);
     };
 
@@ -241,11 +245,12 @@ async fn call(
 }
 
 /// The tool's published name, or what is to be said instead.
-fn find_tool(server: &UpstreamReport, name: &str) -> Option<String> {
+fn find_tool(server: &UpstreamReport, name: &str, option: &ConfigOption) -> Option<String> {
     let id = plain(&server.id);
     if let Some(reason) = trouble(&server.state) {
         say(format_args!("error: server '{id}' is down: {reason}"));
-        say("  help: narrows check says more");
+        let command = command_line("check", option);
+        say(format_args!("  help: {command} says more"));
         return None;
     }
     let by_name = server.tools.iter().find(|tool| tool.name == name);

@@ -4,6 +4,7 @@ use narrows_gateway::settings::{
     RemoteManner, RemoteSettings, StdioSettings, Transport, UpstreamKind, UpstreamSettings,
 };
 use narrows_gateway::{Failure, FailureKind};
+use narrows_wire::frame::Framing;
 
 /// The stable word for programs.
 pub(super) fn word(kind: FailureKind) -> &'static str {
@@ -36,16 +37,9 @@ pub(super) fn hint(failure: &Failure, settings: &UpstreamSettings) -> Option<Str
             let text = "stdout is for messages only: does it print something else there?";
             Some(text.to_owned())
         }
-        (_, FailureKind::SignIn) => {
-            let text =
-                "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}";
-            Some(text.to_owned())
-        }
+        (UpstreamKind::Stdio(stdio), FailureKind::TimedOut) => Some(silent(stdio, settings)),
+        (UpstreamKind::Remote(remote), FailureKind::SignIn) => Some(sign_in(failure, remote)),
         (UpstreamKind::Remote(remote), _) => of_remote(failure, remote, settings),
-        (_, FailureKind::TimedOut) => Some(format!(
-            "the first start may download something; try again, or set startup_timeout_s above {}",
-            settings.startup_timeout.as_secs_f64()
-        )),
         _ => None,
     }
 }
@@ -55,10 +49,19 @@ fn of_remote(
     remote: &RemoteSettings,
     settings: &UpstreamSettings,
 ) -> Option<String> {
+    // Before all that such a server may look like: JSON-RPC by POST is most of Streamable HTTP.
+    let is_web = matches!(
+        failure.speaks,
+        None | Some(Transport::Http | Transport::Rpc)
+    );
+    if failure.kind == FailureKind::WrongTransport && is_web && names_rpc_twice(remote) {
+        return Some("leave /rpc out of the url: it is appended to it".to_owned());
+    }
     if let Some(transport) = failure.speaks {
         return Some(speaks(transport, remote));
     }
     match failure.kind {
+        FailureKind::Connect if is_without_tls(failure) => Some(no_tls(remote)),
         FailureKind::Connect if never_connected(failure) => Some(no_connection(remote)),
         FailureKind::Connect => {
             Some("it was there and closed the connection; its own log may say why".to_owned())
@@ -78,6 +81,18 @@ fn of_remote(
             Some("the server accepted the connection and did not answer".to_owned())
         }
         _ => None,
+    }
+}
+
+fn sign_in(failure: &Failure, remote: &RemoteSettings) -> String {
+    let text = "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}";
+    // Many frameworks refuse a WebSocket at a path that they do not know by 403.
+    let is_forbidden = failure.detail.contains(" answered HTTP 403 ");
+    match remote.manner {
+        RemoteManner::WebSocket if is_forbidden => {
+            format!("{text}; or the path is wrong: WebSocket servers often sit at /ws")
+        }
+        _ => text.to_owned(),
     }
 }
 
@@ -111,6 +126,25 @@ fn wrong_url(remote: &RemoteSettings) -> String {
     format!("is this the right URL? {usual}")
 }
 
+/// Whether the url ends in what is appended to it.
+fn names_rpc_twice(remote: &RemoteSettings) -> bool {
+    let path = remote.url.path().trim_end_matches('/');
+    remote.manner == RemoteManner::Rpc && path.ends_with("/rpc")
+}
+
+/// Whether TLS was answered by something else, in the words of rustls.
+fn is_without_tls(failure: &Failure) -> bool {
+    failure.detail.contains("InvalidContentType")
+}
+
+fn no_tls(remote: &RemoteSettings) -> String {
+    let scheme = match remote.manner {
+        RemoteManner::WebSocket => "ws",
+        _ => "http",
+    };
+    format!("it does not seem to speak TLS: write {scheme}:// in the url")
+}
+
 /// The gateway says so in its own words; there is no kind for it.
 fn is_web_page(failure: &Failure) -> bool {
     failure.detail.ends_with(": a web page")
@@ -138,6 +172,23 @@ fn not_started(stdio: &StdioSettings, failure: &Failure) -> Option<String> {
     }
     let denied = failure.detail.contains("Permission denied");
     denied.then(|| "may you run it? chmod +x makes a file a program".to_owned())
+}
+
+/// For a process that runs and has not answered. What frames its messages
+/// otherwise than we do waits for the end of the first one.
+fn silent(stdio: &StdioSettings, settings: &UpstreamSettings) -> String {
+    let framing = match stdio.framing {
+        Framing::Newline => {
+            "a server that frames messages as language servers do needs \
+             \"stdio_mode\": \"content-length\""
+        }
+        Framing::ContentLength => "most servers do without \"stdio_mode\": \"content-length\"",
+    };
+    let above = settings.startup_timeout.as_secs_f64();
+    format!(
+        "the first start may download something; try again, or set startup_timeout_s above \
+         {above}; {framing}"
+    )
 }
 
 fn not_found(stdio: &StdioSettings) -> String {

@@ -95,8 +95,10 @@ pub(crate) async fn run(
 
 /// Where we are, and what to paste into clients.
 fn announce(config: &Config, address: SocketAddr, telemetry: &Telemetry) {
-    let base = format!("http://{}", reachable(address));
+    let address_here = reachable(address);
+    let base = format!("http://{address_here}");
     let url = format!("{base}/mcp");
+    let (sse, ws) = (format!("{base}/sse"), format!("ws://{address_here}/ws"));
     let servers = config
         .checked
         .gateway
@@ -129,9 +131,12 @@ fn announce(config: &Config, address: SocketAddr, telemetry: &Telemetry) {
     for endpoint in &endpoints {
         let _ = writeln!(lines, "  also at        {endpoint}");
     }
+    let _ = writeln!(lines, "  older clients  {sse}\n  WebSocket      {ws}");
     let payload = json!({
         "url": base,
         "mcp": url,
+        "sse": sse,
+        "ws": ws,
         "endpoints": endpoints,
         "version": version,
         "config": config.file,

@@ -4,15 +4,15 @@ use std::fmt::Write;
 use std::io;
 
 use narrows_gateway::settings::{EndpointSettings, Settings};
-use narrows_gateway::{ToolReport, UpstreamReport};
+use narrows_gateway::{ToolReport, UpstreamReport, UpstreamState};
 use narrows_shape::estimate_tokens;
 use serde_json::{Value, json};
 
 use super::stdio::refuse_endpoint;
 use super::why::why;
 use super::{
-    Exit, in_order, load, only, refuse_server, state_word, suggest, trouble, warn_of_left_out,
-    with_gateway,
+    Exit, command_line, in_order, load, only, refuse_server, state_word, suggest, trouble,
+    warn_of_left_out, with_gateway,
 };
 use crate::cli::Tools;
 use crate::config::{Environment, LeftOut};
@@ -52,7 +52,7 @@ pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Re
     }
     let palette = Palette::of(&io::stdout(), environment.no_color());
     match (&options.server, &options.tool) {
-        (Some(_), Some(tool)) => show_one(tool, &report, options.json),
+        (Some(_), Some(tool)) => show_one(tool, &report, &options),
         (server, _) => show_all(&report, left_out, server.is_some(), &options, palette),
     }
 }
@@ -71,7 +71,7 @@ fn as_default(settings: &mut Settings, name: &str) {
     }];
 }
 
-fn show_one(name: &str, report: &[UpstreamReport], json: bool) -> anyhow::Result<Exit> {
+fn show_one(name: &str, report: &[UpstreamReport], options: &Tools) -> anyhow::Result<Exit> {
     let Some(server) = report.first() else {
         return Ok(Exit::Failed);
     };
@@ -80,6 +80,8 @@ fn show_one(name: &str, report: &[UpstreamReport], json: bool) -> anyhow::Result
             "error: server '{}' is down: {reason}",
             plain(&server.id)
         ));
+        let command = command_line("check", &options.config);
+        say(format_args!("  help: {command} says more"));
         return Ok(Exit::Failed);
     }
     let found = server
@@ -97,7 +99,7 @@ fn show_one(name: &str, report: &[UpstreamReport], json: bool) -> anyhow::Result
     };
     let tokens = estimate_tokens(tool.raw.as_str());
     let raw: Value = tool.raw.decode().unwrap_or_default();
-    let text = if json {
+    let text = if options.json {
         let whole = json!({
             "server": server.id,
             "name": tool.name,
@@ -138,6 +140,15 @@ fn show_all(
         for_people(report, left_out, palette)
     };
     answer(&text)?;
+    let down = report.iter().filter(|server| is_down(server)).count();
+    if down > 0 && !options.json {
+        let (servers, are) = (
+            counted(down, "server"),
+            if down == 1 { "is" } else { "are" },
+        );
+        let command = command_line("check", &options.config);
+        say(format_args!("{servers} {are} down; {command} says more"));
+    }
     let asked_for_is_down = one && report.iter().any(|server| trouble(&server.state).is_some());
     Ok(if asked_for_is_down {
         Exit::Failed
@@ -157,7 +168,9 @@ fn for_people(report: &[UpstreamReport], left_out: &[LeftOut], palette: Palette)
         let id = palette.paint(Tone::Strong, &plain(&server.id));
         match trouble(&server.state) {
             Some(reason) => {
-                let _ = writeln!(text, "{id}  {}", palette.paint(Tone::Bad, &reason));
+                let mark = if is_down(server) { "down: " } else { "" };
+                let reason = palette.paint(Tone::Bad, &format!("{mark}{reason}"));
+                let _ = writeln!(text, "{id}  {reason}");
             }
             None => {
                 let (number, tokens) = (server.tools.len(), cost(&server.tools));
@@ -175,13 +188,18 @@ fn for_people(report: &[UpstreamReport], left_out: &[LeftOut], palette: Palette)
     };
     let servers = in_order(report.iter().map(server).collect(), left_out, |out| {
         let id = palette.paint(Tone::Strong, &plain(&out.id));
-        format!("{id}  {}\n", palette.paint(Tone::Bad, &out.reason))
+        let reason = format!("left out: {}", out.reason);
+        format!("{id}  {}\n", palette.paint(Tone::Bad, &reason))
     });
     let mut text = servers.concat();
     let tokens: usize = report.iter().map(|server| cost(&server.tools)).sum();
     let number = counted(tools().count(), "tool");
     let _ = writeln!(text, "in all {number}, ~{} tokens", grouped(tokens));
     text
+}
+
+fn is_down(server: &UpstreamReport) -> bool {
+    matches!(server.state, UpstreamState::Down { .. })
 }
 
 fn as_json(report: &[UpstreamReport], left_out: &[LeftOut], endpoint: &str) -> Value {

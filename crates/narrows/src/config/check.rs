@@ -3,6 +3,7 @@
 //! Enter at [`check`]. Everything that is wrong goes to the [`Problems`]; the
 //! settings that come back are whole only if none of them is an error.
 
+mod address;
 mod later;
 mod remote;
 mod server;

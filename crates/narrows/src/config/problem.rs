@@ -1,8 +1,8 @@
 //! What is wrong with a configuration, said so that it can be put right.
 //!
 //! A message names file, line and column, path and server. It never holds a
-//! value of `env`, `headers`, `args` or a URL: those carry secrets, and
-//! messages end up in logs and bug reports.
+//! value of `env`, `headers` or `args`, nor of a URL more than `check::address`
+//! lets out: those carry secrets, and messages end up in logs and bug reports.
 
 use std::fmt;
 use std::path::Path;

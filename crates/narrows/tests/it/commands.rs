@@ -7,7 +7,7 @@ use std::net::TcpListener;
 
 use expect_test::{Expect, expect};
 
-use crate::program::{Folder, Ran};
+use crate::program::{Folder, Ran, Running};
 
 const MIXED: &str = r#"{ "mcpServers": {
     "demo": { "type": "builtin" },
@@ -150,7 +150,9 @@ fn check_has_a_hint_for_servers_that_never_ran_or_never_answer() {
         "denied": { "command": "./narrows.json", "cwd": "." },
         "quiet": { "command": "sh", "args": ["-c", "exit 3"] },
         "silent": { "url": url, "startup_timeout_s": 0.5, "connect_timeout_s": 0.4 },
-        "slow": { "command": "sleep", "args": ["60"], "startup_timeout_s": 0.5 } } });
+        "slow": { "command": "sleep", "args": ["60"], "startup_timeout_s": 0.5 },
+        "framed": { "command": "sleep", "args": ["60"], "startup_timeout_s": 0.5,
+                    "stdio_mode": "content-length" } } });
     let ran = Folder::with(&config.to_string()).run(&["check", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let hints = value["servers"].as_array().unwrap().iter();
@@ -163,7 +165,8 @@ fn check_has_a_hint_for_servers_that_never_ran_or_never_answer() {
         "denied" "process" "may you run it? chmod +x makes a file a program"
         "quiet" "process" "run the command by hand to see more"
         "silent" "timed_out" "the server accepted the connection and did not answer"
-        "slow" "timed_out" "the first start may download something; try again, or set startup_timeout_s above 0.5"
+        "slow" "timed_out" "the first start may download something; try again, or set startup_timeout_s above 0.5; a server that frames messages as language servers do needs \"stdio_mode\": \"content-length\""
+        "framed" "timed_out" "the first start may download something; try again, or set startup_timeout_s above 0.5; most servers do without \"stdio_mode\": \"content-length\""
     "#]].assert_eq(&hints.collect::<String>());
 }
 
@@ -349,18 +352,88 @@ fn tools_lists_names_and_costs() {
               demo__count            ~116  Counts slowly, with progress and log messages. Can be cancelled.
               demo__ask_name          ~62  Asks the user for a name by a form, and greets them.
               demo__touch_readme      ~75  Changes the resource demo://readme and tells who has subscribed to it.
-            gone  './nowhere' is not there
-            spaced  'no such program' was not found in PATH; arguments belong in 'args', not in 'command'
-            loud  exited with status 3
-            far  no connection to http://127.0.0.1:1/mcp: tcp connect error: Connection refused (os error 111)
+            gone  down: './nowhere' is not there
+            spaced  down: 'no such program' was not found in PATH; arguments belong in 'args', not in 'command'
+            loud  down: exited with status 3
+            far  down: no connection to http://127.0.0.1:1/mcp: tcp connect error: Connection refused (os error 111)
             off  disabled in the configuration
             in all N tools, N tokens
             --- stderr
+            4 servers are down; narrows check says more
         "#]],
     );
     let ran = Folder::new().run(&["tools", "demo", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!(value["servers"][0]["tools"][0]["published"], "demo__echo");
+}
+
+#[test]
+fn what_to_run_next_is_on_the_same_configuration() {
+    let folder = Folder::new();
+    folder.write("my own.json", MIXED);
+    folder.write("plain.json", MIXED);
+    let mut told = String::new();
+    for arguments in [
+        &["call", "gone", "x", "--config", "plain.json"][..],
+        &["call", "gone", "x", "--config", "my own.json"],
+        &["call", "demo", "--config", "plain.json"],
+        &["call", "nowhere__x", "--config", "plain.json"],
+        &["tools", "--config", "my own.json"],
+        &["tools", "gone", "--config", "plain.json"],
+        &["tools", "gone", "x", "--config", "plain.json"],
+        &["tools", "gone", "--config", "plain.json", "--json"],
+    ] {
+        let ran = folder.run(arguments);
+        told.push_str(&format!("{}\n{}", arguments.join(" "), ran.stderr));
+    }
+    expect![[r#"
+        call gone x --config plain.json
+        error: server 'gone' is down: './nowhere' is not there
+          help: narrows check --config plain.json says more
+        call gone x --config my own.json
+        error: server 'gone' is down: './nowhere' is not there
+          help: narrows check --config 'my own.json' says more
+        call demo --config plain.json
+        error: 'demo' is a server; which tool of it?
+          help: narrows tools demo --config plain.json lists them
+        call nowhere__x --config plain.json
+        error: there is no tool 'nowhere__x'; there is demo__echo, demo__sample_log, demo__sample_table, demo__count, demo__ask_name, demo__touch_readme
+          help: narrows tools --config plain.json lists them
+        tools --config my own.json
+        4 servers are down; narrows check --config 'my own.json' says more
+        tools gone --config plain.json
+        1 server is down; narrows check --config plain.json says more
+        tools gone x --config plain.json
+        error: server 'gone' is down: './nowhere' is not there
+          help: narrows check --config plain.json says more
+        tools gone --config plain.json --json
+    "#]].assert_eq(&told);
+}
+
+#[test]
+fn serve_names_the_addresses_of_every_kind_of_client() {
+    let folder = Folder::new();
+    let start = |format: &str| {
+        let arguments = ["serve", "--listen", "127.0.0.1:0", "--log-format", format];
+        let mut running = Running::start(folder.command(&arguments));
+        let port = running.port();
+        running.signal("TERM");
+        (port, running.wait().stderr)
+    };
+    let (port, told) = start("human");
+    for line in [
+        format!("  older clients  http://127.0.0.1:{port}/sse\n"),
+        format!("  WebSocket      ws://127.0.0.1:{port}/ws\n"),
+    ] {
+        assert!(told.contains(&line), "{line} is not in {told}");
+    }
+    let (port, told) = start("json");
+    for member in [
+        format!(r#""sse":"http://127.0.0.1:{port}/sse""#),
+        format!(r#""ws":"ws://127.0.0.1:{port}/ws""#),
+    ] {
+        assert!(told.contains(&member), "{member} is not in {told}");
+    }
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn every_command_has_examples() {
 }
 
 #[test]
-fn help_says_what_has_no_effect_yet() {
+fn help_says_where_clients_connect_and_what_has_no_effect_yet() {
     let folder = Folder::new();
     let words = |command: &str| {
         let ran = folder.run(&[command, "--help"]);
@@ -44,6 +44,13 @@ fn help_says_what_has_no_effect_yet() {
     let serve = words("serve");
     let no_watch = "(accepted; this version does not watch files yet)";
     assert!(serve.contains(no_watch), "{serve}");
+    for address in [
+        "http://ADDRESS/mcp",
+        "http://ADDRESS/sse",
+        "ws://ADDRESS/ws",
+    ] {
+        assert!(serve.contains(address), "{address} is not in {serve}");
+    }
     let stdio = words("stdio");
     assert_eq!(
         stdio.matches("not in this version yet)").count(),
@@ -64,9 +71,12 @@ fn help_names_every_member_of_what_check_prints() {
     let whole: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let help = folder.run(&["check", "--help"]).stdout;
     let (_, help) = help.split_once("--json prints").expect("it tells of JSON");
-    let words: Vec<&str> = help
-        .split(|c: char| !c.is_alphanumeric() && c != '_')
-        .collect();
+    // Members of the whole begin a line, those of its parts stand in braces.
+    let of_whole = help.lines().filter_map(|line| line.strip_prefix("  "));
+    let of_whole = of_whole.filter_map(|line| line.split(' ').next());
+    let of_parts = help.split(['{', '}']).skip(1).step_by(2);
+    let of_parts = of_parts.flat_map(|part| part.split(',')).map(str::trim);
+    let words: Vec<&str> = of_whole.chain(of_parts).collect();
     let server = &whole["servers"][0];
     for object in [&whole, server, &server["failure"]] {
         for key in object.as_object().expect("an object").keys() {

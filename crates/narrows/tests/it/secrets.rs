@@ -148,7 +148,10 @@ fn where_everything_is_wrong() {
             "f": { "type": "sse", "url": "wss://user:CANARY@x/CANARY?key=CANARY" },
             "g": { "type": "ws", "url": "https://user:CANARY@x/CANARY?key=CANARY" },
             "h": { "type": "rpc", "url": "http://user:CANARY@x/CANARY/rpc?key=CANARY" },
-            "i": { "url": "/CANARY?to=http://x" }, "j": { "type": "ws", "url": "wss://:1/CANARY" } } }"#,
+            "i": { "url": "/CANARY?to=http://x" }, "j": { "type": "ws", "url": "wss://:1/CANARY" },
+            "k": { "url": "http://user:CANARY/mcp" }, "l": { "url": "user:CANARY@example.test/mcp" },
+            "m": { "url": "example.test/CANARY?key=CANARY" }, "n": { "url": "CANARY:80/mcp" },
+            "o": { "url": " http://x/CANARY" } } }"#,
     );
     check(
         r#"{ "mcpServers": { "a": { "command": "x", "env": { "K": "CANARY", } "L": "CANARY" } } }"#,

@@ -3,6 +3,7 @@
 use http::{HeaderName, HeaderValue, Uri};
 use narrows_gateway::settings::{RemoteManner, RemoteSettings, Transport};
 
+use super::address::{Schemes, mended, wrong_port};
 use super::server::{Desk, pairs};
 use crate::config::expand::Forms;
 use crate::config::problem::At;
@@ -32,7 +33,7 @@ impl Desk<'_, '_> {
         self.warn_of_pointless_keys(server, transport);
         if server.url.is_absent() {
             let what = format!("a server of type {} needs a `url`", transport.word());
-            let help = format!("add \"url\": \"{}...\"", schemes(transport).1);
+            let help = format!("add \"url\": \"{}...\"", schemes(transport).secure);
             self.problems.error(at, what, help);
         }
         let at = &given?.at;
@@ -69,18 +70,27 @@ impl Desk<'_, '_> {
 
     /// The URL, with the scheme that the transport has.
     fn url(&mut self, at: &At, text: &str, transport: Transport) -> Option<Uri> {
-        let scheme = scheme_of(text);
-        // A scheme may be written in capitals; whoever reads it later knows small letters.
-        let text = match &scheme {
-            Some(scheme) => format!("{scheme}{}", &text[scheme.len()..]),
-            None => text.to_owned(),
+        if !self.enabled && text.contains("${") {
+            return Some(Uri::from_static(NOT_STARTED));
+        }
+        let Schemes { plain, secure } = schemes(transport);
+        if text.trim() != text {
+            let what = "there is a space or a line break at an end of the url";
+            self.problems.error(at, what, "leave it out");
+            return None;
+        }
+        let Some(scheme) = scheme_of(text) else {
+            let help = match mended(text, &schemes(transport)) {
+                Some(url) => format!("write \"{url}\""),
+                None => format!("it starts with {plain} or {secure}"),
+            };
+            self.problems.error(at, "the url has no scheme", help);
+            return None;
         };
-        let (usual, secure) = schemes(transport);
+        // A scheme may be written in capitals; whoever reads it later knows small letters.
+        let text = format!("{scheme}{}", &text[scheme.len()..]);
         let url = match text.parse::<Uri>() {
             Ok(url) => url,
-            Err(_) if !self.enabled && text.contains("${") => {
-                return Some(Uri::from_static(NOT_STARTED));
-            }
             Err(error) => {
                 let what = format!("the url cannot be read: {error}");
                 let help = format!("write \"{secure}host/path\"");
@@ -88,13 +98,17 @@ impl Desk<'_, '_> {
                 return None;
             }
         };
-        let (what, help) = match (scheme.as_deref(), transport) {
-            (Some(_), _) if url.host().is_none_or(str::is_empty) => {
+        if let Some(what) = url.authority().and_then(wrong_port) {
+            self.problems.error(at, what, "");
+            return None;
+        }
+        let (what, help) = match (scheme.as_str(), transport) {
+            _ if url.host().is_none_or(str::is_empty) => {
                 let help = format!("write \"{secure}host/path\"");
                 ("the url names no host".to_owned(), help)
             }
-            (Some("ws" | "wss"), Transport::WebSocket) => return Some(url),
-            (Some(scheme @ ("http" | "https")), Transport::WebSocket) => {
+            ("ws" | "wss", Transport::WebSocket) => return Some(url),
+            (scheme @ ("http" | "https"), Transport::WebSocket) => {
                 let meant = scheme.replace("http", "ws");
                 let what = format!("{scheme}:// is taken as {meant}:// here, as the type is ws");
                 let help = format!("write {meant}:// in the url");
@@ -102,8 +116,8 @@ impl Desk<'_, '_> {
                 let meant = text.replacen(scheme, &meant, 1).parse();
                 return Some(meant.expect("only the scheme is another one"));
             }
-            (Some("http" | "https"), _) => return Some(url),
-            (Some(scheme @ ("ws" | "wss")), _) => {
+            ("http" | "https", _) => return Some(url),
+            (scheme @ ("ws" | "wss"), _) => {
                 let word = transport.word();
                 let what = format!("a server of type {word} has no url of scheme `{scheme}`");
                 let http = scheme.replace("ws", "http");
@@ -111,11 +125,8 @@ impl Desk<'_, '_> {
                 (what, help)
             }
             (scheme, _) => {
-                let what = match scheme {
-                    Some(scheme) => format!("a url of scheme `{scheme}` is not supported"),
-                    None => "the url has no scheme".to_owned(),
-                };
-                (what, format!("it starts with {usual} or {secure}"))
+                let what = format!("a url of scheme `{scheme}` is not supported");
+                (what, format!("it starts with {plain} or {secure}"))
             }
         };
         self.problems.error(at, what, help);
@@ -157,12 +168,12 @@ impl Desk<'_, '_> {
     }
 }
 
-/// How its URLs begin, without and with TLS.
-fn schemes(transport: Transport) -> (&'static str, &'static str) {
-    match transport {
+fn schemes(transport: Transport) -> Schemes {
+    let (plain, secure) = match transport {
         Transport::WebSocket => ("ws://", "wss://"),
         _ => ("http://", "https://"),
-    }
+    };
+    Schemes { plain, secure }
 }
 
 /// In small letters. What is no scheme must not pass for one: it may be a secret.

@@ -148,7 +148,7 @@ fn urls_and_headers() {
         expect![[r#"
             error: narrows.json:2:26: server 'a': the url has no scheme
               path: mcpServers.a.url
-              help: it starts with http:// or https://
+              help: write "https://example.test"
             error: narrows.json:2:56: server 'b': a url of scheme `ftp` is not supported
               path: mcpServers.b.url
               help: it starts with http:// or https://

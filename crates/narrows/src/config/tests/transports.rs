@@ -148,10 +148,10 @@ fn a_url_fits_the_type() {
     check(
         r#""type": "ws", "url": "x/""#,
         expect![[r#"
-        error: narrows.json:1:44: server 'a': the url cannot be read: invalid format
-          path: mcpServers.a.url
-          help: write "wss://host/path"
-    "#]],
+            error: narrows.json:1:44: server 'a': the url has no scheme
+              path: mcpServers.a.url
+              help: it starts with ws:// or wss://
+        "#]],
     );
     check(
         r#""type": "ws", "url": "ws://a b/""#,
@@ -187,6 +187,138 @@ fn a_url_fits_the_type() {
     );
 }
 
+/// The first line of what is said, without its place, and the help.
+fn told(server: &str) -> String {
+    let outcome = super::outcome(&format!(r#"{{"mcpServers": {{"a": {{{server}}}}}}}"#));
+    let line = outcome.lines().next().unwrap_or_default();
+    let line = line
+        .split_once("server 'a': ")
+        .map_or(line, |(_, what)| what);
+    let help = outcome.lines().find(|line| line.starts_with("  help: "));
+    format!("{line}{}\n", help.unwrap_or_default())
+}
+
+#[test]
+fn a_port_that_is_none_is_an_error_and_not_left_out() {
+    check(
+        r#""url": "http://127.0.0.1:181011/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}"#,
+        expect![[r#"
+            error: narrows.json:1:30: server 'a': the port '181011' is no port; a port is 1 to 65535
+              path: mcpServers.a.url
+        "#]],
+    );
+    let hosts = ["x", "127.0.0.1", "[::1]", "user:pass@x", "user:pa:ss@[::1]"];
+    for host in hosts {
+        for scheme in ["http", "https", "ws", "wss"] {
+            for path in ["", "/", "/mcp?a=:80", "?a"] {
+                for port in ["", ":1", ":80", ":65535"] {
+                    let url = format!("{scheme}://{host}{port}{path}");
+                    let told = told(&format!(r#""url": "{url}""#));
+                    assert!(told.starts_with("a "), "{url}: {told}");
+                }
+                for port in [
+                    ":", ":0", ":65536", ":99999", ":18101x", ":+80", ":-1", ":8 0",
+                ] {
+                    let url = format!("{scheme}://{host}{port}{path}");
+                    let told = told(&format!(r#""url": "{url}""#));
+                    let fits = told.ends_with("a port is 1 to 65535\n")
+                        || told.starts_with("the url cannot be read");
+                    assert!(fits, "{url}: {told}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_stands_for_a_port_is_told_only_if_it_is_a_number() {
+    let ports = ["", "0", "99999", "181011", "18101x", "s3cr3t", "12345678"];
+    let told = ports.map(|port| told(&format!(r#""url": "http://user:{port}/mcp""#)));
+    expect![[r#"
+        there is no port behind the colon; a port is 1 to 65535
+        the port '0' is no port; a port is 1 to 65535
+        the port '99999' is no port; a port is 1 to 65535
+        the port '181011' is no port; a port is 1 to 65535
+        what stands behind the host is no port; a port is 1 to 65535
+        what stands behind the host is no port; a port is 1 to 65535
+        what stands behind the host is no port; a port is 1 to 65535
+    "#]]
+    .assert_eq(&told.concat());
+}
+
+#[test]
+fn a_url_without_a_scheme_is_mended() {
+    let urls = [
+        "localhost:18102/mcp",
+        "127.0.0.1:8000/x",
+        "[::1]:8000",
+        "192.168.1.7/v1/sse",
+        "box.local/mcp",
+        "example.com/mcp",
+        "8.8.8.8:80",
+        "",
+        // Whatever may be a secret is not repeated.
+        "example.com/s3cr3t/mcp",
+        "example.com/mcp?key=s3cr3t",
+        "user:s3cr3t@example.com/mcp",
+        "localhost:s3cr3t/mcp",
+        "s3cr3t",
+        "s3cr3t:8000/mcp",
+        "S3.cr3t.example",
+        "s3cr3t@http://x",
+        "http:/localhost/mcp",
+    ];
+    let mut all = String::new();
+    for url in urls {
+        all.push_str(&told(&format!(r#""url": "{url}""#)));
+    }
+    all.push_str(&told(r#""type": "ws", "url": "localhost:1/ws""#));
+    all.push_str(&told(r#""type": "ws", "url": "example.com/ws""#));
+    expect![[r#"
+        the url has no scheme  help: write "http://localhost:18102/mcp"
+        the url has no scheme  help: write "http://127.0.0.1:8000/x"
+        the url has no scheme  help: write "http://[::1]:8000"
+        the url has no scheme  help: write "http://192.168.1.7/v1/sse"
+        the url has no scheme  help: write "http://box.local/mcp"
+        the url has no scheme  help: write "https://example.com/mcp"
+        the url has no scheme  help: write "https://8.8.8.8:80"
+        the url has no scheme  help: it starts with http:// or https://
+        the url has no scheme  help: write "https://example.com/..."
+        the url has no scheme  help: write "https://example.com/..."
+        the url has no scheme  help: it starts with http:// or https://
+        the url has no scheme  help: it starts with http:// or https://
+        the url has no scheme  help: it starts with http:// or https://
+        the url has no scheme  help: it starts with http:// or https://
+        the url has no scheme  help: it starts with http:// or https://
+        the url has no scheme  help: it starts with http:// or https://
+        the url has no scheme  help: it starts with http:// or https://
+        the url has no scheme  help: write "ws://localhost:1/ws"
+        the url has no scheme  help: write "wss://example.com/ws"
+    "#]]
+    .assert_eq(&all);
+    assert!(!all.to_lowercase().contains("s3cr3t"));
+}
+
+#[test]
+fn a_url_has_no_spaces_around_it() {
+    let urls = [
+        " http://x/",
+        "http://x/ ",
+        "http://x/\\n",
+        " x ",
+        "\\tws://x",
+    ];
+    let told = urls.map(|url| told(&format!(r#""url": "{url}""#)));
+    expect![[r#"
+        there is a space or a line break at an end of the url  help: leave it out
+        there is a space or a line break at an end of the url  help: leave it out
+        there is a space or a line break at an end of the url  help: leave it out
+        there is a space or a line break at an end of the url  help: leave it out
+        there is a space or a line break at an end of the url  help: leave it out
+    "#]]
+    .assert_eq(&told.concat());
+}
+
 #[test]
 fn what_is_no_scheme_is_not_told() {
     check(
@@ -208,10 +340,10 @@ fn what_is_no_scheme_is_not_told() {
     check(
         r#""url": "s3cr3t@http://x""#,
         expect![[r#"
-        error: narrows.json:1:30: server 'a': the url cannot be read: invalid format
-          path: mcpServers.a.url
-          help: write "https://host/path"
-    "#]],
+            error: narrows.json:1:30: server 'a': the url has no scheme
+              path: mcpServers.a.url
+              help: it starts with http:// or https://
+        "#]],
     );
 }
 

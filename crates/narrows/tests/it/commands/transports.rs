@@ -380,6 +380,68 @@ fn hints_where_something_else_answers() {
     "#]].assert_eq(&lines(&folder, hints));
 }
 
+#[test]
+fn hints_where_a_handshake_is_forbidden() {
+    let forbidden = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let closed = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let (forbidden, closed) = (web_server(forbidden), web_server(closed));
+    let folder = config([
+        ("ws 403", json!({ "url": format!("ws://{forbidden}/") })),
+        ("ws 401", json!({ "url": format!("ws://{closed}/") })),
+        ("http 403", json!({ "url": format!("http://{forbidden}/") })),
+    ]);
+    expect![[r#"
+        "ws 403" "sign_in" null "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}; or the path is wrong: WebSocket servers often sit at /ws"
+        "ws 401" "sign_in" null "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
+        "http 403" "sign_in" null "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
+    "#]].assert_eq(&lines(&folder, hints));
+}
+
+#[tokio::test]
+async fn hints_where_rpc_is_named_twice() {
+    let server = serve(|_| ()).await;
+    let nothing = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let folder = config([
+        ("twice", server.entry(Some("rpc"), "http", "/rpc")),
+        ("slash", server.entry(Some("rpc"), "http", "/rpc/")),
+        (
+            "nothing",
+            json!({ "type": "rpc", "url": format!("http://{}/rpc", web_server(nothing)) }),
+        ),
+        (
+            "gone",
+            json!({ "type": "rpc", "url": "http://127.0.0.1:1/rpc" }),
+        ),
+    ]);
+    expect![[r#"
+        "twice" "wrong_transport" "http" "leave /rpc out of the url: it is appended to it"
+        "slash" "wrong_transport" null "leave /rpc out of the url: it is appended to it"
+        "nothing" "wrong_transport" null "leave /rpc out of the url: it is appended to it"
+        "gone" "connect" null "is the server running, at 127.0.0.1 on port 1?"
+    "#]]
+    .assert_eq(&lines(&folder, hints));
+}
+
+#[tokio::test]
+async fn hints_where_tls_meets_a_plain_server() {
+    let server = serve(|_| ()).await;
+    let folder = config([
+        ("none", server.entry(None, "https", "/mcp")),
+        ("http", server.entry(Some("http"), "https", "/mcp")),
+        ("sse", server.entry(Some("sse"), "https", "/sse")),
+        ("ws", server.entry(None, "wss", "/ws")),
+        ("rpc", server.entry(Some("rpc"), "https", "")),
+    ]);
+    expect![[r#"
+        "none" "connect" null "it does not seem to speak TLS: write http:// in the url"
+        "http" "connect" null "it does not seem to speak TLS: write http:// in the url"
+        "sse" "connect" null "it does not seem to speak TLS: write http:// in the url"
+        "ws" "connect" null "it does not seem to speak TLS: write ws:// in the url"
+        "rpc" "connect" null "it does not seem to speak TLS: write http:// in the url"
+    "#]]
+    .assert_eq(&lines(&folder, hints));
+}
+
 #[tokio::test]
 async fn hints_where_a_server_opens_and_goes_wrong() {
     let elsewhere = serve(|script| {

@@ -227,7 +227,7 @@ async fn a_server_that_holds_its_posts_does_not_hold_up_the_end() {
     let waiting = call(&open.link);
     let mut held = open.server.saw("tools/call").await;
     let began = Instant::now();
-    open.link.close().await;
+    soon(open.link.close()).await;
     let took = began.elapsed();
     assert!(took < Duration::from_millis(1_100), "{took:?}");
     open.stream.closed().await;

@@ -185,7 +185,7 @@ async fn a_server_that_does_not_read_does_not_hold_up_the_end() {
     // Nothing moves any more: the connection is full.
     tokio::time::sleep(SECOND).await;
     let began = Instant::now();
-    open.link.close().await;
+    soon(open.link.close()).await;
     check_passed(began, 1);
     for call in calls {
         assert_eq!(outcome(call).await, "Closed: closed by the gateway");
