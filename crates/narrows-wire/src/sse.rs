@@ -6,6 +6,9 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
+/// Longer event ids are left out.
+const MAX_ID: usize = 4 * 1024;
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Event {
     /// The event's type; `message` if the stream named none.
@@ -170,7 +173,7 @@ impl Decoder {
                 return self.pending.data.add(line.slice(start..), self.max);
             }
             b"event" => self.pending.event = Some(lossy(&line[start..])),
-            b"id" if !line[start..].contains(&0) => self.pending.id = Some(lossy(&line[start..])),
+            b"id" if is_id(&line[start..]) => self.pending.id = Some(lossy(&line[start..])),
             b"retry" => self.pending.retry = number(&line[start..]).or(self.pending.retry),
             _ => {}
         }
@@ -300,6 +303,12 @@ fn field(name: &str, value: &str, into: &mut BytesMut) {
 
 fn is_comment(line: &[u8]) -> bool {
     line.first() == Some(&b':')
+}
+
+/// Each event carries a copy of the last id, which comes back in a header: a
+/// long one is none.
+fn is_id(value: &[u8]) -> bool {
+    value.len() <= MAX_ID && !value.contains(&0)
 }
 
 fn lossy(value: &[u8]) -> Box<str> {

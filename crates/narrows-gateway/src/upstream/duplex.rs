@@ -21,7 +21,9 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
 
 use super::channel::{Arrival, Channel, Closer};
-use super::link::{Ears, Failure, FailureKind, LinkError, Origin, Outgoing, ServerHello};
+use super::link::{
+    Complaints, Ears, Failure, FailureKind, LinkError, Origin, Outgoing, ServerHello,
+};
 use crate::exchange::{
     AnswerTo, Ask, AskKey, AskReply, ClientHello, Event, EventSink, Notice, Refusal,
 };
@@ -54,6 +56,7 @@ pub(crate) struct Duplex {
     /// Answers that wait for a server that does not read.
     late_answers: Arc<Semaphore>,
     ended: watch::Sender<Option<Arc<Failure>>>,
+    complaints: Complaints,
     /// Held while it runs: whoever comes second waits until nothing is left.
     closer: AsyncMutex<Option<Closer>>,
 }
@@ -122,6 +125,7 @@ impl Duplex {
             asked: Mutex::default(),
             late_answers: Arc::new(Semaphore::new(LATE_ANSWERS)),
             ended: watch::Sender::new(None),
+            complaints: Complaints::default(),
             closer: AsyncMutex::new(Some(closer)),
         }
     }
@@ -314,7 +318,8 @@ impl Duplex {
     /// A message too large to be read may be an answer, and whose it is would
     /// stand in it. Where only one request waits, it need not wait for longer.
     fn pass_over(&self, max: usize) {
-        tracing::warn!(server = %self.server, max, "passed over a message that is too large");
+        let what = format_args!("a message of more than {max} bytes, which was passed over");
+        self.complaints.hear(&self.server, &what);
         let mut pending = self.pending.lock();
         if pending.len() == 1
             && let Some((_, entry)) = pending.drain().next()
@@ -341,7 +346,7 @@ impl Duplex {
     /// An answer that cannot be read is one all the same: nobody should wait
     /// for a better one.
     fn hear_garbage(&self, error: narrows_wire::Error) {
-        tracing::warn!(server = %self.server, "the server sent {error}");
+        self.complaints.hear(&self.server, &error);
         if let narrows_wire::Error::Invalid { id: Some(id), .. } = &error
             && let Some(id) = id.as_u64()
         {

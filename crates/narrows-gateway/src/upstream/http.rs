@@ -29,7 +29,7 @@ use self::hear::Call;
 use self::outbox::Outbox;
 use self::patience::Patience;
 use self::progress::Progress;
-use super::link::{Ears, Failure, FailureKind, LinkError, Outgoing, ServerHello};
+use super::link::{Complaints, Ears, Failure, FailureKind, LinkError, Outgoing, ServerHello};
 use super::web::HttpClient;
 use crate::exchange::{AnswerTo, ClientHello};
 use crate::lock::Mutex;
@@ -57,6 +57,7 @@ pub(crate) struct HttpLink {
     endpoint: Arc<Endpoint>,
     next_id: AtomicU64,
     progress: Progress,
+    complaints: Complaints,
     outbox: Outbox,
     listener: Mutex<Option<AbortOnDropHandle<()>>>,
     /// Held by who opens a new session in place of a lost one; why the last attempt failed.
@@ -89,6 +90,7 @@ impl HttpLink {
             startup_timeout,
             next_id: AtomicU64::new(1),
             progress: Progress::default(),
+            complaints: Complaints::default(),
             outbox: Outbox::new(endpoint.clone(), server.clone()),
             server,
             endpoint,

@@ -1,6 +1,8 @@
 //! A link: one initialised connection to one upstream, whatever carries it.
 
+use std::fmt::Display;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use narrows_wire::{Kind, Raw, Revision};
@@ -141,6 +143,24 @@ pub(crate) trait Ears: Send + Sync {
     fn ask(&self, ask: Ask);
     /// A question that was heard is asked no more.
     fn withdraw(&self, key: AskKey);
+}
+
+/// Counts what a server does wrong over and over. Saying it each time would let
+/// one server fill the log.
+#[derive(Debug, Default)]
+pub(crate) struct Complaints(AtomicU64);
+
+impl Complaints {
+    pub(crate) fn hear(&self, server: &str, what: &dyn Display) {
+        let times = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+        match times {
+            1 => tracing::warn!(server, "the server sent {what}"),
+            _ if times.is_power_of_two() => {
+                tracing::warn!(server, times, "the server sent {what}, and the like before");
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Why a request over a link has no result.

@@ -63,6 +63,7 @@ pub(super) fn of_remote(settings: &RemoteSettings) -> Vec<String> {
     let values: Vec<String> = headers
         .filter_map(|(_, value)| value.to_str().ok())
         .chain(settings.url.query())
+        .chain(settings.url.path().split('/').filter(|part| is_token(part)))
         .map(str::to_owned)
         .collect();
     let authority = settings.url.authority().map(|it| it.as_str());
@@ -74,6 +75,11 @@ pub(super) fn of_remote(settings: &RemoteSettings) -> Vec<String> {
         return whole;
     }
     words(&values)
+}
+
+/// Some hosted servers carry their token in the path.
+pub(super) fn is_token(part: &str) -> bool {
+    part.len() >= 20 && part.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// The words of these values that are worth hiding. Short ones are no secrets,
@@ -159,12 +165,16 @@ mod tests {
     }
 
     #[test]
-    fn the_password_in_a_url_is_one() {
+    fn whatever_a_url_confides_is_one() {
         for (url, said) in [
             ("http://me:pass%20word@h/", "pass word"),
             ("http://me:pa%3Assword@h/?k=v", "pa:ssword"),
             ("http://token-alone@h/", "token-alone"),
             ("ws://h/?key=abcdef123", "abcdef123"),
+            (
+                "http://h/s/abcdefghijklmnopqrst1/mcp",
+                "abcdefghijklmnopqrst1",
+            ),
         ] {
             let remote = RemoteSettings {
                 manner: RemoteManner::Http,

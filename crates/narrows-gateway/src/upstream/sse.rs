@@ -4,6 +4,7 @@
 //!
 //! This file makes the [`Channel`]; enter at [`open`].
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use futures_util::StreamExt;
 use futures_util::stream::{self, FuturesUnordered};
 use narrows_wire::{Id, Incoming, Message, decode};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -26,7 +27,7 @@ use crate::settings::RemoteSettings;
 /// Messages that wait to be posted.
 const QUEUE: usize = 256;
 /// Posts on their way at once.
-const POSTS: usize = 64;
+const POSTS: usize = 128;
 /// A server accepts a message and answers on its stream. One that keeps a post
 /// open for so long has either lost it or will answer all the same.
 const ACCEPTED_WITHIN: Duration = Duration::from_secs(60);
@@ -193,11 +194,13 @@ impl Poster {
 
     async fn run(self, mut queue: mpsc::Receiver<Bytes>, closing: CancellationToken) {
         let mut posts = FuturesUnordered::new();
+        // When those on their way were begun.
+        let mut begun = BTreeMap::new();
         for serial in 0_u64.. {
             let message = loop {
                 tokio::select! {
                     message = queue.recv(), if posts.len() < POSTS => break message,
-                    Some(_) = posts.next() => {}
+                    Some(done) = posts.next() => drop(begun.remove(&done)),
                     // What was queued before is still posted: it may be a cancellation.
                     () = closing.cancelled(), if !queue.is_closed() => queue.close(),
                 }
@@ -205,13 +208,22 @@ impl Poster {
             let Some(message) = message else { break };
             let carried = Carried::by(&message);
             if carried == Carried::Notification {
-                let all = async { while posts.next().await.is_some() {} };
-                let _ = timeout(IN_ORDER, all).await;
+                // Those that have been held open for long are not waited for again.
+                while let Some((_, newest)) = begun.last_key_value()
+                    && let Ok(Some(done)) = timeout_at(*newest + IN_ORDER, posts.next()).await
+                {
+                    begun.remove(&done);
+                }
             }
+            let now = Instant::now();
+            begun.insert(serial, now);
             posts.push(self.post(serial, carried, message));
             if carried == Carried::Notification {
-                let this = async { while posts.next().await.is_some_and(|done| done != serial) {} };
-                let _ = timeout(IN_ORDER, this).await;
+                while begun.contains_key(&serial)
+                    && let Ok(Some(done)) = timeout_at(now + IN_ORDER, posts.next()).await
+                {
+                    begun.remove(&done);
+                }
             }
         }
         while posts.next().await.is_some() {}

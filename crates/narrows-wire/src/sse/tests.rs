@@ -45,6 +45,14 @@ fn check(input: &str, expected: &[&str]) {
 }
 
 #[test]
+fn an_id_that_is_too_long_is_none() {
+    let fits = "i".repeat(MAX_ID);
+    let input = format!("id: {fits}\ndata: 1\n\nid: {fits}i\ndata: 2\n\n");
+    let expected = [format!("-|1|{fits}|-"), format!("-|2|{fits}|-")];
+    assert_eq!(run(2 * MAX_ID, [&input]), expected);
+}
+
+#[test]
 fn an_event_ends_at_a_blank_line() {
     check("data: 1\n\ndata: 2\n\n", &["-|1|-|-", "-|2|-|-"]);
     check("data: 1\n", &[]);

@@ -152,7 +152,7 @@ async fn follow(
         match hear(link, Some(call), event.data) {
             Ok(None) => {}
             Ok(answer) => return Ok(answer),
-            Err(error) => tracing::warn!(server = %link.server, "the server sent {error}"),
+            Err(error) => link.complaints.hear(&link.server, &error),
         }
     }
     Ok(None)

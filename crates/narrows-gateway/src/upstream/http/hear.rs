@@ -36,7 +36,7 @@ pub(super) fn hear(
             for message in messages {
                 match message {
                     Ok(message) => answer = hear_message(link, call, message).or(answer),
-                    Err(error) => tracing::warn!(server = %link.server, "the server sent {error}"),
+                    Err(error) => link.complaints.hear(&link.server, &error),
                 }
             }
             Ok(answer)

@@ -142,7 +142,7 @@ async fn follow(
         if is_message(&event)
             && let Err(error) = hear(&link, None, event.data)
         {
-            tracing::warn!(server = %link.server, "the server sent {error}");
+            link.complaints.hear(&link.server, &error);
         }
     }
 }

@@ -99,6 +99,7 @@ impl Address {
         body: Bytes,
         sent: &mut bool,
     ) -> Result<Answer, Trouble> {
+        let mut repeated = false;
         for _ in 0..=REDIRECTS {
             let target = self.target.load_full();
             let mut request = Request::new(Full::new(body.clone()));
@@ -111,6 +112,14 @@ impl Address {
                     let detail = format!("no connection to {}: {reason}", self.shown);
                     let failure = Failure::new(FailureKind::Connect, detail);
                     return Err(Trouble::Unreachable(Arc::new(failure)));
+                }
+                // The connection may have been one that the server had closed
+                // already. Whoever only asks may ask again.
+                Err(Unanswered::Lost(error))
+                    if *method == Method::GET && !repeated && !error.is_parse() =>
+                {
+                    repeated = true;
+                    continue;
                 }
                 Err(Unanswered::Lost(error)) => return Err(lost(&error)),
             };
@@ -193,8 +202,13 @@ fn common_headers(settings: &RemoteSettings, pool: &Pool) -> HeaderMap {
 /// it does exactly this, percent signs included, for the URLs of proxies.
 fn user_info(url: &Uri) -> Option<HeaderValue> {
     url.authority()?.as_str().contains('@').then_some(())?;
-    let matcher = Matcher::builder().all(url.to_string()).build();
-    matcher.intercept(url)?.basic_auth().cloned()
+    // It knows no WebSocket.
+    let http = match url.scheme_str() {
+        Some("ws" | "wss") => url.to_string().replacen("ws", "http", 1).parse().ok()?,
+        _ => url.clone(),
+    };
+    let matcher = Matcher::builder().all(http.to_string()).build();
+    matcher.intercept(&http)?.basic_auth().cloned()
 }
 
 /// What is secret of the settings, and of the headers that were made of them.
@@ -209,11 +223,9 @@ fn confided(settings: &RemoteSettings, headers: &HeaderMap) -> Vec<String> {
 fn show(site: &Site, path: &str) -> String {
     let whole = site.uri(path);
     let scheme = whole.scheme_str().unwrap_or_default();
-    // Some hosted servers carry their token in the path.
-    let secret = |part: &str| part.len() >= 20 && part.bytes().any(|byte| byte.is_ascii_digit());
     let parts = whole.path().split('/');
     let parts: Vec<&str> = parts
-        .map(|part| if secret(part) { "***" } else { part })
+        .map(|part| if secrets::is_token(part) { "***" } else { part })
         .collect();
     format!("{scheme}://{}{}", site.authority(), parts.join("/"))
 }
@@ -298,5 +310,15 @@ mod tests {
         check("/sse", "m#x", "http://h:8/m");
         check("/sse", "", "nowhere");
         check("/sse", "/a b", "nowhere");
+    }
+
+    #[test]
+    fn user_info_becomes_a_header_for_every_scheme() {
+        for scheme in ["http", "https", "ws", "wss"] {
+            let url = format!("{scheme}://me:pw@h/ws").parse().expect("a URL");
+            let header = user_info(&url).expect("a header");
+            assert_eq!(header, "Basic bWU6cHc=", "{scheme}");
+        }
+        assert_eq!(user_info(&Uri::from_static("ws://h/")), None);
     }
 }
