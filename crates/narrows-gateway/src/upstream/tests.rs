@@ -6,12 +6,14 @@ mod choosing;
 pub(in crate::upstream) mod fronts;
 pub(in crate::upstream) mod server;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use narrows_wire::Raw;
 use serde_json::Value;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::mpsc;
 
 use super::link::Ears;
@@ -26,6 +28,20 @@ pub(in crate::upstream) const LONG: Duration = Duration::from_secs(60);
 pub(in crate::upstream) fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
     let limited = Box::pin(tokio::time::timeout(Duration::from_secs(20), future));
     async { limited.await.expect("within 20 s") }
+}
+
+/// A listener and a hold on its port: when the listener is gone nobody is
+/// there, and not the server of another test that was given the same port.
+pub(in crate::upstream) fn listen() -> (TcpListener, TcpSocket) {
+    let bind = |to: SocketAddr| {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_reuseport(true).unwrap();
+        socket.bind(to).unwrap();
+        socket
+    };
+    let listener = bind(([127, 0, 0, 1], 0).into());
+    let port = bind(listener.local_addr().unwrap());
+    (listener.listen(1_024).unwrap(), port)
 }
 
 pub(in crate::upstream) fn client() -> HttpClient {

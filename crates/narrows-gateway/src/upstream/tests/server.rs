@@ -14,11 +14,11 @@ use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::soon;
+use super::{listen, soon};
 use crate::settings::{RemoteManner, RemoteSettings};
 
 /// One request as the server saw it.
@@ -59,6 +59,7 @@ pub(in crate::upstream) struct Server {
     seen: mpsc::UnboundedReceiver<Seen>,
     accepted: Arc<AtomicU64>,
     task: AbortOnDropHandle<()>,
+    _port: TcpSocket,
 }
 
 impl Server {
@@ -87,7 +88,7 @@ impl Server {
         F: Fn(Seen) -> R + Send + Sync + 'static,
         R: Future<Output = Reply> + Send + 'static,
     {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (listener, port) = listen();
         let address = listener.local_addr().unwrap();
         let (report, seen) = mpsc::unbounded_channel();
         let respond = Arc::new(respond);
@@ -117,6 +118,7 @@ impl Server {
             seen,
             accepted,
             task: AbortOnDropHandle::new(task),
+            _port: port,
         }
     }
 
@@ -130,9 +132,9 @@ impl Server {
     }
 
     /// Closes the port and every connection.
-    pub(in crate::upstream) async fn stop(self) {
+    pub(in crate::upstream) async fn stop(&mut self) {
         self.task.abort();
-        let _ = self.task.await;
+        let _ = (&mut self.task).await;
     }
 
     /// How many connections were made.

@@ -111,7 +111,7 @@ async fn every_legacy_revision_opens_in_either_form() {
 
 #[tokio::test]
 async fn nobody_there_and_no_url() {
-    let server = Server::start(|_| async { status(500) }).await;
+    let mut server = Server::start(|_| async { status(500) }).await;
     let settings = server.settings();
     server.stop().await;
     let refused = soon(try_open(client(), &settings)).await.err().unwrap();

@@ -210,7 +210,7 @@ async fn close_does_not_wait_for_a_server_that_is_stuck() {
 
 #[tokio::test]
 async fn a_server_that_cannot_be_reached_ends_the_link_at_the_third_attempt() {
-    let server =
+    let mut server =
         Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (link, _, _heard) = soon(try_open(client(), &server.settings())).await.unwrap();
     call(&link).await.unwrap();

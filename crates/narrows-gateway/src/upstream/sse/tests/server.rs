@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::super::super::tests::{server::hello, soon};
+use super::super::super::tests::{listen, server::hello, soon};
 use crate::settings::{RemoteManner, RemoteSettings};
 
 pub(super) const ACCEPTED: &str = "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n";
@@ -19,6 +19,7 @@ pub(super) struct Server {
     pub(super) address: SocketAddr,
     requests: mpsc::UnboundedReceiver<Request>,
     task: AbortOnDropHandle<()>,
+    _port: TcpSocket,
 }
 
 /// A request that waits for what the test makes of it.
@@ -38,7 +39,7 @@ type Socket = BufReader<TcpStream>;
 
 impl Server {
     pub(super) async fn start() -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (listener, port) = listen();
         let address = listener.local_addr().unwrap();
         let (report, requests) = mpsc::unbounded_channel();
         let task = tokio::spawn(async move {
@@ -62,6 +63,7 @@ impl Server {
             address,
             requests,
             task: AbortOnDropHandle::new(task),
+            _port: port,
         }
     }
 

@@ -1,6 +1,7 @@
 //! How the connection is opened, and refused.
 
 use super::super::super::link::FailureKind;
+use super::super::super::tests::listen;
 use super::server::{Asked, FIN, Head, Server, TEXT, frame};
 use super::{client, connect, describe, soon};
 
@@ -205,7 +206,11 @@ async fn a_handshake_that_is_none_is_told() {
 
 #[tokio::test]
 async fn nobody_there_and_no_url() {
-    let settings = Server::start().await.settings();
+    let mut settings = Server::start().await.settings();
+    let (listener, _port) = listen();
+    let url = format!("ws://{}/ws", listener.local_addr().unwrap());
+    settings.url = url.parse().unwrap();
+    drop(listener);
     let failure = soon(connect(client(), settings.clone()))
         .await
         .err()
