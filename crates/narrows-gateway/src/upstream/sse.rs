@@ -31,6 +31,9 @@ const POSTS: usize = 128;
 /// A server accepts a message and answers on its stream. One that keeps a post
 /// open for so long has either lost it or will answer all the same.
 const ACCEPTED_WITHIN: Duration = Duration::from_secs(60);
+/// The address comes right after the stream is opened. Where it does not, the
+/// stream is most likely that of Streamable HTTP.
+const NAMED_WITHIN: Duration = Duration::from_secs(10);
 /// How long the last posts may take at the end.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// How long a message whose place in the order matters waits for those before it.
@@ -68,7 +71,9 @@ pub(super) async fn open(
         return Err(wrong("it answers GET with no event stream".to_owned()));
     }
     let mut events = answer.events(max_message_bytes);
-    let reference = first_event(&mut events).await.map_err(wrong)?;
+    let first = timeout(NAMED_WITHIN, first_event(&mut events)).await;
+    let first = first.unwrap_or_else(|_| Err("its event stream names no endpoint".to_owned()));
+    let reference = first.map_err(wrong)?;
     let address = stream.sibling(reference.trim()).map_err(|astray| {
         let at = match astray {
             Astray::Nowhere => "an address that is none".to_owned(),

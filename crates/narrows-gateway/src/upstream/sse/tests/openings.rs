@@ -193,6 +193,24 @@ async fn a_stream_must_begin_with_the_address() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_names_no_address_is_of_another_kind() {
+    let mut server = Server::start().await;
+    let settings = server.settings();
+    let serving = async {
+        let mut stream = server.saw("GET").await.stream().await;
+        stream.send(b": welcome\n\n").await;
+        std::future::pending::<()>().await
+    };
+    let failure = tokio::select! {
+        () = serving => unreachable!("it never ends"),
+        refused = connect(settings) => refused.err().expect("nobody greets"),
+    };
+    let told = "its event stream names no endpoint";
+    assert_eq!(failure.kind, FailureKind::WrongTransport);
+    assert!(failure.detail.ends_with(told), "{}", failure.detail);
+}
+
 #[tokio::test]
 async fn what_keeps_a_stream_awake_may_come_before_the_address() {
     let mut server = Server::start().await;
