@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 
 use super::Failure;
+use super::web::user_info;
 use crate::events::looks_secret;
 use crate::settings::{RemoteSettings, StdioSettings, UpstreamKind};
 
@@ -67,10 +68,14 @@ pub(super) fn of_remote(settings: &RemoteSettings) -> Vec<String> {
         .map(str::to_owned)
         .collect();
     let authority = settings.url.authority().map(|it| it.as_str());
-    if let Some((user_info, _)) = authority.and_then(|it| it.rsplit_once('@')) {
-        let password = user_info.split_once(':').map_or(user_info, |(_, it)| it);
+    if let Some((user, _)) = authority.and_then(|it| it.rsplit_once('@')) {
+        let password = user.split_once(':').map_or(user, |(_, it)| it);
         // Whole: a password may hold any character.
         let mut whole = vec![password.to_owned(), decoded(password)];
+        let header = user_info(&settings.url);
+        whole.extend(words(
+            header.as_ref().and_then(|it| it.to_str().ok()).as_slice(),
+        ));
         whole.extend(words(&values));
         return whole;
     }
@@ -170,6 +175,7 @@ mod tests {
             ("http://me:pass%20word@h/", "pass word"),
             ("http://me:pa%3Assword@h/?k=v", "pa:ssword"),
             ("http://token-alone@h/", "token-alone"),
+            ("ws://joe:pass-word@h/", "am9lOnBhc3Mtd29yZA"),
             ("ws://h/?key=abcdef123", "abcdef123"),
             (
                 "http://h/s/abcdefghijklmnopqrst1/mcp",

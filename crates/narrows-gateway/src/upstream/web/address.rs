@@ -200,7 +200,7 @@ fn common_headers(settings: &RemoteSettings, pool: &Pool) -> HeaderMap {
 
 /// `user:password@` of a URL as a header. The proxy matcher is asked because
 /// it does exactly this, percent signs included, for the URLs of proxies.
-fn user_info(url: &Uri) -> Option<HeaderValue> {
+pub(in crate::upstream) fn user_info(url: &Uri) -> Option<HeaderValue> {
     url.authority()?.as_str().contains('@').then_some(())?;
     // It knows no WebSocket.
     let http = match url.scheme_str() {
