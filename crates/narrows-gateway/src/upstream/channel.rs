@@ -2,10 +2,16 @@
 //! built-in servers have in common. A transport makes one of these; everything
 //! above it is the same for all.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::link::{Failure, LinkError};
 
@@ -35,3 +41,19 @@ pub(crate) enum Arrival {
 }
 
 pub(crate) type Closer = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// Ends the task that writes to the server: it is told by `closing`, and
+/// aborted where it has not ended `within` that time.
+pub(crate) fn ends_writer(
+    writer: JoinHandle<()>,
+    closing: CancellationToken,
+    within: Duration,
+) -> Closer {
+    let mut writer = AbortOnDropHandle::new(writer);
+    Box::new(move || {
+        Box::pin(async move {
+            closing.cancel();
+            let _ = timeout(within, &mut writer).await;
+        })
+    })
+}

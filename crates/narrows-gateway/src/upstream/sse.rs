@@ -17,9 +17,8 @@ use narrows_wire::{Id, Incoming, Message, decode};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
-use super::channel::{Arrival, Channel};
+use super::channel::{Arrival, Channel, ends_writer};
 use super::link::{Failure, FailureKind};
 use super::web::{Address, Astray, Content, Events, HttpClient, Moment, Trouble};
 use crate::settings::RemoteSettings;
@@ -88,7 +87,6 @@ pub(super) async fn open(
     let closing = CancellationToken::new();
     let poster = Poster::new(address, server, troubles);
     let poster = tokio::spawn(poster.run(queue, closing.clone()));
-    let mut poster = AbortOnDropHandle::new(poster);
     let reader = Reader {
         events,
         arrivals,
@@ -102,12 +100,7 @@ pub(super) async fn open(
         outgoing,
         incoming: incoming.boxed(),
         // The server learns of the end by the end of its stream.
-        closer: Box::new(move || {
-            Box::pin(async move {
-                closing.cancel();
-                let _ = timeout(FAREWELL, &mut poster).await;
-            })
-        }),
+        closer: ends_writer(poster, closing, FAREWELL),
     })
 }
 

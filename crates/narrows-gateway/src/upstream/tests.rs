@@ -11,12 +11,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
 use narrows_wire::Raw;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
 
-use super::link::Ears;
+use super::channel::{Arrival, Channel};
+use super::duplex::Duplex;
+use super::link::{Ears, Failure};
 use super::web::HttpClient;
 use crate::exchange::{Ask, AskKey, ClientHello, Notice};
 use crate::settings::ProxySettings;
@@ -96,4 +100,33 @@ pub(in crate::upstream) fn ears() -> (Arc<TestEars>, Heard) {
         withdrawn,
     };
     (Arc::new(TestEars(notice_to, ask_to, withdraw_to)), heard)
+}
+
+/// A link over a channel, and what is heard on it.
+pub(in crate::upstream) async fn greet(channel: Channel) -> Result<(Arc<Duplex>, Heard), Failure> {
+    let (ears, heard) = ears();
+    let (hello, tasks) = (hello(), TaskTracker::new());
+    let opening = Duplex::open(channel, "srv".into(), 7, &hello, ears, LONG, &tasks);
+    let (link, _) = opening.await?;
+    Ok((link, heard))
+}
+
+/// All that arrives on a channel, the end last.
+pub(in crate::upstream) async fn read_out(
+    mut channel: Channel,
+    describe: impl Fn(&Failure) -> String,
+) -> Vec<String> {
+    let mut arrived = Vec::new();
+    loop {
+        match channel.incoming.next().await.expect("an end") {
+            Arrival::Message(bytes) => arrived.push(String::from_utf8_lossy(&bytes).into()),
+            Arrival::TooLarge(max) => arrived.push(format!("too large: {max}")),
+            Arrival::Unsent { id, .. } => panic!("{id} was never sent"),
+            Arrival::Ended(failure) => {
+                arrived.push(describe(&failure));
+                assert!(channel.incoming.next().await.is_none(), "nothing after it");
+                return arrived;
+            }
+        }
+    }
 }

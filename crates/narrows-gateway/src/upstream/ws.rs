@@ -16,7 +16,6 @@ use futures_util::stream::{self, SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::error::{Error, ProtocolError, SubProtocolError, UrlError};
@@ -25,9 +24,8 @@ use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
-use super::channel::{Arrival, Channel};
+use super::channel::{Arrival, Channel, ends_writer};
 use super::link::{Failure, FailureKind};
 use super::web::{Address, HttpClient, Site, Stream, words};
 use crate::settings::RemoteSettings;
@@ -89,7 +87,6 @@ pub(super) async fn open(
     let ends = Ends::default();
     let closing = ends.closing.clone();
     let writer = tokio::spawn(write(sink, queue, signs.clone(), ends.clone()));
-    let mut writer = AbortOnDropHandle::new(writer);
     let reader = Reader {
         stream,
         shown: address.shown,
@@ -106,12 +103,7 @@ pub(super) async fn open(
     Ok(Channel {
         outgoing,
         incoming: incoming.boxed(),
-        closer: Box::new(move || {
-            Box::pin(async move {
-                closing.cancel();
-                let _ = timeout(FAREWELL, &mut writer).await;
-            })
-        }),
+        closer: ends_writer(writer, closing, FAREWELL),
     })
 }
 

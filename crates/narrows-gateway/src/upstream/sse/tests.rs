@@ -11,21 +11,15 @@ use std::sync::Arc;
 use narrows_wire::Raw;
 use serde_json::json;
 use tokio::task::JoinHandle;
-use tokio_util::task::TaskTracker;
 
 use self::server::{Server, Stream};
 use super::super::duplex::Duplex;
 use super::super::link::{Failure, LinkError, Outgoing};
-use super::super::tests::{Heard, LONG, MAX, client, ears, hello, raw, soon};
+use super::super::tests::{Heard, LONG, MAX, client, greet, raw, read_out, soon};
 use crate::settings::RemoteSettings;
 
 async fn connect(settings: RemoteSettings) -> Result<(Arc<Duplex>, Heard), Failure> {
-    let channel = super::open(&client(), &settings, "srv".into(), MAX).await?;
-    let (ears, heard) = ears();
-    let (hello, tasks) = (hello(), TaskTracker::new());
-    let opening = Duplex::open(channel, "srv".into(), 7, &hello, ears, LONG, &tasks);
-    let (link, _) = opening.await?;
-    Ok((link, heard))
+    greet(super::open(&client(), &settings, "srv".into(), MAX).await?).await
 }
 
 /// An open link, and the other end of it.

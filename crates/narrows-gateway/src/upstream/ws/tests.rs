@@ -11,12 +11,11 @@ use std::sync::Arc;
 use narrows_wire::Raw;
 use serde_json::json;
 use tokio::task::JoinHandle;
-use tokio_util::task::TaskTracker;
 
 use self::server::{Peer, Server};
 use super::super::duplex::Duplex;
 use super::super::link::{Failure, LinkError, Outgoing};
-use super::super::tests::{Heard, LONG, MAX, client, ears, hello, raw, soon};
+use super::super::tests::{Heard, LONG, MAX, client, greet, raw, read_out, soon};
 use super::super::web::HttpClient;
 use crate::settings::RemoteSettings;
 
@@ -24,12 +23,7 @@ async fn connect(
     client: HttpClient,
     settings: RemoteSettings,
 ) -> Result<(Arc<Duplex>, Heard), Failure> {
-    let channel = super::open(&client, &settings, MAX).await?;
-    let (ears, heard) = ears();
-    let (hello, tasks) = (hello(), TaskTracker::new());
-    let opening = Duplex::open(channel, "srv".into(), 7, &hello, ears, LONG, &tasks);
-    let (link, _) = opening.await?;
-    Ok((link, heard))
+    greet(super::open(&client, &settings, MAX).await?).await
 }
 
 /// An open link, and the other end of it.

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::super::super::channel::Arrival;
 use super::server::{Server, Stream};
-use super::{MAX, call, client, describe, open, outcome, soon};
+use super::{MAX, call, client, describe, open, outcome, read_out, soon};
 use crate::exchange::AnswerTo;
 
 /// What arrives of a stream that ends after these bytes, sent in pieces of so
@@ -34,20 +34,7 @@ async fn arrivals(sending: impl AsyncFnOnce(Stream)) -> Vec<String> {
     };
     let reading = async {
         let opened = super::super::open(&client(), &settings, "srv".into(), MAX).await;
-        let mut channel = opened.expect("it opens");
-        let mut arrived = Vec::new();
-        loop {
-            match channel.incoming.next().await.expect("an end") {
-                Arrival::Message(bytes) => arrived.push(String::from_utf8_lossy(&bytes).into()),
-                Arrival::TooLarge(max) => arrived.push(format!("too large: {max}")),
-                Arrival::Unsent { id, .. } => panic!("{id} was never sent"),
-                Arrival::Ended(failure) => {
-                    arrived.push(describe(&failure));
-                    assert!(channel.incoming.next().await.is_none(), "nothing after it");
-                    return arrived;
-                }
-            }
-        }
+        read_out(opened.expect("it opens"), describe).await
     };
     let (arrived, ()) = soon(async { tokio::join!(reading, serving) }).await;
     arrived.iter().map(|line| server.hide(line)).collect()

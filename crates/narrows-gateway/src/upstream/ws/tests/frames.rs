@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::super::super::channel::{Arrival, Channel};
 use super::server::{BINARY, CLOSE, CONTINUED, FIN, PING, PONG, Peer, Server, TEXT, frame};
-use super::{MAX, call, client, describe, open, outcome, soon};
+use super::{MAX, call, client, describe, open, outcome, read_out, soon};
 
 async fn channel() -> (Channel, Peer) {
     let server = Server::start().await;
@@ -18,27 +18,13 @@ async fn channel() -> (Channel, Peer) {
 
 /// What arrives of these bytes, up to the end.
 async fn read(bytes: &[u8]) -> Vec<String> {
-    let (mut channel, mut peer) = channel().await;
+    let (channel, mut peer) = channel().await;
     let sending = async {
         peer.send(bytes).await;
         // Held until the other side has seen all.
         peer
     };
-    let reading = async {
-        let mut arrived = Vec::new();
-        loop {
-            match channel.incoming.next().await.expect("an end") {
-                Arrival::Message(bytes) => arrived.push(String::from_utf8_lossy(&bytes).into()),
-                Arrival::TooLarge(max) => arrived.push(format!("too large: {max}")),
-                Arrival::Unsent { id, .. } => panic!("{id} was never sent"),
-                Arrival::Ended(failure) => {
-                    arrived.push(describe(&failure));
-                    assert!(channel.incoming.next().await.is_none(), "nothing after it");
-                    return arrived;
-                }
-            }
-        }
-    };
+    let reading = read_out(channel, describe);
     let (_peer, arrived) = soon(async { tokio::join!(sending, reading) }).await;
     arrived
 }
