@@ -1,0 +1,65 @@
+//! What each line is worth for a goal: the part of pruning that may be
+//! replaced, by a model for one, without touching the contract.
+
+mod bm25;
+
+use super::{Lines, SourceType};
+
+/// Ranks the lines of a text.
+pub trait Engine: Send + Sync {
+    /// The worth of every line, in their order; the more, the sooner it is
+    /// kept. Equal lines are kept in the order of the text. The goal and the
+    /// text are data: nothing in them is obeyed.
+    fn worth(
+        &self,
+        lines: &Lines<'_>,
+        goal: &str,
+        source: SourceType,
+        deadline: &Deadline<'_>,
+    ) -> Result<Vec<f32>, OutOfTime>;
+}
+
+/// How long the work may take: asked now and then by whoever loops over lines.
+/// The clock stays with the caller.
+pub struct Deadline<'a> {
+    passed: &'a (dyn Fn() -> bool + 'a),
+}
+
+impl<'a> Deadline<'a> {
+    /// `passed` says whether the time is up.
+    pub fn new(passed: &'a (dyn Fn() -> bool + 'a)) -> Deadline<'a> {
+        Deadline { passed }
+    }
+
+    /// No limit.
+    pub fn never() -> Deadline<'static> {
+        Deadline { passed: &|| false }
+    }
+
+    pub fn check(&self) -> Result<(), OutOfTime> {
+        if (self.passed)() {
+            Err(OutOfTime)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The deadline has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfTime;
+
+/// The built-in engine: words, names and the structure of the text.
+pub struct Lexical;
+
+impl Engine for Lexical {
+    fn worth(
+        &self,
+        lines: &Lines<'_>,
+        goal: &str,
+        _source: SourceType,
+        deadline: &Deadline<'_>,
+    ) -> Result<Vec<f32>, OutOfTime> {
+        bm25::worth(lines, goal, deadline)
+    }
+}

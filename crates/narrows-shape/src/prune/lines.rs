@@ -1,0 +1,60 @@
+//! A text as lines.
+
+use super::Span;
+
+/// The lines of a text. A line ends at LF and nowhere else: a CR before it, form
+/// feeds and U+2028 belong to the line. A final LF opens no further line.
+pub struct Lines<'a> {
+    text: &'a str,
+    /// Where each line begins, and where one more would.
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    pub fn new(text: &'a str) -> Lines<'a> {
+        let mut starts = vec![0];
+        starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
+        if starts.last() != Some(&text.len()) {
+            // The last line has no LF; one more line would begin behind the one it lacks.
+            starts.push(text.len() + 1);
+        }
+        Lines { text, starts }
+    }
+
+    /// How many lines there are.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The line without its LF, counted from 0.
+    ///
+    /// # Panics
+    /// If there is no such line.
+    pub fn line(&self, at: usize) -> &'a str {
+        self.span(&(at..at + 1))
+    }
+
+    /// The lines of a span, joined by LF as they were, without a final one.
+    ///
+    /// # Panics
+    /// If the span is empty or reaches past the end.
+    pub fn span(&self, span: &Span) -> &'a str {
+        &self.text[self.starts[span.start]..self.starts[span.end] - 1]
+    }
+
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a str> {
+        (0..self.len()).map(|at| self.line(at))
+    }
+
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    pub fn ends_with_newline(&self) -> bool {
+        self.text.ends_with('\n')
+    }
+}

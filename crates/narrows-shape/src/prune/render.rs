@@ -1,0 +1,107 @@
+//! The text that remains, and the account of what went.
+
+use std::fmt::Write;
+
+use super::{Lines, Selection, Span};
+
+/// The reason that markers give. Part of the contract: short, French, free of
+/// newlines and of `⟧`.
+const REASON: &str = "hors focus";
+
+/// How the remaining text is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Kept lines read `{n}│ {line}`, by their number in the original.
+    pub annotate_lines: bool,
+    /// Each block that went leaves a line which says so.
+    pub include_markers: bool,
+}
+
+/// The remaining text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    pub text: String,
+    pub annotations: Vec<Annotation>,
+}
+
+/// One block of lines that went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Annotation {
+    pub lines: Span,
+    pub reason: &'static str,
+    /// The line that stands for the block, whether it was written or not.
+    pub marker: String,
+}
+
+/// Writes the lines that a selection keeps. A text of which nothing goes stays
+/// as it is, but for the line numbers if they are asked for.
+pub fn render(lines: &Lines<'_>, selection: &Selection, id: &str, style: Style) -> Rendered {
+    let annotate = |cut: &Span| Annotation {
+        lines: cut.clone(),
+        reason: REASON,
+        marker: marker(id, cut),
+    };
+    let annotations: Vec<Annotation> = selection.cut.iter().map(annotate).collect();
+    let mut text = String::with_capacity(lines.text().len());
+    let mut next = 0;
+    for annotation in &annotations {
+        write_kept(&mut text, lines, next..annotation.lines.start, style);
+        if style.include_markers {
+            text.push_str(&annotation.marker);
+            text.push('\n');
+        }
+        next = annotation.lines.end;
+    }
+    write_kept(&mut text, lines, next..lines.len(), style);
+    let ends_as_before = lines.ends_with_newline() && next < lines.len();
+    if !ends_as_before && text.ends_with('\n') {
+        text.pop();
+    }
+    Rendered { text, annotations }
+}
+
+/// What a marker will cost, before there is one: the part that is always the same.
+pub(super) fn marker(id: &str, cut: &Span) -> String {
+    let (first, last, count) = (cut.start + 1, cut.end, cut.len());
+    format!("⟦PRUNÉ: prune_id={id} lignes {first}-{last} ({count}) raison={REASON}⟧")
+}
+
+fn write_kept(text: &mut String, lines: &Lines<'_>, span: Span, style: Style) {
+    if span.is_empty() {
+        return;
+    }
+    if style.annotate_lines {
+        for at in span {
+            writeln!(text, "{}│ {}", at + 1, lines.line(at)).expect("a String takes everything");
+        }
+    } else {
+        text.push_str(lines.span(&span));
+        text.push('\n');
+    }
+}
+
+/// The original again: `kept` are the lines that stayed, `recovered` the blocks
+/// that went, each with the place where it was.
+pub fn rebuild<'a>(
+    kept: impl IntoIterator<Item = &'a str>,
+    recovered: impl IntoIterator<Item = (Span, &'a str)>,
+    ends_with_newline: bool,
+) -> String {
+    let mut kept = kept.into_iter();
+    let mut text = String::new();
+    let mut at = 0;
+    let mut push = |line: &str| {
+        text.push_str(line);
+        text.push('\n');
+    };
+    for (span, block) in recovered {
+        kept.by_ref().take(span.start - at).for_each(&mut push);
+        push(block);
+        at = span.end;
+    }
+    kept.for_each(&mut push);
+    if !ends_with_newline {
+        text.pop();
+    }
+    text
+}
