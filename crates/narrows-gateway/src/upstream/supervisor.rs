@@ -156,8 +156,10 @@ async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
             failure = link.ended() => return failure,
         };
         match read {
-            Ok(offer) => {
-                upstream.store_offer(offer);
+            // Announced without need: nothing that was found out counts less.
+            Ok(new) if new.same_lists(&offer) => {}
+            Ok(new) => {
+                upstream.store_offer(new);
                 upstream.surroundings.changes.raise();
             }
             // What was there is better than nothing; a dead link shows itself.

@@ -1,10 +1,11 @@
 //! Lists of several servers: their order, their pages, and what happens where
 //! two servers offer the same.
 
-use narrows_testkit::scripted::{Installed, Script};
+use narrows_testkit::scripted::{Installed, Lists, Script, Step};
+use narrows_testkit::until;
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, Session, column, config, error, text, with};
+use crate::gateway::{Gateway, REVISION, Session, column, config, error, text, with};
 
 /// A server with all that another one has, too.
 fn twin(name: &str) -> Installed {
@@ -238,4 +239,42 @@ async fn pages_are_read_and_made_again() {
         let pages = server.count_received("tools/list");
         assert!(pages <= 4, "{name} was asked {pages} times");
     }
+}
+
+/// A server that has more for clients that can be asked, and announces changes
+/// that are none: whoever was shown it all is not shown less in between.
+#[tokio::test]
+async fn a_change_that_is_none_takes_nothing_away() {
+    let fidget = [
+        Step::notify("notifications/tools/list_changed", "{}"),
+        Step::text("done"),
+    ];
+    let script = Script::new("one")
+        .plain_tool("fidget")
+        .on_tool("fidget", fidget);
+    let few = Lists {
+        tools: script.lists.tools.clone(),
+        ..Lists::default()
+    };
+    // The link that is everybody's is the first, and has less than the others.
+    let server = script
+        .plain_tool("ask_me")
+        .at_start([Step::Once("few".into(), vec![Step::Relist(few)])])
+        .install();
+    let gateway = Gateway::serve(&config([("one", server.config())])).await;
+    let askable = || gateway.session_with("/mcp", REVISION, json!({ "sampling": {} }));
+    let (mut first, mut second) = (askable().await, askable().await);
+    let all = ["one__fidget", "one__ask_me"];
+    assert_eq!(first.tool_names().await, all);
+    assert_eq!(second.tool_names().await, all);
+    for readings in [4, 6] {
+        first.call_tool("one__fidget", json!({})).await;
+        // That of the first client's own link, and of everybody's.
+        until("both lists were read again", || {
+            server.count_received("tools/list") >= readings
+        })
+        .await;
+    }
+    assert_eq!(second.tool_names().await, all);
+    assert_eq!(server.server_pids().len(), 2, "links were opened again");
 }
