@@ -197,6 +197,17 @@ impl Upstream {
         self.variants.lock().insert(asks, offer);
     }
 
+    /// Forgets what it offered to such clients if it offers something else now.
+    pub(crate) fn doubt_variant(&self, asks: Asks, now: &Offer) {
+        let mut variants = self.variants.lock();
+        if variants
+            .get(&asks)
+            .is_some_and(|seen| !seen.same_lists(now))
+        {
+            variants.remove(&asks);
+        }
+    }
+
     /// Takes up a new offer; what was seen of the old one's variants counts no more.
     fn store_offer(&self, offer: Offer) {
         self.variants.lock().clear();

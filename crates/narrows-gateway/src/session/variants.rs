@@ -28,7 +28,7 @@ struct Variant {
 }
 
 /// Whether a link's lists are read for the first time.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum Reading {
     First,
     Again,
@@ -162,9 +162,11 @@ pub(super) async fn read_offer(
     let read = Offer::read(&own.link, own.hello.clone(), &upstream.slug, &limits, limit).await;
     if let (Ok(offer), Some(session)) = (read, session.upgrade()) {
         let offer = Arc::new(offer);
-        // What changed since may be this session's own doing.
-        if reading == Reading::First {
-            upstream.keep_variant(session.asks, offer.clone());
+        match reading {
+            Reading::First => upstream.keep_variant(session.asks, offer.clone()),
+            // This may be the session's own doing, or what was read first was
+            // not all yet: the next client of the kind looks for itself.
+            Reading::Again => upstream.doubt_variant(session.asks, &offer),
         }
         session.adopt(upstream, offer);
     }
