@@ -11,10 +11,12 @@ mod arguments;
 mod connection;
 mod demo;
 mod peer;
+mod pruner;
 #[cfg(test)]
 mod tests;
 
 use std::fmt::Display;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use narrows_wire::Raw;
@@ -23,11 +25,13 @@ use serde::Serialize;
 use crate::settings::Builtin;
 use crate::upstream::Channel;
 use peer::Peer;
+pub use pruner::{Pruner, PrunerError};
 
 /// A new instance of the server, for one link. Must be called inside a tokio runtime.
-pub(crate) fn open(which: Builtin) -> Channel {
+pub(crate) fn open(which: Builtin, pruner: &Arc<Pruner>) -> Channel {
     match which {
         Builtin::Demo => connection::open(demo::Demo::default()),
+        Builtin::Pruner => connection::open(pruner::Pruning(pruner.clone())),
     }
 }
 
@@ -101,6 +105,14 @@ impl RpcError {
             code: -32603,
             message: message.into(),
         }
+    }
+}
+
+/// A list that has one page.
+fn one_page(call: &Call, items: Raw) -> Result<Raw, RpcError> {
+    match call.member("cursor") {
+        Some(_) => Err(RpcError::params("Unknown cursor: the list has one page")),
+        None => Ok(items),
     }
 }
 

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use self::report::{Health, ToolReport, UpstreamReport};
+use crate::builtin::Pruner;
 use crate::catalogue::{Part, Scope, View, changes};
 use crate::error::Error;
 use crate::exchange::{
@@ -106,8 +107,13 @@ impl Gateway {
             ));
         }
         inner.tasks.spawn(keep_views(inner.clone()));
-        inner.tasks.spawn(end_idle_sessions(inner.clone()));
+        inner.tasks.spawn(end_what_is_idle(inner.clone()));
         Gateway(inner)
+    }
+
+    /// The pruner, whether it is configured as a server or not.
+    pub fn pruner(&self) -> &Pruner {
+        &self.0.surroundings.pruner
     }
 
     pub fn has_door(&self, door: Door<'_>) -> bool {
@@ -205,6 +211,7 @@ impl Inner {
             limits: settings.limits.clone(),
             http: HttpClient::new(&settings.proxy, connect.unwrap_or(Duration::from_secs(5))),
             guard,
+            pruner: Arc::new(Pruner::in_memory(settings.pruner, settings.recovery)),
             links: AtomicU64::new(1),
             changes: Default::default(),
             tasks: TaskTracker::new(),
@@ -499,7 +506,7 @@ async fn keep_views(inner: Arc<Inner>) {
     }
 }
 
-async fn end_idle_sessions(inner: Arc<Inner>) {
+async fn end_what_is_idle(inner: Arc<Inner>) {
     let limit = inner.limits.session_idle;
     let step = (limit / 10).clamp(Duration::from_millis(100), Duration::from_secs(30));
     loop {
@@ -512,6 +519,7 @@ async fn end_idle_sessions(inner: Arc<Inner>) {
             tracing::debug!(session = session.serial(), "ending an idle session");
             session.close();
         }
+        inner.surroundings.pruner.purge();
     }
 }
 

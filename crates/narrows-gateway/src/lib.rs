@@ -8,6 +8,7 @@
 mod builtin;
 mod call;
 mod catalogue;
+pub mod clock;
 mod error;
 mod events;
 pub mod exchange;
@@ -15,12 +16,14 @@ mod gateway;
 mod lock;
 mod names;
 mod permit;
+pub mod recovery;
 mod repair;
 mod session;
 pub mod settings;
 mod upstream;
 pub mod websocket;
 
+pub use builtin::{Pruner, PrunerError};
 pub use error::{Error, Fault, ItemKind};
 pub use gateway::{Door, Gateway, Health, Lifetime, Opened, ToolReport, UpstreamReport};
 pub use session::{Session, Stay, random_id};

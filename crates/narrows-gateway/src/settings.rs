@@ -25,6 +25,8 @@ pub struct Settings {
     pub guard: Option<Vec<OsString>>,
     /// For outgoing HTTP.
     pub proxy: ProxySettings,
+    pub recovery: RecoverySettings,
+    pub pruner: PrunerSettings,
 }
 
 impl Default for Settings {
@@ -37,6 +39,39 @@ impl Default for Settings {
             limits: Limits::default(),
             guard: None,
             proxy: ProxySettings::default(),
+            recovery: RecoverySettings::default(),
+            pruner: PrunerSettings::default(),
+        }
+    }
+}
+
+/// How long, and how much of, what was shortened can be got back.
+#[derive(Debug, Clone, Copy)]
+pub struct RecoverySettings {
+    pub ttl: Duration,
+    /// Of all texts together; the oldest leave first.
+    pub max_bytes: usize,
+}
+
+impl Default for RecoverySettings {
+    fn default() -> Self {
+        RecoverySettings {
+            ttl: Duration::from_secs(600),
+            max_bytes: 256 * 1024 * 1024,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct PrunerSettings {
+    /// Longer texts are passed on as they are.
+    pub max_input_chars: usize,
+}
+
+impl Default for PrunerSettings {
+    fn default() -> Self {
+        PrunerSettings {
+            max_input_chars: 2_000_000,
         }
     }
 }
@@ -254,6 +289,8 @@ impl UpstreamKind {
 pub enum Builtin {
     /// Sample tools, a prompt and resources to try the gateway with.
     Demo,
+    /// Shortens texts for a goal.
+    Pruner,
 }
 
 /// As in the usual proxy variables; empty means none.

@@ -43,6 +43,7 @@ pub(crate) use self::secrets::Secrets;
 pub(crate) use self::subscribers::{Subscribers, concerns};
 pub(crate) use self::supervisor::{SharedEars, supervise};
 pub(crate) use self::web::HttpClient;
+use crate::builtin::Pruner;
 use crate::error::Error;
 use crate::exchange::{Asks, ClientHello};
 use crate::lock::Mutex;
@@ -84,6 +85,7 @@ pub(crate) struct Surroundings {
     pub(crate) limits: Limits,
     pub(crate) http: HttpClient,
     pub(crate) guard: Option<Guard>,
+    pub(crate) pruner: Arc<Pruner>,
     /// Serial numbers of links.
     pub(crate) links: AtomicU64,
     pub(crate) changes: Changes,

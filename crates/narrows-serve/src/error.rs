@@ -1,16 +1,16 @@
 //! Errors as clients see them: the one place where they become JSON-RPC codes
 //! and HTTP statuses.
 //!
-//! Three kinds of errors meet here: what the core says ([`Error`]), what the
-//! decoder says ([`narrows_wire::Error`]) and what an edge refuses by itself
-//! ([`Refused`]). Each becomes an error object `{code, message, data}`, where
+//! Four kinds of errors meet here: what the core says ([`Error`]), what the
+//! decoder says ([`narrows_wire::Error`]), what an edge refuses by itself
+//! ([`Refused`]) and what the pruner does ([`PrunerRefusal`]). Each becomes an error object `{code, message, data}`, where
 //! `data.code` is a word that programs can rely on.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
 use http::StatusCode;
-use narrows_gateway::{Error, ItemKind};
+use narrows_gateway::{Error, ItemKind, PrunerError};
 use narrows_wire::{Id, Raw, Revision, encode_error};
 use serde_json::{Map, Value};
 
@@ -57,6 +57,8 @@ pub(crate) enum Refused {
     OlderTransport,
     /// The path is for WebSocket, and the request is not one to open it.
     NoWebSocket,
+    /// A batch or an answer where one request or notification is taken.
+    NoRequest,
     /// More connections than may be kept open.
     TooManyConnections,
     /// The client sends faster than it reads.
@@ -89,6 +91,7 @@ impl Refused {
             | Unreadable
             | BrokenFrame(_)
             | Message(_)
+            | NoRequest
             | NoSession
             | NoStream
             | NotInitialized
@@ -140,7 +143,7 @@ impl Refused {
             TooSlow => "request_timeout",
             Unreadable => "request_incomplete",
             BrokenFrame(_) | Message(narrows_wire::Error::Parse(_)) => "parse_error",
-            Message(narrows_wire::Error::Invalid { .. }) => "invalid_request",
+            NoRequest | Message(narrows_wire::Error::Invalid { .. }) => "invalid_request",
             NoSession | NoStream => "session_required",
             UnknownSession | UnknownStream => "unknown_session",
             NoWebSocket => "websocket_required",
@@ -179,6 +182,7 @@ impl Refused {
             Message(narrows_wire::Error::Invalid { reason, .. }) => {
                 return format!("Invalid request: {reason}").into();
             }
+            NoRequest => "Invalid request: this path takes one request or notification",
             NoSession => {
                 "Mcp-Session-Id is required; open a session with initialize (for HTTP+SSE see /sse)"
             }
@@ -200,6 +204,43 @@ impl Refused {
                 return format!("Batch has more than {max} entries").into();
             }
         })
+    }
+}
+
+/// What the pruner's own JSON-RPC refuses. Its numbers are its contract, and
+/// appear nowhere else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PrunerRefusal {
+    UnknownMethod(String),
+    /// `tools/call` without the name of a tool.
+    NoName,
+    Pruner(PrunerError),
+}
+
+impl PrunerRefusal {
+    pub(crate) fn object(&self) -> Raw {
+        use PrunerRefusal::*;
+        let invalid = |what: &str| object(INVALID_PARAMS, what, "invalid_params", Map::new());
+        match self {
+            UnknownMethod(method) => {
+                let what = format!("Method not found: {method}");
+                object(METHOD_NOT_FOUND, &what, "unknown_method", Map::new())
+            }
+            NoName => invalid("'name' must be a string"),
+            Pruner(PrunerError::Arguments(what)) => invalid(what),
+            Pruner(PrunerError::UnknownTool(name)) => {
+                let what = format!("Unknown tool: {name}");
+                object(INVALID_PARAMS, &what, "unknown_tool", Map::new())
+            }
+            Pruner(PrunerError::NotFound(receipt)) => {
+                let more = Map::from_iter([("prune_id".into(), receipt.as_str().into())]);
+                object(-32004, "prune_id_not_found", "prune_id_not_found", more)
+            }
+            Pruner(PrunerError::InvalidRange { max_line }) => {
+                let more = Map::from_iter([("max_line".into(), (*max_line).into())]);
+                object(-32005, "invalid_range", "invalid_range", more)
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! [`serve`] owns the connections; `connection` takes a request from its first
 //! byte to one of the ways in: Streamable HTTP (`mcp`), HTTP+SSE (`sse`),
-//! WebSocket (`ws`) or what the router knows (`pages`). Further ways in are
+//! WebSocket (`ws`), the pruner (`rpc`) or what the router knows (`pages`). Further ways in are
 //! files of their own beside these.
 
 use std::io;
@@ -34,6 +34,7 @@ mod head;
 mod mcp;
 mod pages;
 mod replay;
+mod rpc;
 mod sessions;
 mod socket;
 mod sse;
@@ -44,9 +45,18 @@ mod ws;
 /// How often streams that nobody will read again are looked for.
 const SWEEP: Duration = Duration::from_secs(15);
 
+/// Who answers at the edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Front {
+    Gateway,
+    /// The pruner alone: its health is all there is to tell.
+    Pruner,
+}
+
 /// What the HTTP edge must be told.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
+    pub front: Front,
     /// Names by which clients may call us, besides loopback. With a port only
     /// that port, without one any.
     pub allowed_hosts: Vec<String>,
@@ -87,6 +97,7 @@ pub struct HttpSettings {
 impl Default for HttpSettings {
     fn default() -> Self {
         HttpSettings {
+            front: Front::Gateway,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             max_message_bytes: 16 * 1024 * 1024,

@@ -18,5 +18,5 @@ mod hello;
 mod http;
 mod stdio;
 
-pub use http::{HttpSettings, serve};
+pub use http::{Front, HttpSettings, serve};
 pub use stdio::{StdioSettings, stdio};

@@ -68,6 +68,9 @@ pub(crate) enum Command {
     /// Serve all configured servers as one, on stdin and stdout
     #[command(after_help = STDIO_EXAMPLES)]
     Stdio(Stdio),
+    /// Serve the pruner alone, over HTTP
+    #[command(after_help = PRUNER_EXAMPLES)]
+    Pruner(Pruner),
     /// Connect to every configured server and say what is there and what is wrong
     #[command(after_help = CHECK_EXAMPLES)]
     Check(Check),
@@ -128,6 +131,14 @@ pub(crate) enum Expose {
     All,
     Lazy,
     Search,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Pruner {
+    /// Listen beyond this machine although anybody who can reach the port may
+    /// use it
+    #[arg(long)]
+    pub(crate) insecure: bool,
 }
 
 #[derive(Debug, Args)]
@@ -206,6 +217,22 @@ Examples:
   npx @modelcontextprotocol/inspector --cli narrows stdio --method tools/list
 
 The end of stdin, Ctrl-C or SIGTERM ends it and everything it has started.";
+
+const PRUNER_EXAMPLES: &str = "\
+Examples:
+  narrows pruner
+  MCP_PRUNER_PORT=9000 narrows pruner
+  curl -s http://127.0.0.1:8006/rpc -d '{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/list\"}'
+
+Variables:
+  MCP_PRUNER_HOST             where to listen [127.0.0.1]
+  MCP_PRUNER_PORT             and on which port; 0 takes any free one [8006]
+  MCP_PRUNER_MAX_INPUT_CHARS  longer texts are passed on as they are [2000000]
+  MCP_PRUNER_PRUNE_ID_TTL_S   how long texts can be recovered, in seconds [600]
+
+It speaks plain JSON-RPC at /rpc and MCP at /mcp. `narrows serve` has /rpc as well, and offers
+the pruner's tools with \"pruner\": {\"type\": \"builtin\"} among its servers.
+Ctrl-C or SIGTERM ends it.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

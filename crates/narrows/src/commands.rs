@@ -4,6 +4,7 @@
 pub(crate) mod call;
 pub(crate) mod check;
 mod hint;
+pub(crate) mod pruner;
 pub(crate) mod serve;
 pub(crate) mod stdio;
 pub(crate) mod tools;

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::cli::{Cli, Command, LogLevel};
-use crate::commands::{Exit, call, check, serve, stdio, tools};
+use crate::commands::{Exit, call, check, pruner, serve, stdio, tools};
 use crate::config::Environment;
 use crate::telemetry::Telemetry;
 use crate::terminal::say;
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     }
     let environment = Environment::of_this_process();
     let usual = match cli.command {
-        Command::Serve(_) | Command::Stdio(_) => LogLevel::Info,
+        Command::Serve(_) | Command::Stdio(_) | Command::Pruner(_) => LogLevel::Info,
         // They say themselves what went wrong.
         _ => LogLevel::Error,
     };
@@ -96,6 +96,7 @@ async fn run(
     match command {
         Command::Serve(options) => serve::run(options, environment, telemetry).await,
         Command::Stdio(options) => stdio::run(options, environment).await,
+        Command::Pruner(options) => pruner::run(options, environment, telemetry).await,
         Command::Check(options) => check::run(options, environment).await,
         Command::Tools(options) => tools::run(options, environment).await,
         Command::Call(options) => call::run(options, environment).await,

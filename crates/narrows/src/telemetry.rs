@@ -5,7 +5,6 @@
 //! they become JSON lines `{"timestamp", "event", "payload"}`, or lines for
 //! people; everything else that is traced becomes the event `log`.
 
-mod clock;
 mod line;
 mod pipe;
 #[cfg(test)]
@@ -13,6 +12,7 @@ mod tests;
 
 use std::io::IsTerminal;
 
+use narrows_gateway::clock::{self, Moment};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::{EnvFilter, Registry};
@@ -21,7 +21,6 @@ use crate::cli::{LogFormat, LogLevel, LogOptions};
 use crate::config::Environment;
 use crate::terminal::{Palette, say};
 
-use self::clock::Moment;
 use self::line::Fields;
 use self::pipe::Pipe;
 

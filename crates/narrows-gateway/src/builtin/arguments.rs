@@ -41,10 +41,56 @@ impl<'a> Arguments<'a> {
 
     /// A string that must be there.
     pub(super) fn text(&self, name: &str) -> Result<String, String> {
-        let value = self.raw.member(name);
-        let value = value.ok_or_else(|| format!("Missing argument '{name}' of '{}'", self.tool))?;
-        let text = value.as_text().map(Into::into);
-        text.ok_or_else(|| format!("Argument '{name}' must be a string, not {}", shown(&value)))
+        self.required(name, "a string", |value| value.as_text().map(Into::into))
+    }
+
+    /// `true` or `false`, which must be there.
+    pub(super) fn flag(&self, name: &str) -> Result<bool, String> {
+        self.required(name, "true or false", Raw::as_bool)
+    }
+
+    /// A number from 0 to 1 that must be there.
+    pub(super) fn share(&self, name: &str) -> Result<f64, String> {
+        self.required(name, "a number from 0 to 1", |value| {
+            let number: f64 = value.decode().ok()?;
+            (0.0..=1.0).contains(&number).then_some(number)
+        })
+    }
+
+    /// A whole number that must be there, of at least `least`. What is larger
+    /// than a number can be here counts as the largest.
+    pub(super) fn at_least(&self, name: &str, least: u64) -> Result<u64, String> {
+        let wanted = format!("a whole number of at least {least}");
+        self.required(name, &wanted, |value| {
+            let number = u64::try_from(signed_whole(value)?).ok()?;
+            (number >= least).then_some(number)
+        })
+    }
+
+    /// Any whole number, which must be there; very large ones count as the
+    /// largest that can be.
+    pub(super) fn whole(&self, name: &str) -> Result<i64, String> {
+        self.required(name, "a whole number", signed_whole)
+    }
+
+    /// An object that must be there, with no other members than the known ones.
+    pub(super) fn object(&self, name: &str, known: &[&str]) -> Result<Arguments<'a>, String> {
+        let value = self.required(name, "an object", |value| {
+            (value.kind() == Kind::Object).then(|| value.clone())
+        })?;
+        Arguments::read(self.tool, Some(value), known)
+    }
+
+    /// An array of objects that must be there.
+    pub(super) fn objects(&self, name: &str, known: &[&str]) -> Result<Vec<Arguments<'a>>, String> {
+        let values = self.required(name, "an array of objects", |value| {
+            let values: Vec<Raw> =
+                (value.kind() == Kind::Array).then(|| value.elements().collect())?;
+            let objects = values.iter().all(|value| value.kind() == Kind::Object);
+            objects.then_some(values)
+        })?;
+        let read = |value| Arguments::read(self.tool, Some(value), known);
+        values.into_iter().map(read).collect()
     }
 
     /// A whole number within bounds, or the default.
@@ -57,24 +103,42 @@ impl<'a> Arguments<'a> {
         let Some(value) = self.raw.member(name) else {
             return Ok(default);
         };
-        whole(&value)
+        let number = signed_whole(&value).and_then(|number| u64::try_from(number).ok());
+        number
             .filter(|number| bounds.contains(number))
             .ok_or_else(|| {
                 let (least, most) = (bounds.start(), bounds.end());
-                format!(
-                    "Argument '{name}' must be a whole number from {least} to {most}, not {}",
-                    shown(&value)
+                wrong(
+                    name,
+                    &format!("a whole number from {least} to {most}"),
+                    &value,
                 )
             })
     }
+
+    fn required<T>(
+        &self,
+        name: &str,
+        wanted: &str,
+        read: impl FnOnce(&Raw) -> Option<T>,
+    ) -> Result<T, String> {
+        let value = self.raw.member(name);
+        let value = value.ok_or_else(|| format!("Missing argument '{name}' of '{}'", self.tool))?;
+        read(&value).ok_or_else(|| wrong(name, wanted, &value))
+    }
 }
 
-/// `5.0` and `5e0` are whole numbers to JSON Schema too.
-fn whole(value: &Raw) -> Option<u64> {
-    value.as_u64().or_else(|| {
+fn wrong(name: &str, wanted: &str, value: &Raw) -> String {
+    format!("Argument '{name}' must be {wanted}, not {}", shown(value))
+}
+
+/// `5.0` and `5e0` are whole numbers to JSON Schema too. Those that do not fit
+/// count as the largest or smallest that do.
+fn signed_whole(value: &Raw) -> Option<i64> {
+    value.as_i64().or_else(|| {
         let number: f64 = value.decode().ok()?;
-        // Beyond 2^53 not every whole number has a form.
-        (number.fract() == 0.0 && (0.0..9e15).contains(&number)).then_some(number as u64)
+        // The conversion saturates.
+        (number.fract() == 0.0).then_some(number as i64)
     })
 }
 

@@ -17,7 +17,7 @@ use futures_util::future::BoxFuture;
 use narrows_wire::Raw;
 use serde_json::{Value, json};
 
-use super::{Call, RpcError, Server};
+use super::{Call, RpcError, Server, one_page};
 use crate::lock::Mutex;
 
 const README: &str = "demo://readme";
@@ -120,10 +120,7 @@ impl Demo {
 
 /// Every list is one page.
 fn list(call: &Call, items: &'static str) -> Result<Raw, RpcError> {
-    match call.member("cursor") {
-        Some(_) => Err(RpcError::params("Unknown cursor: the list has one page")),
-        None => Ok(Raw::from_static(items)),
-    }
+    one_page(call, Raw::from_static(items))
 }
 
 fn get_prompt(call: &Call) -> Result<Raw, RpcError> {

@@ -5,6 +5,7 @@ use narrows_wire::Raw;
 
 use super::templates::Template;
 use super::*;
+use crate::builtin::Pruner;
 use crate::settings::{ProxySettings, Settings, UpstreamKind, UpstreamSettings, Uris};
 use crate::upstream::{Changes, HttpClient, Item, ServerHello, Surroundings};
 
@@ -24,6 +25,7 @@ fn parts() -> Vec<Part> {
         limits: Settings::default().limits,
         http: HttpClient::new(&ProxySettings::default(), std::time::Duration::from_secs(1)),
         guard: None,
+        pruner: Arc::new(Pruner::in_memory(Default::default(), Default::default())),
         links: Default::default(),
         changes: Changes::default(),
         tasks: Default::default(),

@@ -53,7 +53,7 @@ impl Upstream {
                 max,
                 around.limits.grace,
             )?,
-            UpstreamKind::Builtin(which) => builtin::open(*which),
+            UpstreamKind::Builtin(which) => builtin::open(*which, &around.pruner),
         };
         let startup = self.settings.startup_timeout;
         let transport = self.settings.kind.transport();

@@ -20,7 +20,7 @@ use super::head::Head;
 use super::socket::Socket;
 use super::stream::Stream;
 use super::target::Way;
-use super::{Edge, answer, guard, mcp, pages, sse, ws};
+use super::{Edge, answer, guard, mcp, pages, rpc, sse, ws};
 use crate::error::Refused;
 
 /// Longer heads are answered 431.
@@ -113,6 +113,10 @@ impl Connection {
                 parts.headers = headers;
                 ws::open(&self.edge, target, parts, &body)
             }
+            Some(Way::Rpc) => match rpc::enter(&parts.method, &head) {
+                Some(answer) => answer,
+                None => rpc::post(edge, body).await,
+            },
             None if parts.method == Method::OPTIONS => {
                 guard::preflight(&head, "GET, HEAD, OPTIONS")
             }

@@ -11,8 +11,8 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
-use super::Edge;
 use super::body::Body;
+use super::{Edge, Front};
 use crate::error::Refused;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -33,23 +33,20 @@ pub(super) fn refused(refused: &Refused) -> Response<Body> {
 }
 
 async fn health(State(edge): State<Arc<Edge>>) -> Response<axum::body::Body> {
-    let health = edge.gateway.health();
-    page(
-        StatusCode::OK,
-        &json!({
-            "status": "ok",
+    let mut all = edge.gateway.pruner().health();
+    if edge.settings.front == Front::Gateway {
+        let health = edge.gateway.health();
+        all["gateway"] = json!({
             "version": VERSION,
-            "gateway": {
-                "version": VERSION,
-                "uptime_s": health.uptime.as_secs(),
-                "upstreams": {
-                    "up": health.up,
-                    "starting": health.starting,
-                    "down": health.down,
-                },
+            "uptime_s": health.uptime.as_secs(),
+            "upstreams": {
+                "up": health.up,
+                "starting": health.starting,
+                "down": health.down,
             },
-        }),
-    )
+        });
+    }
+    page(StatusCode::OK, &all)
 }
 
 async fn ready(State(edge): State<Arc<Edge>>) -> Response<axum::body::Body> {
@@ -75,6 +72,7 @@ async fn index(State(edge): State<Arc<Edge>>) -> impl IntoResponse {
         "\nThe same over HTTP+SSE (2024-11-05) with /sse in place of /mcp,\n\
          and over WebSocket with /ws.\n",
     );
+    text.push_str("\nThe pruner (plain JSON-RPC):\n  /rpc\n");
     text.push_str("\nHealth:\n  /health\n  /ready\n");
     text
 }

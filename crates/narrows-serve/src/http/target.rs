@@ -17,6 +17,8 @@ pub(super) enum Way<'a> {
     /// Where the messages to such a stream are posted.
     Messages,
     WebSocket(Target<'a>),
+    /// The pruner's plain JSON-RPC.
+    Rpc,
 }
 
 /// A door by its name, decoded.
@@ -32,7 +34,7 @@ pub(super) const MESSAGES: &str = "/messages";
 impl<'a> Way<'a> {
     /// The only place that knows the paths: `/mcp`, `/mcp/{endpoint}` and
     /// `/servers/{id}/mcp`, each with or without a slash at its end; the same
-    /// with `sse` and with `ws`; and `/messages`.
+    /// with `sse` and with `ws`; `/messages`, and `/rpc`.
     pub(super) fn parse(path: &'a str) -> Option<Way<'a>> {
         if path == "/mcp" {
             return Some(Way::Mcp(Target::default()));
@@ -40,6 +42,9 @@ impl<'a> Way<'a> {
         let path = path.strip_suffix('/').unwrap_or(path);
         if path == MESSAGES {
             return Some(Way::Messages);
+        }
+        if path == "/rpc" {
+            return Some(Way::Rpc);
         }
         let (first, rest) = match path.strip_prefix('/')?.split_once('/') {
             Some((first, rest)) => (first, Some(rest)),

@@ -6,6 +6,7 @@ mod client;
 mod guard;
 mod pages;
 mod post;
+mod rpc;
 mod sessions;
 mod sse;
 mod stdio;

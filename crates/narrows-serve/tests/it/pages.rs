@@ -28,12 +28,16 @@ async fn health_counts_the_upstreams() {
     assert_eq!(reply.status, 200);
     let mut health = reply.json();
     assert!(health["gateway"]["uptime_s"].take().is_u64());
+    assert!(health["timestamp"].take().is_string());
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(
         health,
         json!({
-            "status": "ok",
+            "status": "healthy",
+            "server": "mcp-pruner",
             "version": version,
+            "capabilities": ["prune_text", "recover_text", "annotations", "markers"],
+            "timestamp": null,
             "gateway": {
                 "version": version,
                 "uptime_s": null,

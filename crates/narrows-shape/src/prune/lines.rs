@@ -1,5 +1,7 @@
 //! A text as lines.
 
+use std::fmt::Write;
+
 use super::Span;
 
 /// The lines of a text. A line ends at LF and nowhere else: a CR before it, form
@@ -44,6 +46,17 @@ impl<'a> Lines<'a> {
     /// If the span is empty or reaches past the end.
     pub fn span(&self, span: &Span) -> &'a str {
         &self.text[self.starts[span.start]..self.starts[span.end] - 1]
+    }
+
+    /// Writes the lines of a span as `{n}│ {line}`, numbered from 1 over the
+    /// whole text, joined by LF.
+    pub fn write_numbered(&self, span: Span, into: &mut String) {
+        for at in span.clone() {
+            if at > span.start {
+                into.push('\n');
+            }
+            write!(into, "{}│ {}", at + 1, self.line(at)).expect("a String takes everything");
+        }
     }
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a str> {

@@ -1,7 +1,5 @@
 //! The text that remains, and the account of what went.
 
-use std::fmt::Write;
-
 use super::{Lines, Selection, Span};
 
 /// The reason that markers give. Part of the contract: short, French, free of
@@ -22,6 +20,16 @@ pub struct Style {
 pub struct Rendered {
     pub text: String,
     pub annotations: Vec<Annotation>,
+}
+
+impl Rendered {
+    /// A text that is passed on as it is.
+    pub fn unchanged(text: &str) -> Rendered {
+        Rendered {
+            text: text.to_owned(),
+            annotations: Vec::new(),
+        }
+    }
 }
 
 /// One block of lines that went.
@@ -71,13 +79,11 @@ fn write_kept(text: &mut String, lines: &Lines<'_>, span: Span, style: Style) {
         return;
     }
     if style.annotate_lines {
-        for at in span {
-            writeln!(text, "{}│ {}", at + 1, lines.line(at)).expect("a String takes everything");
-        }
+        lines.write_numbered(span, text);
     } else {
         text.push_str(lines.span(&span));
-        text.push('\n');
     }
+    text.push('\n');
 }
 
 /// The original again: `kept` are the lines that stayed, `recovered` the blocks

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use anyhow::Context;
+use narrows_gateway::Gateway;
 use narrows_serve::HttpSettings;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -39,28 +39,12 @@ pub(crate) async fn run(
             }
         },
     };
-    if !listen.ip().is_loopback() && !options.insecure {
-        say(format_args!(
-            "error: {listen} can be reached from other machines"
-        ));
-        say("  help: anybody there could use every tool; listen on 127.0.0.1, or say --insecure");
-        return Ok(Exit::Usage);
-    }
     // Before anything is started: a second gateway must not disturb the first.
-    let listener = match TcpListener::bind(listen).await {
-        Ok(listener) => listener,
-        Err(error) => {
-            say(format_args!("error: cannot listen on {listen}: {error}"));
-            if error.kind() == ErrorKind::AddrInUse {
-                say("  help: another narrows may be running; choose a port with --listen");
-            }
-            return Ok(Exit::Failed);
-        }
+    let (listener, address) = match bind(listen, options.insecure, "--listen").await {
+        Ok(bound) => bound,
+        Err(exit) => return Ok(exit),
     };
-    let address = listener
-        .local_addr()
-        .context("the listener has no address")?;
-    let mut signals = Signals::new()?;
+    let signals = Signals::new()?;
     log_problems(&config);
     announce(&config, address, telemetry);
 
@@ -74,6 +58,47 @@ pub(crate) async fn run(
         ..HttpSettings::default()
     };
     let gateway = start(config.checked.gateway);
+    run_until_signal(listener, gateway, settings, signals).await;
+    Ok(Exit::Done)
+}
+
+/// Takes the address, or says why that cannot be. `flag` is where the user
+/// chose it.
+pub(super) async fn bind(
+    listen: SocketAddr,
+    insecure: bool,
+    flag: &str,
+) -> Result<(TcpListener, SocketAddr), Exit> {
+    if !listen.ip().is_loopback() && !insecure {
+        say(format_args!(
+            "error: {listen} can be reached from other machines"
+        ));
+        say("  help: anybody there could use every tool; listen on 127.0.0.1, or say --insecure");
+        return Err(Exit::Usage);
+    }
+    let listener = TcpListener::bind(listen).await;
+    let bound = listener.and_then(|listener| {
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    });
+    bound.map_err(|error| {
+        say(format_args!("error: cannot listen on {listen}: {error}"));
+        if error.kind() == ErrorKind::AddrInUse {
+            say(format_args!(
+                "  help: another narrows may be running; choose a port with {flag}"
+            ));
+        }
+        Exit::Failed
+    })
+}
+
+/// Serves until a signal comes, then ends in good order.
+pub(super) async fn run_until_signal(
+    listener: TcpListener,
+    gateway: Gateway,
+    settings: HttpSettings,
+    mut signals: Signals,
+) {
     let stop = CancellationToken::new();
     let serving = narrows_serve::serve(listener, gateway.clone(), settings, stop.clone());
     let mut serving = Box::pin(serving);
@@ -90,7 +115,6 @@ pub(crate) async fn run(
     } else {
         gateway.shutdown().await;
     }
-    Ok(Exit::Done)
 }
 
 /// Where we are, and what to paste into clients.
@@ -155,7 +179,7 @@ fn announce(config: &Config, address: SocketAddr, telemetry: &Telemetry) {
 }
 
 /// An address that a client on this machine can connect to.
-fn reachable(address: SocketAddr) -> SocketAddr {
+pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

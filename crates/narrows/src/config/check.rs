@@ -12,11 +12,13 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use narrows_gateway::settings::{EndpointSettings, Limits, Settings, Transport, Uris};
+use narrows_gateway::settings::{
+    EndpointSettings, Limits, RecoverySettings, Settings, Transport, Uris,
+};
 
 use super::expand::Scope;
 use super::problem::{At, Problems};
-use super::raw::{RawEndpoint, RawFile, RawLimits, Servers, UrisWord};
+use super::raw::{RawEndpoint, RawFile, RawLimits, RawRecovery, Servers, UrisWord};
 use super::read::{Field, Given};
 
 /// Where we listen if nobody says anything.
@@ -65,6 +67,8 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
         limits: limits(raw.limits.value(), problems),
         guard: None,
         proxy: scope.environment.proxies(),
+        recovery: recovery(raw.recovery.value(), problems),
+        pruner: defaults.pruner,
     };
     check_structure(raw, problems);
     later::warn_of_keys_without_effect(raw, problems);
@@ -192,6 +196,18 @@ fn endpoint(
         settings.name_max = name_max.value;
     }
     settings
+}
+
+fn recovery(raw: Option<&RawRecovery>, problems: &mut Problems<'_>) -> RecoverySettings {
+    let mut recovery = RecoverySettings::default();
+    let Some(raw) = raw else { return recovery };
+    if let Some(ttl) = seconds(&raw.ttl_s, Least::MoreThanZero, problems) {
+        recovery.ttl = ttl;
+    }
+    if let Some(max_bytes) = raw.max_bytes.value() {
+        recovery.max_bytes = *max_bytes;
+    }
+    recovery
 }
 
 fn limits(raw: Option<&RawLimits>, problems: &mut Problems<'_>) -> Limits {

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use tracing::Level;
 use tracing::field::{Field, Visit};
 
-use super::clock::Moment;
 use crate::terminal::{Palette, Tone, plain};
+use narrows_gateway::clock::Moment;
 
 /// The fields of an event in their order; the text of it is `message`.
 #[derive(Default)]

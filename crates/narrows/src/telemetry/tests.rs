@@ -7,10 +7,10 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::Registry;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
-use super::clock::Moment;
 use super::{Format, filter, render};
 use crate::cli::LogLevel;
 use crate::terminal::Palette;
+use narrows_gateway::clock::Moment;
 
 struct Capture(Format, Arc<Mutex<String>>);
 

@@ -9,6 +9,7 @@ mod gateway;
 mod hard_cases;
 mod help;
 mod program;
+mod pruner;
 mod secrets;
 mod serving;
 mod transports;

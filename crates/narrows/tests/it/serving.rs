@@ -45,7 +45,7 @@ fn serve_without_a_configuration_answers_and_ends_on_a_signal() {
         let port = running.port();
         let health = get(port, "/health");
         assert!(health.starts_with("HTTP/1.1 200"), "{health}");
-        assert!(health.contains("\"status\":\"ok\""), "{health}");
+        assert!(health.contains("\"status\":\"healthy\""), "{health}");
         running.signal(signal);
         let ran = running.wait();
         assert_eq!(

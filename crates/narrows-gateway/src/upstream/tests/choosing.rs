@@ -16,6 +16,7 @@ use super::super::ws::tests::server::Server as WebSocketServer;
 use super::super::{Connected, State, Surroundings, Upstream, supervise};
 use super::server::{Reply, Seen, Server, event, events, hello, json_reply, reply, status};
 use super::{LONG, client, ears, soon};
+use crate::builtin::Pruner;
 use crate::exchange::{Ask, AskKey, Notice};
 use crate::lock::Mutex;
 use crate::settings::{
@@ -27,6 +28,7 @@ fn upstream(manner: RemoteManner, settings: RemoteSettings) -> Arc<Upstream> {
         limits: Limits::default(),
         http: client(),
         guard: None,
+        pruner: Arc::new(Pruner::in_memory(Default::default(), Default::default())),
         links: AtomicU64::new(1),
         changes: Default::default(),
         tasks: TaskTracker::new(),

@@ -11,6 +11,7 @@ fn check(path: &str, expected: &str) {
         Some(Way::Sse(target)) => format!("sse {}", door(target)),
         Some(Way::WebSocket(target)) => format!("ws {}", door(target)),
         Some(Way::Messages) => "messages".to_string(),
+        Some(Way::Rpc) => "rpc".to_string(),
         None => "nothing".to_string(),
     };
     assert_eq!(shown, expected, "{path}");
@@ -23,6 +24,14 @@ fn endpoints_by_name() {
     check("/mcp/lazy", "endpoint lazy");
     check("/mcp/lazy/", "endpoint lazy");
     check("/mcp/a%20b", "endpoint a b");
+}
+
+#[test]
+fn the_pruner_has_one_path() {
+    check("/rpc", "rpc");
+    check("/rpc/", "rpc");
+    check("/rpc/x", "nothing");
+    check("/servers/git/rpc", "nothing");
 }
 
 #[test]

@@ -8,7 +8,6 @@ use crate::config::read::{Field, Table};
 const TOP_LEVEL: &[&str] = &[
     "presets",
     "preset_dir",
-    "recovery",
     "encoding",
     "schema_compression_enabled",
     "max_description_len",

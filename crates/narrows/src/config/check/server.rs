@@ -19,7 +19,7 @@ use crate::config::raw::{
 use crate::config::read::{Given, Map};
 
 /// The built-in servers by name.
-const BUILTIN: &[(&str, Builtin)] = &[("demo", Builtin::Demo)];
+const BUILTIN: &[(&str, Builtin)] = &[("demo", Builtin::Demo), ("pruner", Builtin::Pruner)];
 
 /// The largest `timeout` that counts as seconds; see the raw key.
 const IN_SECONDS: Duration = Duration::from_secs(1000);

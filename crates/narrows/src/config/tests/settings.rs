@@ -201,8 +201,6 @@ fn what_has_no_effect_yet_is_told() {
               path: endpoints.lazy.pin
             warning: narrows.json:5:22: `shape` has no effect yet
               path: shape
-            warning: narrows.json:6:25: `recovery` has no effect yet
-              path: recovery
             warning: narrows.json:6:64: `max_description_len` has no effect yet
               path: max_description_len
             demo builtin Demo

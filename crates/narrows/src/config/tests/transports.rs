@@ -595,7 +595,7 @@ fn unknown_words_and_built_in_servers() {
         expect![[r#"
             error: narrows.json:1:17: server 'dmo': there is no built-in server `dmo`
               path: mcpServers.dmo
-              help: there is: demo
+              help: there is: demo, pruner
         "#]],
     );
 }

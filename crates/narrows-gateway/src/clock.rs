@@ -1,10 +1,10 @@
-//! The time of day without a calendar library.
+//! The time of day without a calendar library, for logs and health.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A moment in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Moment {
+pub struct Moment {
     year: i64,
     month: u32,
     day: u32,
@@ -14,7 +14,7 @@ pub(super) struct Moment {
     millisecond: u32,
 }
 
-pub(super) fn now() -> Moment {
+pub fn now() -> Moment {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -25,7 +25,7 @@ impl Moment {
     /// Days into a date by the well-known method of counting years from
     /// March, so that the day that comes and goes is the last one, in eras of
     /// 400 years, which all have the same length.
-    pub(super) fn at(unix_ms: u64) -> Moment {
+    pub fn at(unix_ms: u64) -> Moment {
         let seconds = unix_ms / 1000;
         let days = (seconds / 86_400) as i64 + 719_468;
         let era = days / 146_097;
@@ -53,7 +53,7 @@ impl Moment {
     }
 
     /// `2026-07-28T09:05:07.089Z`
-    pub(super) fn rfc3339(&self) -> String {
+    pub fn rfc3339(&self) -> String {
         format!(
             "{:04}-{:02}-{:02}T{}.{:03}Z",
             self.year,
@@ -65,7 +65,7 @@ impl Moment {
     }
 
     /// `09:05:07`
-    pub(super) fn time(&self) -> String {
+    pub fn time(&self) -> String {
         format!("{:02}:{:02}:{:02}", self.hour, self.minute, self.second)
     }
 }

@@ -1,0 +1,368 @@
+//! The built-in server `pruner`: shortens long texts for a goal, and gives back
+//! what it left out.
+//!
+//! [`Pruner`] is the service, one for the whole process: its tools answer with
+//! one JSON object each. Who asks it over a built-in link goes through
+//! `Pruning`; the edge that serves plain JSON-RPC asks it directly. What it
+//! cannot prune it passes on as it is, and says why.
+
+mod offer;
+mod request;
+mod server;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use narrows_shape::estimate_tokens;
+use narrows_shape::prune::{
+    Annotation, Deadline, Engine, Fallback, Lexical, Lines, Rendered, render, select,
+};
+use narrows_wire::Raw;
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use self::request::{PruneRequest, RecoverRequest};
+pub(super) use self::server::Pruning;
+use crate::clock;
+use crate::recovery::{MemoryStore, Receipt, Store};
+use crate::settings::{PrunerSettings, RecoverySettings};
+
+/// Ranges that are longer together are refused: they may overlap, and a short
+/// request must not make an answer without end.
+const MAX_RECOVERED_BYTES: usize = 32 * 1024 * 1024;
+
+/// Shortens texts, and keeps what it shortens.
+pub struct Pruner {
+    engine: Arc<dyn Engine>,
+    store: Arc<dyn Store>,
+    settings: PrunerSettings,
+    /// Texts at work at once: more than there are cores would only make all of
+    /// them late.
+    workers: Arc<Semaphore>,
+}
+
+/// Why a call has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PrunerError {
+    UnknownTool(String),
+    /// What is wrong with the arguments.
+    Arguments(String),
+    /// Nothing is kept under this receipt, or not any more.
+    NotFound(String),
+    /// A range that is not in the text.
+    InvalidRange {
+        max_line: usize,
+    },
+}
+
+impl Pruner {
+    pub fn new(engine: Arc<dyn Engine>, store: Arc<dyn Store>, settings: PrunerSettings) -> Pruner {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Pruner {
+            engine,
+            store,
+            settings,
+            workers: Arc::new(Semaphore::new(cores)),
+        }
+    }
+
+    /// With the built-in engine, and all that it shortened in memory.
+    pub fn in_memory(settings: PrunerSettings, recovery: RecoverySettings) -> Pruner {
+        let store = Arc::new(MemoryStore::new(recovery));
+        Pruner::new(Arc::new(Lexical), store, settings)
+    }
+
+    /// `serverInfo`.
+    pub fn info(&self) -> Raw {
+        Raw::from_static(concat!(
+            r#"{"name":"mcp-pruner","title":"Narrows pruner","version":""#,
+            env!("CARGO_PKG_VERSION"),
+            r#""}"#
+        ))
+    }
+
+    pub fn instructions(&self) -> &'static str {
+        offer::INSTRUCTIONS
+    }
+
+    /// The result of `tools/list`.
+    pub fn tools(&self) -> Raw {
+        Raw::from_static(offer::TOOLS)
+    }
+
+    /// How it is, and what it can do.
+    pub fn health(&self) -> serde_json::Value {
+        json!({
+            "status": "healthy",
+            "server": "mcp-pruner",
+            "version": env!("CARGO_PKG_VERSION"),
+            "capabilities": ["prune_text", "recover_text", "annotations", "markers"],
+            "timestamp": clock::now().rfc3339(),
+        })
+    }
+
+    /// Lets go of texts whose time is over.
+    pub(crate) fn purge(&self) {
+        self.store.purge();
+    }
+
+    /// Calls a tool. The result holds the answer, an object, both as text and
+    /// as `structuredContent`.
+    pub async fn call(&self, tool: &str, arguments: Option<Raw>) -> Result<Raw, PrunerError> {
+        let wrong = PrunerError::Arguments;
+        let answer = match tool {
+            "prune_text" => {
+                let request = PruneRequest::read(arguments).map_err(wrong)?;
+                Raw::from_serialize(&self.prune(request).await)
+            }
+            "recover_text" | "recover_range" => {
+                let request = RecoverRequest::read(arguments).map_err(wrong)?;
+                Raw::from_serialize(&self.recover(request)?)
+            }
+            "health" => {
+                request::nothing(tool, arguments).map_err(wrong)?;
+                Raw::from_serialize(&self.health())
+            }
+            _ => return Err(PrunerError::UnknownTool(tool.to_owned())),
+        };
+        Ok(tool_result(&answer))
+    }
+
+    async fn prune(&self, request: PruneRequest) -> Pruned {
+        let began = Instant::now();
+        let text: Arc<str> = request.text.as_str().into();
+        let (receipt, kept) = match self.store.keep(text.clone()) {
+            Ok(receipt) => (receipt, true),
+            Err(_) => (Receipt::new(), false),
+        };
+        let outcome = if !kept {
+            Err(Fallback::RecoveryUnavailable)
+        } else if self.is_too_large(&text) {
+            Err(Fallback::InputTooLarge)
+        } else {
+            self.shorten(began, text.clone(), request, receipt.clone())
+                .await
+        };
+        Pruned::new(receipt, text, outcome, began)
+    }
+
+    fn is_too_large(&self, text: &str) -> bool {
+        let max = self.settings.max_input_chars;
+        text.len() > max && text.chars().count() > max
+    }
+
+    /// The engine works on a thread of its own. It is handed the deadline, and
+    /// left behind if it does not mind it.
+    async fn shorten(
+        &self,
+        began: Instant,
+        text: Arc<str>,
+        request: PruneRequest,
+        receipt: Receipt,
+    ) -> Result<Rendered, Fallback> {
+        // A time that no clock can show never passes.
+        let until = began.checked_add(request.timeout);
+        let engine = self.engine.clone();
+        let workers = self.workers.clone();
+        let work = async move {
+            let worker = workers.acquire_owned().await;
+            let work = tokio::task::spawn_blocking(move || {
+                let _worker = worker;
+                let passed = || until.is_some_and(|until| Instant::now() >= until);
+                let lines = Lines::new(&text);
+                let selection = select(
+                    &*engine,
+                    &lines,
+                    &request.goal,
+                    request.source,
+                    request.limits,
+                    request.style,
+                    &Deadline::new(&passed),
+                )?;
+                Ok(render(&lines, &selection, receipt.as_str(), request.style))
+            });
+            work.await.unwrap_or_else(|error| {
+                tracing::error!("pruning failed: {error}");
+                Err(Fallback::InternalError)
+            })
+        };
+        match until {
+            None => work.await,
+            Some(until) => tokio::time::timeout_at(until.into(), work)
+                .await
+                .unwrap_or(Err(Fallback::Timeout)),
+        }
+    }
+
+    fn recover(&self, request: RecoverRequest) -> Result<Recovered, PrunerError> {
+        let text = self.store.fetch(&request.receipt);
+        let text = text.ok_or_else(|| PrunerError::NotFound(request.receipt.clone()))?;
+        let lines = Lines::new(&text);
+        let total = lines.len();
+        let mut raw_text = String::new();
+        let mut ranges = Vec::with_capacity(request.ranges.len());
+        for (start, end) in request.ranges {
+            let fits = |line: i64| usize::try_from(line).ok().filter(|line| *line >= 1);
+            let (Some(start_line), Some(end_line)) = (fits(start), fits(end)) else {
+                return Err(PrunerError::InvalidRange { max_line: total });
+            };
+            if start_line > end_line || start_line > total {
+                return Err(PrunerError::InvalidRange { max_line: total });
+            }
+            let end_line = end_line.min(total);
+            if !ranges.is_empty() {
+                raw_text.push('\n');
+            }
+            let span = start_line - 1..end_line;
+            // Seen before it is written: one range alone may be the whole text.
+            if raw_text.len() + lines.span(&span).len() > MAX_RECOVERED_BYTES {
+                return Err(too_much());
+            }
+            if request.include_line_numbers {
+                lines.write_numbered(span, &mut raw_text);
+            } else {
+                raw_text.push_str(lines.span(&span));
+            }
+            if raw_text.len() > MAX_RECOVERED_BYTES {
+                return Err(too_much());
+            }
+            ranges.push(Range {
+                start_line,
+                end_line,
+            });
+        }
+        Ok(Recovered {
+            raw_text,
+            metadata: Metadata {
+                prune_id: request.receipt,
+                ranges,
+                line_numbering: "original",
+                total_lines: total,
+                ends_with_newline: lines.ends_with_newline(),
+            },
+        })
+    }
+}
+
+fn too_much() -> PrunerError {
+    let most = MAX_RECOVERED_BYTES / (1024 * 1024);
+    PrunerError::Arguments(format!(
+        "The ranges come to more than {most} MiB together; ask for fewer lines at once"
+    ))
+}
+
+fn tool_result(answer: &Raw) -> Raw {
+    let text = Raw::string(answer.as_str());
+    let whole = format!(
+        r#"{{"content":[{{"type":"text","text":{}}}],"structuredContent":{}}}"#,
+        text.as_str(),
+        answer.as_str()
+    );
+    Raw::parse(whole.into()).expect("put together from JSON")
+}
+
+/// The answer of `prune_text`.
+#[derive(Serialize)]
+struct Pruned {
+    prune_id: String,
+    pruned_text: String,
+    annotations: Vec<Block>,
+    stats: Stats,
+    warnings: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Block {
+    kind: &'static str,
+    original_start_line: usize,
+    original_end_line: usize,
+    pruned_line_count: usize,
+    reason: &'static str,
+    marker: String,
+}
+
+#[derive(Serialize)]
+struct Stats {
+    original_lines: usize,
+    kept_lines: usize,
+    pruned_lines: usize,
+    pruned_ratio: f64,
+    tokens_est_before: usize,
+    tokens_est_after: usize,
+    elapsed_ms: u64,
+    used_fallback: bool,
+}
+
+impl Pruned {
+    fn new(
+        receipt: Receipt,
+        text: Arc<str>,
+        outcome: Result<Rendered, Fallback>,
+        began: Instant,
+    ) -> Pruned {
+        let original_lines = Lines::new(&text).len();
+        let tokens_est_before = estimate_tokens(&text);
+        let (rendered, warnings) = match outcome {
+            Ok(rendered) => (rendered, Vec::new()),
+            Err(why) => (Rendered::unchanged(&text), vec![why.code()]),
+        };
+        let cut = |annotation: &Annotation| annotation.lines.len();
+        let pruned_lines: usize = rendered.annotations.iter().map(cut).sum();
+        let ratio = pruned_lines as f64 / original_lines.max(1) as f64;
+        Pruned {
+            stats: Stats {
+                original_lines,
+                kept_lines: original_lines - pruned_lines,
+                pruned_lines,
+                pruned_ratio: (ratio * 10_000.0).round() / 10_000.0,
+                tokens_est_before,
+                tokens_est_after: estimate_tokens(&rendered.text),
+                elapsed_ms: began.elapsed().as_millis() as u64,
+                used_fallback: !warnings.is_empty(),
+            },
+            prune_id: receipt.to_string(),
+            pruned_text: rendered.text,
+            annotations: rendered.annotations.into_iter().map(Block::new).collect(),
+            warnings,
+        }
+    }
+}
+
+impl Block {
+    fn new(annotation: Annotation) -> Block {
+        Block {
+            kind: "pruned_block",
+            original_start_line: annotation.lines.start + 1,
+            original_end_line: annotation.lines.end,
+            pruned_line_count: annotation.lines.len(),
+            reason: annotation.reason,
+            marker: annotation.marker,
+        }
+    }
+}
+
+/// The answer of `recover_text`.
+#[derive(Serialize)]
+struct Recovered {
+    raw_text: String,
+    metadata: Metadata,
+}
+
+#[derive(Serialize)]
+struct Metadata {
+    prune_id: String,
+    /// As they were answered, within the text.
+    ranges: Vec<Range>,
+    line_numbering: &'static str,
+    total_lines: usize,
+    ends_with_newline: bool,
+}
+
+#[derive(Serialize)]
+struct Range {
+    start_line: usize,
+    end_line: usize,
+}

@@ -1,0 +1,88 @@
+//! The pruner over plain JSON-RPC: one object to `POST /rpc`, one object back.
+//!
+//! A server of its own beside the MCP endpoints, without sessions: clients of
+//! the original pruner find it where they look for it.
+
+use http::header::{ALLOW, HeaderValue};
+use http::{Method, Response, StatusCode};
+use hyper::body::Incoming as RequestBody;
+use narrows_gateway::Pruner;
+use narrows_wire::{Incoming, Message, Raw, Request, Revision, decode, encode_error};
+use serde_json::json;
+
+use super::Edge;
+use super::body::{self, Body};
+use super::head::Head;
+use super::{answer, guard};
+use crate::error::{PrunerRefusal, Refused};
+
+const METHODS: &str = "POST, OPTIONS";
+
+/// What needs no body to be answered; `None` for a POST.
+pub(super) fn enter(method: &Method, head: &Head<'_>) -> Option<Response<Body>> {
+    match *method {
+        Method::POST => None,
+        Method::OPTIONS => Some(guard::preflight(head, METHODS)),
+        _ => {
+            let mut answer = answer::refused(None, &Refused::Method);
+            let allow = HeaderValue::from_static(METHODS);
+            answer.headers_mut().insert(ALLOW, allow);
+            Some(answer)
+        }
+    }
+}
+
+pub(super) async fn post(edge: &Edge, request: RequestBody) -> Response<Body> {
+    let settings = &edge.settings;
+    let read = body::read(request, settings.max_message_bytes, settings.body_timeout).await;
+    let message = read.and_then(|bytes| decode(bytes).map_err(Refused::Message));
+    match message {
+        Ok(Incoming::Single(Message::Request(request))) => {
+            let answered = ask(edge.gateway.pruner(), &request).await;
+            match answered {
+                Ok(result) => answer::json(StatusCode::OK, Body::result(&request.id, result)),
+                Err(refusal) => {
+                    let error = encode_error(Some(&request.id), &refusal.object());
+                    answer::message(StatusCode::OK, error)
+                }
+            }
+        }
+        Ok(Incoming::Single(Message::Notification(_))) => answer::empty(StatusCode::ACCEPTED),
+        Ok(Incoming::Single(Message::Response(_)) | Incoming::Batch(_)) => {
+            answer::refused(None, &Refused::NoRequest)
+        }
+        Err(refused) => answer::refused(None, &refused),
+    }
+}
+
+async fn ask(pruner: &Pruner, request: &Request) -> Result<Raw, PrunerRefusal> {
+    let member = |name: &str| request.params.as_ref()?.member(name);
+    match &*request.method {
+        "initialize" => Ok(initialize(pruner, member("protocolVersion"))),
+        "ping" | "notifications/initialized" => Ok(Raw::empty_object()),
+        "health" => Ok(Raw::from_serialize(&pruner.health())),
+        "tools/list" => Ok(pruner.tools()),
+        "tools/call" => {
+            let name = member("name");
+            let name = name.as_ref().and_then(Raw::as_text);
+            let name = name.ok_or(PrunerRefusal::NoName)?;
+            let result = pruner.call(&name, member("arguments")).await;
+            result.map_err(PrunerRefusal::Pruner)
+        }
+        "resources/list" => Ok(Raw::from_static(r#"{"resources":[]}"#)),
+        "resources/templates/list" => Ok(Raw::from_static(r#"{"resourceTemplates":[]}"#)),
+        "prompts/list" => Ok(Raw::from_static(r#"{"prompts":[]}"#)),
+        method => Err(PrunerRefusal::UnknownMethod(method.to_owned())),
+    }
+}
+
+fn initialize(pruner: &Pruner, asked: Option<Raw>) -> Raw {
+    let asked = asked.as_ref().and_then(Raw::as_text).unwrap_or_default();
+    let hello = json!({
+        "protocolVersion": Revision::negotiate(&asked).to_string(),
+        "capabilities": { "tools": {} },
+        "serverInfo": null,
+        "instructions": pruner.instructions(),
+    });
+    Raw::from_serialize(&hello).with_member("serverInfo", &pruner.info())
+}

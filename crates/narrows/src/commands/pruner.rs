@@ -1,0 +1,107 @@
+//! `narrows pruner`: the pruner alone, over HTTP.
+//!
+//! It is a gateway with one built-in server, so that MCP clients find the
+//! pruner at `/mcp`, too. It reads no configuration: what can be set is set by
+//! the variables `MCP_PRUNER_*`.
+
+use std::fmt::Display;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::str::FromStr;
+use std::time::Duration;
+
+use narrows_gateway::settings::{
+    Builtin, PrunerSettings, RecoverySettings, Settings, UpstreamKind, UpstreamSettings,
+};
+use narrows_serve::{Front, HttpSettings};
+use serde_json::json;
+
+use super::serve::{bind, reachable, run_until_signal};
+use super::{Exit, Signals, start};
+use crate::cli::Pruner;
+use crate::config::{Environment, parse_listen};
+use crate::telemetry::Telemetry;
+use crate::terminal::{plain, say};
+
+const HOST: &str = "MCP_PRUNER_HOST";
+const PORT: &str = "MCP_PRUNER_PORT";
+const MAX_INPUT_CHARS: &str = "MCP_PRUNER_MAX_INPUT_CHARS";
+const TTL: &str = "MCP_PRUNER_PRUNE_ID_TTL_S";
+
+const DEFAULT_PORT: u16 = 8006;
+
+pub(crate) async fn run(
+    options: Pruner,
+    environment: &Environment,
+    telemetry: &Telemetry,
+) -> anyhow::Result<Exit> {
+    let Some(listen) = address(environment) else {
+        let host = plain(environment.text(HOST).unwrap_or_default());
+        say(format_args!("error: {HOST} '{host}' is no address"));
+        say("  help: write it as 127.0.0.1, ::1 or localhost");
+        return Ok(Exit::Usage);
+    };
+    let settings = settings(environment);
+    let (listener, address) = match bind(listen, options.insecure, PORT).await {
+        Ok(bound) => bound,
+        Err(exit) => return Ok(exit),
+    };
+    let signals = Signals::new()?;
+    announce(address, telemetry);
+    let http = HttpSettings {
+        front: Front::Pruner,
+        ..HttpSettings::default()
+    };
+    run_until_signal(listener, start(settings), http, signals).await;
+    Ok(Exit::Done)
+}
+
+fn address(environment: &Environment) -> Option<SocketAddr> {
+    let port = number(environment, PORT, DEFAULT_PORT);
+    let host = environment.text(HOST).unwrap_or("").trim();
+    match host {
+        "" => Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port)),
+        "localhost" => parse_listen(&format!("localhost:{port}")),
+        host => Some(SocketAddr::new(host.parse().ok()?, port)),
+    }
+}
+
+fn settings(environment: &Environment) -> Settings {
+    let (pruner, recovery) = (PrunerSettings::default(), RecoverySettings::default());
+    let kind = UpstreamKind::Builtin(Builtin::Pruner);
+    Settings {
+        upstreams: vec![UpstreamSettings::new("pruner", kind)],
+        pruner: PrunerSettings {
+            max_input_chars: number(environment, MAX_INPUT_CHARS, pruner.max_input_chars),
+        },
+        recovery: RecoverySettings {
+            ttl: Duration::from_secs(number(environment, TTL, recovery.ttl.as_secs())),
+            ..recovery
+        },
+        ..Settings::default()
+    }
+}
+
+/// A variable that is no number is not worth refusing to start.
+fn number<T: FromStr + Display>(environment: &Environment, name: &str, default: T) -> T {
+    let Some(text) = environment.text(name).filter(|text| !text.is_empty()) else {
+        return default;
+    };
+    text.trim().parse().unwrap_or_else(|_| {
+        let text = plain(text);
+        tracing::warn!("{name} is '{text}', which is no number that fits; it counts as {default}");
+        default
+    })
+}
+
+fn announce(address: SocketAddr, telemetry: &Telemetry) {
+    let address = reachable(address);
+    let version = env!("CARGO_PKG_VERSION");
+    let [rpc, health, mcp] =
+        ["rpc", "health", "mcp"].map(|path| format!("http://{address}/{path}"));
+    let lines = format!(
+        "narrows {version}: the pruner listens on http://{address}\n  \
+         JSON-RPC  {rpc}\n  MCP       {mcp}\n  health    {health}\n"
+    );
+    let payload = json!({ "url": format!("http://{address}"), "rpc": rpc, "mcp": mcp, "health": health, "version": version });
+    telemetry.announce(&lines, "listening", &payload);
+}
