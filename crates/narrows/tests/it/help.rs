@@ -12,12 +12,7 @@ fn every_command_has_examples() {
         let ran = folder.run(&[command, "--help"]);
         assert_eq!(ran.code, Some(0));
         assert_eq!(ran.stderr, "");
-        for part in [
-            "Examples:",
-            "--log-level",
-            "--log-format",
-            "narrows ",
-        ] {
+        for part in ["Examples:", "--log-level", "--log-format", "narrows "] {
             assert!(
                 ran.stdout.contains(part),
                 "{command} --help lacks {part}:\n{}",
