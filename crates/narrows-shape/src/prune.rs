@@ -15,6 +15,7 @@ mod lines;
 mod protect;
 mod render;
 mod selection;
+mod source;
 mod words;
 
 pub use engine::{Deadline, Engine, Lexical, OutOfTime};

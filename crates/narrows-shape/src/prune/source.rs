@@ -1,0 +1,162 @@
+//! What kind of text it is, where nobody says.
+
+use super::SourceType;
+
+/// Enough to know a kind by, and little enough to look at.
+const LINES_SEEN: usize = 200;
+
+const CODE: &[&str] = &[
+    "bash", "c", "cc", "clj", "cpp", "cs", "css", "cxx", "dart", "ex", "exs", "go", "gradle",
+    "groovy", "h", "hpp", "hs", "java", "jl", "js", "jsx", "kt", "kts", "lua", "m", "mjs", "cjs",
+    "ml", "mts", "nim", "php", "pl", "proto", "ps1", "py", "pyi", "r", "rb", "rs", "scala", "scss",
+    "sh", "sol", "sql", "svelte", "swift", "tf", "ts", "tsx", "v", "vb", "vue", "zig",
+];
+const LOGS: &[&str] = &["err", "jsonl", "log", "ndjson", "out", "syslog", "trace"];
+const DOCS: &[&str] = &[
+    "adoc", "asciidoc", "htm", "html", "markdown", "md", "mdx", "org", "rst", "tex", "text", "txt",
+];
+
+impl SourceType {
+    /// By the name of the file if it tells, else by the text: lines that begin
+    /// with a time or a level are logs, lines that look like statements are
+    /// code, and everything else is read as a document.
+    pub fn guess(name: Option<&str>, text: &str) -> SourceType {
+        name.and_then(by_name).unwrap_or_else(|| by_text(text))
+    }
+}
+
+fn by_name(name: &str) -> Option<SourceType> {
+    let name = name.rsplit(['/', '\\']).next()?.to_ascii_lowercase();
+    let extension = name.rsplit_once('.')?.1;
+    // `app.log.1` is still a log.
+    let rotated = extension.bytes().all(|byte| byte.is_ascii_digit()) && name.contains(".log.");
+    let kinds = [
+        (CODE, SourceType::Code),
+        (LOGS, SourceType::Logs),
+        (DOCS, SourceType::Docs),
+    ];
+    let known = kinds.iter().find(|(words, _)| words.contains(&extension));
+    match known {
+        Some((_, kind)) => Some(*kind),
+        None => rotated.then_some(SourceType::Logs),
+    }
+}
+
+fn by_text(text: &str) -> SourceType {
+    let (mut seen, mut logs, mut code) = (0, 0, 0);
+    let lines = text
+        .split('\n')
+        .map(str::trim)
+        .filter(|line| !line.is_empty());
+    for line in lines.take(LINES_SEEN) {
+        seen += 1;
+        if looks_logged(line) {
+            logs += 1;
+        } else if looks_coded(line) {
+            code += 1;
+        }
+    }
+    if logs * 3 > seen {
+        SourceType::Logs
+    } else if code * 3 > seen {
+        SourceType::Code
+    } else {
+        SourceType::Docs
+    }
+}
+
+/// A time or a level among the first words.
+fn looks_logged(line: &str) -> bool {
+    let is_time = |word: &str| {
+        let digits = word.bytes().filter(u8::is_ascii_digit).count();
+        digits >= 4 && (word.contains(':') || word.matches(['-', '/', '.']).count() >= 2)
+    };
+    let is_level = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        [
+            "TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL", "CRITICAL", "NOTICE",
+        ]
+        .contains(&word)
+    };
+    let mut words = line.split_whitespace().take(4);
+    words.any(|word| is_time(word) || is_level(word))
+}
+
+fn looks_coded(line: &str) -> bool {
+    const BEGINNINGS: &[&str] = &[
+        "def ",
+        "class ",
+        "import ",
+        "from ",
+        "return",
+        "if (",
+        "if not ",
+        "elif ",
+        "else:",
+        "for (",
+        "while (",
+        "fn ",
+        "pub ",
+        "let ",
+        "const ",
+        "var ",
+        "use ",
+        "impl ",
+        "func ",
+        "function ",
+        "package ",
+        "#include",
+        "public ",
+        "private ",
+        "async ",
+        "await ",
+        "@",
+        "}",
+        "export ",
+        "self.",
+        "this.",
+        "raise ",
+        "try:",
+    ];
+    line.ends_with([';', '{', '}', ','])
+        || line.ends_with("):")
+        || line.ends_with(')') && line.contains(" = ")
+        || BEGINNINGS
+            .iter()
+            .any(|beginning| line.starts_with(beginning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: Option<&str>, text: &str, expected: SourceType) {
+        assert_eq!(SourceType::guess(name, text), expected, "{name:?} {text:?}");
+    }
+
+    #[test]
+    fn a_name_tells() {
+        check(Some("src/main.rs"), "# Title", SourceType::Code);
+        check(Some("C:\\logs\\APP.LOG"), "", SourceType::Logs);
+        check(Some("/var/log/app.log.3"), "", SourceType::Logs);
+        check(Some("README.md"), "fn main() {}", SourceType::Docs);
+    }
+
+    #[test]
+    fn a_text_tells_where_the_name_does_not() {
+        let log = "2024-02-29 10:00:01 INFO started\nno time here\n[12:30:01.250] done\n";
+        check(None, log, SourceType::Logs);
+        check(Some("output"), "WARN a\nERROR b\n", SourceType::Logs);
+        let code = "import os\n\ndef main():\n    x = read(1)\n    return x\n";
+        check(None, code, SourceType::Code);
+        check(
+            Some("no.extension-known"),
+            "fn main() {\n    let x = 5;\n}\n",
+            SourceType::Code,
+        );
+        let prose = "A title\n\nSome words about import duties, at 10:30 or so.\nMore words.\n";
+        check(None, prose, SourceType::Docs);
+        check(None, "", SourceType::Docs);
+    }
+}
