@@ -83,12 +83,22 @@ async function everything() {
 
   await step("py v1 over http, all servers", profile(pyV1, "fixture", "--server", "fixture", "--http", `${base}/mcp`));
   await step("py v1 over stdio, one server", profile(pyV1, "everything", ...stdio(one)));
+  await pruner();
   await overStreams(`127.0.0.1:${gateway.port}`);
   await toStreams(base);
   await contentLength(all, config);
 
   count("the gateway stops when asked", await stop(gateway.child));
   if (failed > 0) console.log(`what the gateway said:\n${tail(gateway.output(), 60)}`);
+}
+
+/** The built-in server that has tools alone. */
+async function pruner() {
+  const file = write("pruner.json", { mcpServers: { pruner: { type: "builtin" } } });
+  const skip = ["--skip", "read,prompt,complete,subscribe,sampling,elicitation,roots,progress,cancel,logging"];
+  for (const name of ["ts", "py", "inspector"]) {
+    await step(`${name} to the pruner`, profile(drivers[name], "pruner", ...skip, ...stdio(file)));
+  }
 }
 
 /** Clients over SSE and WebSocket, as far as they have them. */

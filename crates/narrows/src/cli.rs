@@ -88,7 +88,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct ConfigOption {
     /// The configuration file [default: ./narrows.json, then the one in the
-    /// user's configuration folder, then a built-in demo server]
+    /// user's configuration folder, then the built-in servers]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }

@@ -95,9 +95,10 @@ fn locate(
 }
 
 fn built_in(environment: &Environment) -> Config {
-    let demo = UpstreamSettings::new("demo", UpstreamKind::Builtin(Builtin::Demo));
+    let servers = [("demo", Builtin::Demo), ("pruner", Builtin::Pruner)];
+    let server = |(id, which)| UpstreamSettings::new(id, UpstreamKind::Builtin(which));
     let gateway = Settings {
-        upstreams: vec![demo],
+        upstreams: servers.map(server).into(),
         proxy: environment.proxies(),
         ..Settings::default()
     };

@@ -175,7 +175,7 @@ fn check_has_a_hint_for_servers_that_never_ran_or_never_answer() {
 fn check_without_a_configuration_is_fine() {
     let ran = Folder::new().run(&["check"]);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
-    assert!(ran.stdout.contains("1 of 1 server up"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("2 of 2 servers up"), "{}", ran.stdout);
 }
 
 #[test]
