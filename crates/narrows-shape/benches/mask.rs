@@ -1,0 +1,141 @@
+//! How fast a text is masked, checking included: gigabytes per second with the
+//! best instructions of this machine and with those that every machine has,
+//! beside a round trip through `serde_json::Value` in the same run, since
+//! absolute figures move with the machine.
+//!
+//! Run with `cargo bench -p narrows-shape --bench mask`, or with a part of a
+//! name after `--`.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use narrows_shape::{Mask, mask, mask_portably};
+use serde_json::{Value, json};
+
+fn main() {
+    // Cargo adds flags of its own (`--bench`); only a word is a filter.
+    let only = std::env::args()
+        .skip(1)
+        .find(|arg| !arg.starts_with('-'))
+        .unwrap_or_default();
+    println!(
+        "{:28} {:>8} {:>8} {:>9} {:>10} {:>7} {:>10}",
+        "GB/s", "MB", "mask", "portably", "round trip", "times", "(portably)"
+    );
+    for (name, text) in texts().into_iter().filter(|(name, _)| name.contains(&only)) {
+        measure(name, &text);
+    }
+}
+
+/// Results as they come: one large string, several, or structured data.
+fn texts() -> Vec<(&'static str, String)> {
+    let plain = "the quick brown fox jumps over the lazy dog; ";
+    let item = json!({"type": "text", "text": plain.repeat(20)});
+    let answer = json!({"content": [item, item], "isError": false});
+    let code = [
+        include_str!("../src/mask.rs"),
+        include_str!("../src/mask/read.rs"),
+        include_str!("../src/mask/scan.rs"),
+    ]
+    .concat();
+    let files = vec![code.as_str(); SIZE / code.len()];
+    let chinese = "敏捷的棕色狐狸跳过懒狗，";
+    // As writers do that keep to ASCII, with a surrogate pair.
+    let escaped = r"\u654f\u6377\u7684\ud83e\udd8a ";
+    let record = |n: usize| {
+        let name = format!("item {n}");
+        json!({"id": n, "name": name, "ok": n.is_multiple_of(2)})
+    };
+    let records: Value = (0..200_000).map(record).collect();
+    vec![
+        ("answer, 2 kB", answer.to_string()),
+        ("plain", json!(fill(plain)).to_string()),
+        ("code, one string", json!(files.concat()).to_string()),
+        ("code, one string per file", json!(files).to_string()),
+        ("chinese", json!(fill(chinese)).to_string()),
+        ("chinese, escaped", format!("\"{}\"", fill(escaped))),
+        ("200,000 small objects", records.to_string()),
+    ]
+}
+
+const SIZE: usize = 10_000_000;
+
+fn fill(piece: &str) -> String {
+    piece.repeat(SIZE / piece.len())
+}
+
+fn measure(name: &str, text: &str) {
+    let limits = Mask::default();
+    let expected = round_trip(text);
+    for masked in [
+        mask(text.as_bytes(), &limits),
+        mask_portably(text.as_bytes(), &limits),
+    ] {
+        let masked: Value = serde_json::from_str(&masked.expect("JSON").text).expect("JSON");
+        assert_eq!(
+            masked,
+            serde_json::from_str::<Value>(&expected).expect("JSON")
+        );
+    }
+    let [ours, portably, theirs] = rates(
+        text,
+        [
+            &|| mask(text.as_bytes(), &limits).is_ok(),
+            &|| mask_portably(text.as_bytes(), &limits).is_ok(),
+            &|| !round_trip(text).is_empty(),
+        ],
+    );
+    println!(
+        "{name:28} {:>8.3} {ours:>8.2} {portably:>9.2} {theirs:>10.2} {:>6.1}x {:>9.1}x",
+        text.len() as f64 / 1e6,
+        ours / theirs,
+        portably / theirs,
+    );
+}
+
+fn round_trip(text: &str) -> String {
+    let mut value: Value = serde_json::from_slice(text.as_bytes()).expect("JSON");
+    shorten(&mut value);
+    value.to_string()
+}
+
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            let chars = match text.len() {
+                // It cannot have more characters than bytes.
+                ..=4000 => 0,
+                _ => text.chars().count(),
+            };
+            if chars > 4000 {
+                let head = text.char_indices().nth(2000).map_or(0, |(at, _)| at);
+                let tail = text.char_indices().nth_back(1999).map_or(0, |(at, _)| at);
+                *text = format!(
+                    "{}\n... [KIMI_PROXY_OBSERVATION_MASKED original_chars={chars} head=2000 tail=2000] ...\n{}",
+                    &text[..head],
+                    &text[tail..]
+                );
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(shorten),
+        Value::Object(members) => members.values_mut().for_each(shorten),
+        _ => {}
+    }
+}
+
+/// Gigabytes per second, by the fastest of several rounds: noise only slows.
+/// All take part in each round, so that noise that lasts slows them alike.
+fn rates<const N: usize>(text: &str, works: [&dyn Fn() -> bool; N]) -> [f64; N] {
+    let repeats = (4_000_000 / text.len()).max(1);
+    let mut fastest = [Duration::MAX; N];
+    for _ in 0..20 {
+        for (work, fastest) in works.iter().zip(&mut fastest) {
+            let start = Instant::now();
+            for _ in 0..repeats {
+                assert!(black_box(work()));
+            }
+            *fastest = start.elapsed().min(*fastest);
+        }
+    }
+    fastest.map(|time| (text.len() * repeats) as f64 / time.as_secs_f64() / 1e9)
+}

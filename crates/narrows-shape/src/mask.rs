@@ -1,0 +1,174 @@
+//! Masking: JSON in, the same JSON out with the middle of its longest strings
+//! cut out.
+//!
+//! The text is never made into a tree. UTF-8 is checked first, by a sweep of
+//! its own, so that everything after it may cut at characters; then one walk
+//! (`read`) checks the grammar and meets every string, `string` measures the
+//! long ones, and `scan` is the loop over blocks of 64 bytes that both stand
+//! on. What is not cut is copied as it came, and if nothing is cut, nothing is
+//! copied at all.
+
+mod read;
+mod scan;
+mod string;
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::num::NonZeroUsize;
+
+use crate::NotJson;
+use read::Reader;
+use scan::Engine;
+use string::Cut;
+
+/// Which strings are too long, and what is left of them. Lengths are in
+/// characters (Unicode scalar values) as the string means them: an escape is
+/// one, and so are a surrogate pair of escapes and a surrogate that stands
+/// alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mask {
+    /// Nothing is cut; the text is checked all the same.
+    Off,
+    /// Strings of more than `max_chars` characters keep their first
+    /// `head_chars` and their last `tail_chars`. These may overlap.
+    Beyond {
+        max_chars: NonZeroUsize,
+        head_chars: usize,
+        tail_chars: usize,
+    },
+}
+
+impl Mask {
+    /// The limits as people write them: `max_chars` of zero or less means off.
+    pub fn new(max_chars: i64, head_chars: usize, tail_chars: usize) -> Mask {
+        // A limit beyond the address space is one that no string reaches.
+        let max_chars = match max_chars {
+            ..=0 => 0,
+            more => usize::try_from(more).unwrap_or(usize::MAX),
+        };
+        match NonZeroUsize::new(max_chars) {
+            None => Mask::Off,
+            Some(max_chars) => Mask::Beyond {
+                max_chars,
+                head_chars,
+                tail_chars,
+            },
+        }
+    }
+}
+
+impl Default for Mask {
+    fn default() -> Mask {
+        Mask::new(4000, 2000, 2000)
+    }
+}
+
+/// A text after masking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Masked<'a> {
+    /// The JSON text; borrowed if nothing was cut.
+    pub text: Cow<'a, str>,
+    /// How many strings were cut.
+    pub cut_strings: usize,
+    /// How many characters are no longer there, markers not counted.
+    pub cut_chars: usize,
+}
+
+/// Cuts the middle out of every string value that is too long, at any depth;
+/// keys are never touched. The text may be any one JSON value with white space
+/// around it, such as the slice of a message that holds its result.
+pub fn mask<'a>(json: &'a [u8], limits: &Mask) -> Result<Masked<'a>, NotJson> {
+    mask_on(Engine::best(), json, limits)
+}
+
+/// [`mask`] without the instructions that only some machines have. The output
+/// is the same; benches and fuzzers hold the two against each other.
+#[doc(hidden)]
+pub fn mask_portably<'a>(json: &'a [u8], limits: &Mask) -> Result<Masked<'a>, NotJson> {
+    mask_on(Engine::Portable, json, limits)
+}
+
+fn mask_on<'a>(engine: Engine, json: &'a [u8], limits: &Mask) -> Result<Masked<'a>, NotJson> {
+    let Ok(text) = simdutf8::basic::from_utf8(json) else {
+        return Err(not_utf8(engine, json));
+    };
+    let mut cuts = Cuts::new(text);
+    Reader::new(engine, json, limits)
+        .read(&mut cuts)
+        .map_err(|fault| NotJson::at(json, fault.offset, fault.what))?;
+    Ok(cuts.finish())
+}
+
+/// A text that is not UTF-8 may have stopped being JSON before that.
+#[cold]
+fn not_utf8(engine: Engine, json: &[u8]) -> NotJson {
+    let valid = match simdutf8::compat::from_utf8(json) {
+        Ok(text) => text.len(),
+        Err(error) => error.valid_up_to(),
+    };
+    let before = &json[..valid];
+    let earlier = std::str::from_utf8(before).ok().and_then(|text| {
+        Reader::new(engine, before, &Mask::Off)
+            .read(&mut Cuts::new(text))
+            .err()
+    });
+    match earlier {
+        Some(fault) if fault.offset < valid => NotJson::at(json, fault.offset, fault.what),
+        _ => NotJson::at(json, valid, "bytes that are not UTF-8"),
+    }
+}
+
+/// The output, which begins to exist with the first cut.
+struct Cuts<'a> {
+    text: &'a str,
+    out: String,
+    /// What stands before this is in `out`, as far as it was kept.
+    copied: usize,
+    strings: usize,
+    chars: usize,
+}
+
+impl<'a> Cuts<'a> {
+    fn new(text: &'a str) -> Cuts<'a> {
+        Cuts {
+            text,
+            out: String::new(),
+            copied: 0,
+            strings: 0,
+            chars: 0,
+        }
+    }
+
+    fn cut(&mut self, cut: &Cut) {
+        let Cut {
+            chars, head, tail, ..
+        } = *cut;
+        self.out.push_str(&self.text[self.copied..cut.head_end]);
+        // The newlines are escaped, this being inside a JSON string.
+        write!(
+            self.out,
+            "\\n... [KIMI_PROXY_OBSERVATION_MASKED original_chars={chars} head={head} tail={tail}] ...\\n"
+        )
+        .expect("a String takes all that is written to it");
+        self.copied = cut.tail_start;
+        self.strings += 1;
+        self.chars += chars.saturating_sub(head.saturating_add(tail));
+    }
+
+    fn finish(mut self) -> Masked<'a> {
+        let text = if self.strings == 0 {
+            Cow::Borrowed(self.text)
+        } else {
+            self.out.push_str(&self.text[self.copied..]);
+            Cow::Owned(self.out)
+        };
+        Masked {
+            text,
+            cut_strings: self.strings,
+            cut_chars: self.chars,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

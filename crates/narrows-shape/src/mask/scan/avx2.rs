@@ -1,0 +1,157 @@
+//! The words of a block, made with the vector instructions that most x86-64
+//! machines of the last ten years have.
+//!
+//! This is the one module of the project with `unsafe` code: one call, of a
+//! function that may only run where those instructions are.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use super::{Block, Found, Marks, Stop, Walk};
+
+/// The proof that this machine has the instructions: only `detect` makes one.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::mask) struct Present(());
+
+impl Present {
+    pub(super) fn detect() -> Option<Present> {
+        let present = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("popcnt");
+        present.then_some(Present(()))
+    }
+}
+
+pub(super) fn advance(
+    _present: Present,
+    walk: &mut Walk,
+    text: &[u8],
+    target: usize,
+) -> Found<Stop> {
+    // SAFETY: the function asks for nothing but the features that it names, and
+    // that they are there was detected, or there would be no `Present`.
+    unsafe { advance_with_vectors(walk, text, target) }
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+fn advance_with_vectors(walk: &mut Walk, text: &[u8], target: usize) -> Found<Stop> {
+    // Closures may use what the function around them may.
+    super::advance(
+        walk,
+        text,
+        target,
+        |block| plain(load(block)),
+        |block| marks(load(block)),
+        |block| simple(load(block)),
+    )
+}
+
+type Halves = [__m256i; 2];
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn plain(halves: Halves) -> Option<u32> {
+    let [low, high] = halves.map(|half| _mm256_or_si256(equal(half, b'\\'), end(half)));
+    let special = _mm256_or_si256(low, high);
+    match _mm256_testz_si256(special, special) {
+        1 => Some(bits(halves.map(|half| continuation(half))).count_ones()),
+        _ => None,
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn marks(halves: Halves) -> Marks {
+    Marks {
+        backslash: bits(halves.map(|half| equal(half, b'\\'))),
+        end: bits(halves.map(|half| end(half))),
+        continuation: bits(halves.map(|half| continuation(half))),
+    }
+}
+
+/// By the two hex digits of a character: each high digit has a bit of its own,
+/// and each low digit those of the high digits that it goes with.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn simple(halves: Halves) -> u64 {
+    const X2: i8 = 1;
+    const X5: i8 = 2;
+    const X6: i8 = 4;
+    const X7: i8 = 8;
+    let by_high = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        0, 0, X2, 0, 0, X5, X6, X7, 0, 0, 0, 0, 0, 0, 0, 0,
+    ));
+    #[rustfmt::skip]
+    let by_low = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        0, 0,
+        X2 | X6 | X7, // " b r
+        0,
+        X7, // t
+        0,
+        X6, // f
+        0, 0, 0, 0, 0,
+        X5, // \
+        0,
+        X6, // n
+        X2, // /
+    ));
+    let low_digits = _mm256_set1_epi8(0x0F);
+    !bits(halves.map(|half| {
+        let low = _mm256_and_si256(half, low_digits);
+        let high = _mm256_and_si256(_mm256_srli_epi16::<4>(half), low_digits);
+        let both = _mm256_and_si256(
+            _mm256_shuffle_epi8(by_low, low),
+            _mm256_shuffle_epi8(by_high, high),
+        );
+        _mm256_cmpeq_epi8(both, _mm256_setzero_si256())
+    }))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn equal(half: __m256i, byte: u8) -> __m256i {
+    _mm256_cmpeq_epi8(half, _mm256_set1_epi8(byte as i8))
+}
+
+/// Quotes, and the bytes below 0x20.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn end(half: __m256i) -> __m256i {
+    let highest = _mm256_set1_epi8(0x1F);
+    let control = _mm256_cmpeq_epi8(_mm256_max_epu8(half, highest), highest);
+    _mm256_or_si256(equal(half, b'"'), control)
+}
+
+/// Bytes from 0x80 to 0xBF, which as signed numbers are those below -64.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn continuation(half: __m256i) -> __m256i {
+    _mm256_cmpgt_epi8(_mm256_set1_epi8(-64), half)
+}
+
+/// The high bit of each byte, the first byte's lowest.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn bits(halves: Halves) -> u64 {
+    let [low, high] = halves.map(|half| u64::from(_mm256_movemask_epi8(half) as u32));
+    low | high << 32
+}
+
+/// Compilers make two loads of this, and it needs no pointers.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load(block: &Block) -> Halves {
+    let word = |index: usize| {
+        let bytes = block.as_chunks::<8>().0[index];
+        i64::from_le_bytes(bytes)
+    };
+    [0, 4].map(|first| {
+        _mm256_setr_epi64x(
+            word(first),
+            word(first + 1),
+            word(first + 2),
+            word(first + 3),
+        )
+    })
+}

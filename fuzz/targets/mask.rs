@@ -1,0 +1,8 @@
+//! A JSON text, masked with the limits that stand before it.
+#![no_main]
+
+// Shared with the tests, which replay the corpus.
+#[path = "../../crates/narrows-shape/tests/it/invariants.rs"]
+mod invariants;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| invariants::mask(data));
