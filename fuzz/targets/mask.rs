@@ -2,7 +2,7 @@
 #![no_main]
 
 // Shared with the tests, which replay the corpus.
-#[path = "../../crates/narrows-shape/tests/it/invariants.rs"]
+#[path = "../../crates/narrows-shape/tests/it/invariants/mask.rs"]
 mod invariants;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| invariants::mask(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| invariants::check(data));

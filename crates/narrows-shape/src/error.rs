@@ -19,19 +19,67 @@ pub struct NotJson {
 
 impl NotJson {
     /// Line and column are counted here and not on the way: only a text that
-    /// is refused pays for them. What stands before `offset` must be UTF-8
-    /// for the column to be right.
+    /// is refused pays for them.
     pub(crate) fn at(text: &[u8], offset: usize, what: impl Into<Cow<'static, str>>) -> NotJson {
-        let before = text.get(..offset).unwrap_or(text);
-        let line_start = memchr::memrchr(b'\n', before).map_or(0, |lf| lf + 1);
-        let continues = |byte: &&u8| **byte & 0xC0 == 0x80;
+        let (line, column) = place(text, offset);
         NotJson {
             offset,
-            line: 1 + memchr::memchr_iter(b'\n', before).count(),
-            column: 1 + before.len()
-                - line_start
-                - before[line_start..].iter().filter(continues).count(),
+            line,
+            column,
             what: what.into(),
+        }
+    }
+
+    /// What the parser of trees says, whose columns are in bytes.
+    pub(crate) fn new(error: &serde_json::Error, text: &str) -> NotJson {
+        let (line, column) = (error.line().max(1), error.column().max(1));
+        let start = match line {
+            1 => 0,
+            _ => memchr::memchr_iter(b'\n', text.as_bytes())
+                .nth(line - 2)
+                .map_or(text.len(), |at| at + 1),
+        };
+        let offset = (start + column - 1).min(text.len());
+        // The place is told in fields of its own.
+        let mut what = error.to_string();
+        if let Some(end) = what.rfind(" at line ") {
+            what.truncate(end);
+        }
+        NotJson::at(text.as_bytes(), offset, what)
+    }
+}
+
+/// Line and column, both from 1, the column in characters. What stands before
+/// the offset must be UTF-8 for it to be right.
+pub(crate) fn place(text: &[u8], offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = memchr::memrchr(b'\n', before).map_or(0, |lf| lf + 1);
+    let continues = |byte: &&u8| **byte & 0xC0 == 0x80;
+    let line = 1 + memchr::memchr_iter(b'\n', before).count();
+    let in_line = &before[line_start..];
+    (
+        line,
+        1 + in_line.len() - in_line.iter().filter(continues).count(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NotJson;
+
+    #[test]
+    fn the_place_is_found_in_all_three_forms() {
+        for (text, offset, line, column) in [
+            ("", 0, 1, 1),
+            ("{\n  \"a\": x}", 9, 2, 8),
+            ("{\"é\": x}", 7, 1, 7),
+            ("[1,\n\n  2", 7, 3, 3),
+        ] {
+            let error = serde_json::from_str::<serde_json::Value>(text).unwrap_err();
+            let found = NotJson::new(&error, text);
+            let place = (found.offset, found.line, found.column);
+            assert_eq!(place, (offset, line, column), "{text:?}: {}", found.what);
+            assert!(!found.what.contains(" at line "));
         }
     }
 }

@@ -2,12 +2,18 @@
 //! crate never sees a socket, a file or a clock.
 
 mod error;
+mod json;
 mod mask;
 pub mod prune;
 mod tokens;
+pub mod toon;
+mod typescript;
 
 pub use error::NotJson;
 #[doc(hidden)]
 pub use mask::mask_portably;
 pub use mask::{Mask, Masked, mask};
 pub use tokens::estimate_tokens;
+#[doc(hidden)]
+pub use tokens::token_class;
+pub use typescript::{TypeScript, TypeScriptOptions, typescript, typescript_of_text};

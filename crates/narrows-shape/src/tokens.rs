@@ -1,21 +1,145 @@
 //! How many tokens a text costs, without a tokenizer.
 
-/// An estimate for tool lists and results: JSON and English come to about four
-/// bytes a token with the tokenizers of today's models. Rounded up, so that a
-/// text that is there never counts as nothing.
+mod table;
+
+use table::{CLASSES, STARTS};
+
+/// An estimate of what a text costs a model: at least one token unless the text
+/// is empty, and for two texts together what both cost, give or take one.
+///
+/// A tokenizer's vocabulary takes megabytes and a tenth of a second to load;
+/// this is one pass over the bytes, at a gigabyte a second. For each byte it
+/// adds how often a token begins at such a byte between two such others, as
+/// counted over texts cut into tokens of the o200k vocabulary. What that is off by, as a share of the true
+/// count, on texts that were not counted (mean, and the 95th percentile):
+///
+/// | kind | mean | p95 |
+/// |---|---|---|
+/// | tool definitions | 3.4 % | 6.7 % |
+/// | JSON results | 3.7 % | 9.1 % |
+/// | code | 4.4 % | 9.7 % |
+/// | documentation | 3.5 % | 11.3 % |
+/// | logs | 4.4 % | 13.5 % |
+/// | white space | 2.1 % | 2.5 % |
+/// | base64 | 14.9 % | 16.4 % |
+/// | East Asian scripts | 16.4 % | 28.8 % |
+/// | other scripts | 18.3 % | 35.7 % |
+///
+/// `cargo run --release -p narrows-shape --example tokens -- errors` measures it
+/// again, `… table` makes the table.
 pub fn estimate_tokens(text: &str) -> usize {
-    text.len().div_ceil(4)
+    let Some((&first, rest)) = text.as_bytes().split_first() else {
+        return 0;
+    };
+    let mut context = EDGE << 4 | usize::from(CLASS[usize::from(first)]);
+    let mut thousandths = 0_u64;
+    // Sums of a piece fit into 32 bits, which are faster to add.
+    for piece in rest.chunks(1 << 20) {
+        let mut sum = 0_u32;
+        for &byte in piece {
+            context = (context << 4 | usize::from(CLASS[usize::from(byte)])) & 0xfff;
+            sum += u32::from(WEIGHT[context]);
+        }
+        thousandths += u64::from(sum);
+    }
+    thousandths += u64::from(WEIGHT[(context << 4 | EDGE) & 0xfff]);
+    usize::try_from((thousandths + 500) / 1000)
+        .unwrap_or(usize::MAX)
+        .max(1)
+}
+
+/// What stands before and after a text: a line break.
+const EDGE: usize = 5;
+
+/// The class of each byte.
+static CLASS: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = token_class(byte as u8);
+        byte += 1;
+    }
+    classes
+};
+
+/// In thousandths, by the classes of three bytes, four bits each.
+static WEIGHT: [u16; 4096] = {
+    let mut weights = [0; 4096];
+    let mut n = 0;
+    while n < STARTS.len() {
+        let (first, second, third) = (n / (CLASSES * CLASSES), n / CLASSES % CLASSES, n % CLASSES);
+        weights[first << 8 | second << 4 | third] = STARTS[n];
+        n += 1;
+    }
+    weights
+};
+
+/// The class of a byte in the table of the estimate, for whoever makes it anew:
+/// bytes that are much alike in where tokens begin. Vowels are a class because
+/// words have them at short distances, and random letters do not.
+pub const fn token_class(byte: u8) -> u8 {
+    match byte {
+        b'a' | b'e' | b'i' | b'o' | b'u' => 0,
+        b'a'..=b'z' => 1,
+        b'A'..=b'Z' => 2,
+        b'0'..=b'9' => 3,
+        b' ' | b'\t' => 4,
+        b'\n' | b'\r' => 5,
+        b'"' | b'\'' | b'`' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b',' | b':' | b';' => 6,
+        b'_' | b'-' | b'.' | b'/' => 7,
+        0x80..=0xbf => 11,
+        // The scripts that are written with a letter for a syllable or a word,
+        // and whatever has four bytes.
+        0xe3..=0xff => 10,
+        0xc0..=0xe2 => 9,
+        _ => 8,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::estimate_tokens;
+    use super::*;
 
     #[test]
     fn a_short_text_costs_at_least_one_token() {
         assert_eq!(estimate_tokens(""), 0);
-        assert_eq!(estimate_tokens("a"), 1);
-        assert_eq!(estimate_tokens("abcd"), 1);
-        assert_eq!(estimate_tokens("abcde"), 2);
+        for text in ["a", " ", "\n", "é", "of"] {
+            assert_eq!(estimate_tokens(text), 1, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn familiar_texts_cost_about_what_they_do() {
+        // The true counts are from the o200k vocabulary.
+        for (text, count) in [
+            ("The quick brown fox jumps over the lazy dog.", 10),
+            (
+                r#"{"type":"object","properties":{"path":{"type":"string","description":"File path"}}}"#,
+                19,
+            ),
+            ("fn main() {\n    println!(\"Hello, world!\");\n}\n", 16),
+            ("2026-11-16T03:26:17Z INFO request finished in 35 ms\n", 21),
+            ("今日はいい天気ですね。", 7),
+        ] {
+            let estimate = estimate_tokens(text);
+            assert!(
+                estimate.abs_diff(count) <= 1 + count / 4,
+                "{text}: {estimate}, not {count}"
+            );
+        }
+    }
+
+    #[test]
+    fn pieces_cost_about_what_the_whole_costs_and_more_is_hardly_ever_less() {
+        let text = "Some words, {\"and\": [1, 22.5, null]}, und ein paar größere.\n".repeat(50);
+        let whole = estimate_tokens(&text);
+        let mut before = 0;
+        for (at, _) in text.char_indices() {
+            let (start, end) = text.split_at(at);
+            let pieces = estimate_tokens(start) + estimate_tokens(end);
+            assert!(pieces.abs_diff(whole) <= 3, "{at}: {pieces}, not {whole}");
+            assert!(estimate_tokens(start) + 1 >= before);
+            before = before.max(estimate_tokens(start));
+        }
     }
 }

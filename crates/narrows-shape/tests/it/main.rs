@@ -26,5 +26,15 @@ fn replay(target: &str, check: fn(&[u8])) {
 
 #[test]
 fn masks_of_the_corpus() {
-    replay("mask", invariants::mask);
+    replay("mask", invariants::mask::check);
+}
+
+#[test]
+fn texts_of_the_corpus_as_toon() {
+    replay("toon", invariants::toon::check);
+}
+
+#[test]
+fn schemas_of_the_corpus() {
+    replay("typescript", invariants::typescript::check);
 }

@@ -1,0 +1,75 @@
+//! A schema's text as a tree, also where the parser of trees gives up on valid
+//! JSON: nested too deep, or a number too large.
+
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use crate::error::NotJson;
+use crate::json::string_end;
+
+/// Below this the parser refuses. A schema of 64 levels fits in.
+const MAX_LEVELS: usize = 127;
+
+pub(super) fn schema(text: &str) -> Result<Value, NotJson> {
+    let error = match serde_json::from_str(text) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    // Skipping a value takes no stack and looks at no number, so this fails
+    // only if the text is not JSON at all.
+    serde_json::from_str::<IgnoredAny>(text).map_err(|error| NotJson::new(&error, text))?;
+    // What still fails is an escape that stands for no character.
+    serde_json::from_str(&simplified(text)).map_err(|_| NotJson::new(&error, text))
+}
+
+/// Valid JSON with the arrays and objects below the deepest level replaced by
+/// `true`, the schema that says nothing, and numbers by the nearest there are.
+fn simplified(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut simple = String::with_capacity(text.len().min(1 << 20));
+    let (mut at, mut levels) = (0, 0_usize);
+    while let Some(&byte) = bytes.get(at) {
+        let start = at;
+        at = match byte {
+            b'"' => string_end(bytes, at),
+            b'-' | b'0'..=b'9' => at + run(&bytes[at..], is_number),
+            _ => at + 1,
+        };
+        let opens = matches!(byte, b'[' | b'{');
+        let closes = matches!(byte, b']' | b'}');
+        if opens {
+            levels += 1;
+            if levels == MAX_LEVELS + 1 {
+                simple.push_str("true");
+            }
+        }
+        if levels <= MAX_LEVELS {
+            // Tokens begin and end at ASCII characters; between them, outside
+            // of strings, there is nothing else in valid JSON.
+            match text.get(start..at) {
+                Some(number) if is_number(&byte) => simple.push_str(&finite(number)),
+                Some(token) => simple.push_str(token),
+                None => {}
+            }
+        }
+        if closes {
+            levels = levels.saturating_sub(1);
+        }
+    }
+    simple
+}
+
+fn is_number(byte: &u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')
+}
+
+fn run(bytes: &[u8], belongs: impl Fn(&u8) -> bool) -> usize {
+    bytes.iter().take_while(|byte| belongs(byte)).count()
+}
+
+fn finite(number: &str) -> String {
+    match number.parse::<f64>() {
+        Ok(value) if value.is_infinite() => format!("{:e}", f64::MAX.copysign(value)),
+        _ => number.to_owned(),
+    }
+}
