@@ -1,5 +1,7 @@
 //! The command line. Flags are fixed: users and programs rely on them.
 
+pub(crate) mod filters;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -80,6 +82,18 @@ pub(crate) enum Command {
     /// Call one tool through the gateway
     #[command(after_help = CALL_EXAMPLES)]
     Call(Call),
+    /// Cut the middle out of long strings of a JSON text
+    #[command(after_help = filters::MASK_EXAMPLES)]
+    Mask(filters::Mask),
+    /// Write JSON as TOON, or TOON as JSON
+    #[command(after_help = filters::TOON_EXAMPLES)]
+    Toon(filters::Toon),
+    /// Write a JSON Schema as a TypeScript type
+    #[command(after_help = filters::TS_EXAMPLES)]
+    Ts(filters::Ts),
+    /// Shorten a text to the lines that matter for a goal
+    #[command(after_help = filters::PRUNE_EXAMPLES)]
+    Prune(filters::Prune),
     /// Ends the gateway's child processes should it be killed; started by the gateway itself
     #[command(name = "__guard", hide = true)]
     Guard,
@@ -198,6 +212,7 @@ Examples:
   narrows check                        is everything there, and if not, why
   narrows tools                        what the gateway offers, with tokens per tool
   narrows call files list_directory '{\"path\": \".\"}'
+  narrows prune --goal 'where is it closed?' session.rs     the lines that matter
 
 Exit codes: 0 done, 1 it did not work, 2 wrong usage or configuration.";
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod call;
 pub(crate) mod check;
+pub(crate) mod filter;
 mod hint;
 pub(crate) mod pruner;
 pub(crate) mod serve;

@@ -10,13 +10,14 @@ mod config;
 mod nearest;
 mod telemetry;
 mod terminal;
+mod tokens;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use crate::cli::{Cli, Command, LogLevel};
-use crate::commands::{Exit, call, check, pruner, serve, stdio, tools};
+use crate::commands::{Exit, call, check, filter, pruner, serve, stdio, tools};
 use crate::config::Environment;
 use crate::telemetry::Telemetry;
 use crate::terminal::say;
@@ -100,6 +101,10 @@ async fn run(
         Command::Check(options) => check::run(options, environment).await,
         Command::Tools(options) => tools::run(options, environment).await,
         Command::Call(options) => call::run(options, environment).await,
+        Command::Mask(options) => filter::mask(&options),
+        Command::Toon(options) => filter::toon(&options),
+        Command::Ts(options) => filter::ts(&options),
+        Command::Prune(options) => filter::prune(&options).await,
         Command::Guard => unreachable!("the guard has been run before"),
     }
 }

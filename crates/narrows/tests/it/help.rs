@@ -8,7 +8,10 @@ use crate::program::Folder;
 fn every_command_has_examples() {
     let folder = Folder::new();
     let configured = ["serve", "stdio", "check", "tools", "call"];
-    for command in configured.into_iter().chain(["pruner"]) {
+    for command in configured
+        .into_iter()
+        .chain(["pruner", "mask", "toon", "ts", "prune"])
+    {
         let ran = folder.run(&[command, "--help"]);
         assert_eq!(ran.code, Some(0));
         assert_eq!(ran.stderr, "");

@@ -5,6 +5,7 @@ mod configuration;
 mod documents;
 mod endings;
 mod fidelity;
+mod filters;
 mod gateway;
 mod hard_cases;
 mod help;

@@ -1,0 +1,237 @@
+//! The filters: text in, shorter text out. They read a file or stdin, print
+//! the text alone, and say on stderr where the input is not what it should be.
+
+use std::fmt::Display;
+use std::io::{self, Read};
+use std::path::Path;
+
+use anyhow::Context;
+use narrows_gateway::Pruner;
+use narrows_gateway::settings::{PrunerSettings, RecoverySettings};
+use narrows_shape::prune::SourceType;
+use narrows_shape::{NotJson, TypeScriptOptions, toon, typescript_of_text};
+use narrows_wire::Raw;
+use serde_json::{Value, json};
+
+use super::Exit;
+use crate::cli::filters::{Input, Mask, Prune, Toon, Ts};
+use crate::terminal::{answer, plain, say};
+use crate::tokens;
+
+pub(crate) fn mask(options: &Mask) -> anyhow::Result<Exit> {
+    let (max, head, tail) = (options.max_chars, options.head_chars, options.tail_chars);
+    let limits = narrows_shape::Mask::new(max, head, tail);
+    filter(&options.input, |input| {
+        let masked = narrows_shape::mask(input, &limits)?;
+        Ok(masked.text.into_owned())
+    })
+}
+
+pub(crate) fn toon(options: &Toon) -> anyhow::Result<Exit> {
+    filter(&options.input, |input| {
+        let text = utf8(input)?;
+        match options.decode {
+            true => Ok(toon::decode(text)?),
+            false => Ok(toon::encode(text)?),
+        }
+    })
+}
+
+pub(crate) fn ts(options: &Ts) -> anyhow::Result<Exit> {
+    let style = TypeScriptOptions {
+        descriptions: !options.no_descriptions,
+        max_description_len: options.max_description_len,
+        constraints: options.constraints,
+    };
+    filter(&options.input, |input| {
+        Ok(typescript_of_text(utf8(input)?, &style)?.to_string())
+    })
+}
+
+pub(crate) async fn prune(options: &Prune) -> anyhow::Result<Exit> {
+    let input = match read(&options.input) {
+        Ok(input) => input,
+        Err(exit) => return Ok(exit),
+    };
+    let text = match utf8(&input) {
+        Ok(text) => text,
+        Err(wrong) => return Ok(refuse(&options.input, &wrong)),
+    };
+    let name = options.input.file.as_deref().and_then(Path::to_str);
+    let source = options.source_type;
+    let source = source.unwrap_or_else(|| SourceType::guess(name, text));
+    let pruned = prune_text(options, text, source).await?;
+    let unmet = pruned["warnings"]
+        .as_array()
+        .is_some_and(|warnings| !warnings.is_empty());
+    if unmet {
+        let least = options.min_keep_lines;
+        say(format_args!(
+            "nothing was cut: the text has fewer lines than --min-keep-lines {least}"
+        ));
+    }
+    let shortened = pruned["pruned_text"].as_str().unwrap_or(text);
+    if options.input.stats {
+        tell_savings(text, shortened);
+    }
+    match options.json {
+        true => print(&pruned.to_string())?,
+        false => print(shortened)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The answer of the tool of this name: one text, as long as it may be, and all
+/// the time it takes.
+async fn prune_text(options: &Prune, text: &str, source: SourceType) -> anyhow::Result<Value> {
+    let settings = PrunerSettings {
+        max_input_chars: usize::MAX,
+    };
+    let recovery = RecoverySettings {
+        max_bytes: usize::MAX,
+        ..RecoverySettings::default()
+    };
+    let arguments = json!({
+        "text": text,
+        "goal_hint": options.goal,
+        "source_type": source.word(),
+        "options": {
+            "max_prune_ratio": options.max_prune_ratio,
+            "min_keep_lines": options.min_keep_lines,
+            "timeout_ms": i64::MAX,
+            "annotate_lines": false,
+            "include_markers": true,
+        },
+    });
+    let pruner = Pruner::in_memory(settings, recovery);
+    let arguments = Raw::from_serialize(&arguments);
+    let result = pruner.call("prune_text", Some(arguments)).await;
+    let result = result.ok().context("the text cannot be pruned")?;
+    let answer = result.member("structuredContent");
+    let answer = answer.context("the pruner gave no answer")?;
+    Ok(answer.decode()?)
+}
+
+/// Where and why the input is not what it should be.
+struct Wrong {
+    line: usize,
+    column: usize,
+    what: String,
+}
+
+impl From<NotJson> for Wrong {
+    fn from(error: NotJson) -> Wrong {
+        Wrong {
+            line: error.line,
+            column: error.column,
+            what: format!("this is not JSON: {}", error.what),
+        }
+    }
+}
+
+impl From<toon::NotEncodable> for Wrong {
+    fn from(error: toon::NotEncodable) -> Wrong {
+        match error {
+            toon::NotEncodable::NotJson(error) => error.into(),
+            toon::NotEncodable::Lossy { what, line, column } => Wrong {
+                line,
+                column,
+                what: format!("TOON would not keep {what}"),
+            },
+        }
+    }
+}
+
+impl From<toon::NotToon> for Wrong {
+    fn from(error: toon::NotToon) -> Wrong {
+        Wrong {
+            line: error.line,
+            column: error.column,
+            what: format!("this is not TOON: {}", error.what),
+        }
+    }
+}
+
+/// Reads, works, prints.
+fn filter(
+    input: &Input,
+    work: impl FnOnce(&[u8]) -> Result<String, Wrong>,
+) -> anyhow::Result<Exit> {
+    let bytes = match read(input) {
+        Ok(bytes) => bytes,
+        Err(exit) => return Ok(exit),
+    };
+    let text = match work(&bytes) {
+        Ok(text) => text,
+        Err(wrong) => return Ok(refuse(input, &wrong)),
+    };
+    if input.stats {
+        tell_savings(&String::from_utf8_lossy(&bytes), &text);
+    }
+    print(&text)?;
+    Ok(Exit::Done)
+}
+
+fn read(input: &Input) -> Result<Vec<u8>, Exit> {
+    let read = match &input.file {
+        Some(file) => std::fs::read(file),
+        None => {
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        }
+    };
+    read.map_err(|error| {
+        say(format_args!("error: cannot read {}: {error}", name(input)));
+        Exit::Failed
+    })
+}
+
+/// The place of the first byte that is no UTF-8, if there is one.
+fn utf8(input: &[u8]) -> Result<&str, Wrong> {
+    std::str::from_utf8(input).map_err(|error| {
+        let before = String::from_utf8_lossy(&input[..error.valid_up_to()]);
+        let last = before.rsplit('\n').next().unwrap_or_default();
+        Wrong {
+            line: before.matches('\n').count() + 1,
+            column: last.chars().count() + 1,
+            what: "this is not UTF-8".to_owned(),
+        }
+    })
+}
+
+fn refuse(input: &Input, wrong: &Wrong) -> Exit {
+    let (name, Wrong { line, column, what }) = (name(input), wrong);
+    say(format_args!(
+        "error: {name}:{line}:{column}: {}",
+        plain(what)
+    ));
+    Exit::Failed
+}
+
+fn name(input: &Input) -> impl Display {
+    match &input.file {
+        Some(file) => plain(&file.to_string_lossy()).into_owned(),
+        None => "stdin".to_owned(),
+    }
+}
+
+/// Text of its own ends with a newline; another one would be one too many.
+fn print(text: &str) -> io::Result<()> {
+    let newline = if text.ends_with('\n') { "" } else { "\n" };
+    answer(&format!("{text}{newline}"))
+}
+
+fn tell_savings(before: &str, after: &str) {
+    let chars = |text: &str| text.chars().count();
+    let line = |what: &str, before: usize, after: usize| {
+        let change = (after as f64 / before.max(1) as f64 - 1.0) * 100.0;
+        say(format_args!(
+            "{what:10} {before:>12} {after:>12} {change:>+7.1} %"
+        ));
+    };
+    say(format_args!("{:10} {:>12} {:>12}", "", "before", "after"));
+    line("characters", chars(before), chars(after));
+    if let (Some(before), Some(after)) = (tokens::count(before), tokens::count(after)) {
+        line("tokens", before, after);
+    }
+}
