@@ -2,7 +2,7 @@
 //!
 //! Pruning has three steps, each on its own. An [`Engine`] says what each line
 //! is worth for the goal; [`select`] decides from that, from what is protected
-//! and from the limits of the caller which lines go; [`render`] writes the text
+//! and from the limits of the caller which lines go; [`render()`] writes the text
 //! that remains, with a marker where lines went. Only whole lines go, so that
 //! what stays and what was cut put the original together again, byte for byte
 //! ([`rebuild`]).
@@ -12,13 +12,14 @@
 
 mod engine;
 mod lines;
+mod markdown;
 mod protect;
 mod render;
 mod selection;
 mod source;
-mod words;
+mod trouble;
 
-pub use engine::{Deadline, Engine, Lexical, OutOfTime};
+pub use engine::{CODE_FEATURES, Deadline, Engine, Lexical, OutOfTime, code_candidates};
 pub use lines::Lines;
 pub use render::{Annotation, Rendered, Style, rebuild, render};
 pub use selection::{Limits, Selection, select};

@@ -1,7 +1,13 @@
 //! What each line is worth for a goal: the part of pruning that may be
 //! replaced, by a model for one, without touching the contract.
 
-mod bm25;
+mod code;
+mod docs;
+mod logs;
+mod relevance;
+mod terms;
+
+pub use code::{NAMES as CODE_FEATURES, candidates as code_candidates};
 
 use super::{Lines, SourceType};
 
@@ -57,9 +63,13 @@ impl Engine for Lexical {
         &self,
         lines: &Lines<'_>,
         goal: &str,
-        _source: SourceType,
+        source: SourceType,
         deadline: &Deadline<'_>,
     ) -> Result<Vec<f32>, OutOfTime> {
-        bm25::worth(lines, goal, deadline)
+        match source {
+            SourceType::Code => code::worth(lines, goal, deadline),
+            SourceType::Logs => logs::worth(lines, goal, deadline),
+            SourceType::Docs => docs::worth(lines, goal, deadline),
+        }
     }
 }

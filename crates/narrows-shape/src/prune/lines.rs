@@ -71,3 +71,6 @@ impl<'a> Lines<'a> {
         self.text.ends_with('\n')
     }
 }
+
+#[cfg(test)]
+mod tests;

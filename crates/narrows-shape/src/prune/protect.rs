@@ -1,4 +1,13 @@
 //! What never goes, and what goes only as a whole.
+//!
+//! Every text: what its author put between `⟦NO_PRUNE_BEGIN⟧` and
+//! `⟦NO_PRUNE_END⟧`. Code: what tells the shape of a file ([`code`]). Logs:
+//! errors and what stands beside them ([`logs`]). Documents: headings, and
+//! blocks as wholes ([`docs`]).
+
+mod code;
+mod docs;
+mod logs;
 
 use super::{Lines, SourceType, Span};
 
@@ -21,17 +30,42 @@ impl Protected {
     }
 }
 
-pub(super) fn find(lines: &Lines<'_>, _source: SourceType) -> Protected {
-    let mut inside = false;
-    let guarded = lines.iter().map(|line| {
-        inside |= line.contains("⟦NO_PRUNE_BEGIN⟧");
-        let ends = line.contains("⟦NO_PRUNE_END⟧");
-        let stays = inside || ends;
-        inside &= !ends;
-        stays
-    });
+pub(super) fn find(lines: &Lines<'_>, source: SourceType) -> Protected {
+    let mut protected = vec![false; lines.len()];
+    guarded(lines, &mut protected);
+    let units = match source {
+        SourceType::Code => {
+            code::protect(lines, &mut protected);
+            Vec::new()
+        }
+        SourceType::Logs => {
+            logs::protect(lines, &mut protected);
+            Vec::new()
+        }
+        SourceType::Docs => docs::protect(lines, &mut protected),
+    };
     Protected {
-        lines: guarded.collect(),
-        units: Vec::new(),
+        lines: protected,
+        units,
     }
 }
+
+/// What the author of the text protects, with the lines that say so. A block
+/// that is not closed reaches to the end; blocks do not nest, the first end
+/// closes.
+fn guarded(lines: &Lines<'_>, protected: &mut [bool]) {
+    // Both begin alike, so that most texts are through with one search.
+    if memchr::memmem::find(lines.text().as_bytes(), "⟦NO_PRUNE_".as_bytes()).is_none() {
+        return;
+    }
+    let mut inside = false;
+    for (line, is_protected) in lines.iter().zip(protected) {
+        inside |= line.contains("⟦NO_PRUNE_BEGIN⟧");
+        let ends = line.contains("⟦NO_PRUNE_END⟧");
+        *is_protected |= inside || ends;
+        inside &= !ends;
+    }
+}
+
+#[cfg(test)]
+mod tests;

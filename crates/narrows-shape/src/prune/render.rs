@@ -41,8 +41,10 @@ pub struct Annotation {
     pub marker: String,
 }
 
-/// Writes the lines that a selection keeps. A text of which nothing goes stays
-/// as it is, but for the line numbers if they are asked for.
+/// Writes the lines that a selection keeps: they and the markers are joined by
+/// LF, and a final one follows if the original has one and its last line is
+/// kept. A text of which nothing goes stays as it is, but for the line numbers
+/// if they are asked for.
 pub fn render(lines: &Lines<'_>, selection: &Selection, id: &str, style: Style) -> Rendered {
     let annotate = |cut: &Span| Annotation {
         lines: cut.clone(),
@@ -68,8 +70,8 @@ pub fn render(lines: &Lines<'_>, selection: &Selection, id: &str, style: Style) 
     Rendered { text, annotations }
 }
 
-/// What a marker will cost, before there is one: the part that is always the same.
-pub(super) fn marker(id: &str, cut: &Span) -> String {
+/// The line that stands for a block that went, numbered from 1.
+fn marker(id: &str, cut: &Span) -> String {
     let (first, last, count) = (cut.start + 1, cut.end, cut.len());
     format!("⟦PRUNÉ: prune_id={id} lignes {first}-{last} ({count}) raison={REASON}⟧")
 }
@@ -87,7 +89,7 @@ fn write_kept(text: &mut String, lines: &Lines<'_>, span: Span, style: Style) {
 }
 
 /// The original again: `kept` are the lines that stayed, `recovered` the blocks
-/// that went, each with the place where it was.
+/// that went, in order, each with the place where it was.
 pub fn rebuild<'a>(
     kept: impl IntoIterator<Item = &'a str>,
     recovered: impl IntoIterator<Item = (Span, &'a str)>,
@@ -101,7 +103,9 @@ pub fn rebuild<'a>(
         text.push('\n');
     };
     for (span, block) in recovered {
-        kept.by_ref().take(span.start - at).for_each(&mut push);
+        kept.by_ref()
+            .take(span.start.saturating_sub(at))
+            .for_each(&mut push);
         push(block);
         at = span.end;
     }
@@ -111,3 +115,6 @@ pub fn rebuild<'a>(
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

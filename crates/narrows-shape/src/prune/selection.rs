@@ -6,9 +6,15 @@
 //! is cheaper than the marker that would stand for it is no gap.
 
 use super::protect::{self, Protected};
-use super::render::marker;
 use super::{Deadline, Engine, Fallback, Lines, SourceType, Span, Style};
 use crate::estimate_tokens;
+
+/// What a marker costs, in tokens (o200k: 35 to 41, by its line numbers).
+/// Measured, not estimated: half of it is a receipt, which is no usual text.
+const MARKER: usize = 38;
+/// What is left of a block may stay beyond the limits if it is at most this part
+/// of the lines for the goal: nearly whole is little use, as a rule.
+const REST: usize = 4;
 
 /// What the caller allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,47 +69,97 @@ pub fn select(
     let worth = engine
         .worth(lines, goal, source, deadline)
         .map_err(|_| Fallback::Timeout)?;
-    let kept = choose(&worth, &protected, keep);
-    deadline.check().map_err(|_| Fallback::Timeout)?;
-    let cut = gaps(&kept);
-    Ok(Selection {
-        cut: if style.include_markers {
-            worthwhile(lines, cut)
-        } else {
-            cut
-        },
-        lines: count,
-    })
+    if worth.len() != count {
+        return Err(Fallback::InternalError);
+    }
+    let choice = Choice::new(&worth, &protected);
+    // What is kept because a marker would cost more counts, too, so that the
+    // goal's lines beyond its share are only those that are still missing.
+    let mut for_goal = keep.div_ceil(2);
+    let mut rounds = 0;
+    loop {
+        deadline.check().map_err(|_| Fallback::Timeout)?;
+        let mut cut = gaps(&choice.kept(for_goal));
+        if style.include_markers {
+            cut = worthwhile(lines, cut);
+        }
+        let selection = Selection { cut, lines: count };
+        let missing = keep.saturating_sub(selection.kept_lines());
+        if missing == 0 {
+            return Ok(selection);
+        }
+        // Lines that stay anyway may be among those; doubling ends it soon.
+        rounds += 1;
+        for_goal += missing << (rounds / 4).min(32);
+    }
 }
 
-/// How many lines may go: never more than the ratio, however the product is rounded.
+/// How many lines may go: never more than the ratio says.
 fn most_cut(count: usize, ratio: f64) -> usize {
     let most = (ratio.clamp(0.0, 1.0) * count as f64).floor() as usize;
     most.min(count)
 }
 
-/// Protected lines, and the best others: as many as the limits want, and half of
-/// them at least for the goal.
-fn choose(worth: &[f32], protected: &Protected, keep: usize) -> Vec<bool> {
-    let mut kept = protected.lines.clone();
-    let mut count = kept.iter().filter(|&&is| is).count();
-    let mut order: Vec<usize> = (0..worth.len()).filter(|&at| !kept[at]).collect();
-    order.sort_by(|&a, &b| worth[b].total_cmp(&worth[a]).then(a.cmp(&b)));
-    let mut for_goal = 0;
-    for at in order {
-        if count >= keep && for_goal * 2 >= keep {
-            break;
-        }
-        let unit = protected.unit(at);
-        for line in unit {
-            if !kept[line] {
-                kept[line] = true;
-                count += 1;
-                for_goal += 1;
+/// The lines in the order in which the goal wants them.
+struct Choice<'a> {
+    worth: &'a [f32],
+    protected: &'a Protected,
+    /// What stays in any case.
+    kept: Vec<bool>,
+    /// All others, the best first.
+    order: Vec<usize>,
+}
+
+impl<'a> Choice<'a> {
+    fn new(worth: &'a [f32], protected: &'a Protected) -> Choice<'a> {
+        let mut kept = protected.lines.clone();
+        for unit in &protected.units {
+            let unit = &mut kept[unit.clone()];
+            if unit.contains(&true) {
+                unit.fill(true);
             }
         }
+        let mut order: Vec<usize> = (0..worth.len()).filter(|&at| !kept[at]).collect();
+        order.sort_unstable_by(|&a, &b| worth[b].total_cmp(&worth[a]).then(a.cmp(&b)));
+        Choice {
+            worth,
+            protected,
+            kept,
+            order,
+        }
     }
-    kept
+
+    /// Protected lines, and so many others.
+    fn kept(&self, for_goal: usize) -> Vec<bool> {
+        let mut kept = self.kept.clone();
+        let mut count = 0;
+        let mut last = None;
+        for &at in &self.order {
+            if count >= for_goal {
+                let rest = last.map_or(0..0, |last| rest_of_block(self.worth, last));
+                if rest.len() <= for_goal / REST {
+                    rest.for_each(|at| kept[self.protected.unit(at)].fill(true));
+                }
+                break;
+            }
+            if kept[at] {
+                continue;
+            }
+            let unit = self.protected.unit(at);
+            count += unit.len();
+            kept[unit].fill(true);
+            last = Some(at);
+        }
+        kept
+    }
+}
+
+/// The lines that follow this one and are worth as much: an engine that ranks
+/// blocks gives all lines of a block the same worth.
+fn rest_of_block(worth: &[f32], last: usize) -> Span {
+    let rest = &worth[last + 1..];
+    let same = |&&other: &&f32| other == worth[last] && other > 0.0;
+    last + 1..last + 1 + rest.iter().take_while(same).count()
 }
 
 fn gaps(kept: &[bool]) -> Vec<Span> {
@@ -120,12 +176,13 @@ fn gaps(kept: &[bool]) -> Vec<Span> {
 /// Leaves out the gaps whose marker costs more than what they hide, unless none
 /// would be left.
 fn worthwhile(lines: &Lines<'_>, cut: Vec<Span>) -> Vec<Span> {
-    // As long as a real one: `prn_` and a ULID.
-    const ID: &str = "prn_01ARZ3NDEKTSV4RRFFQ69G5FAV";
-    let saves = |gap: &Span| estimate_tokens(lines.span(gap)) > estimate_tokens(&marker(ID, gap));
+    let saves = |gap: &Span| estimate_tokens(lines.span(gap)) > MARKER;
     if cut.iter().any(saves) {
         cut.into_iter().filter(saves).collect()
     } else {
         cut
     }
 }
+
+#[cfg(test)]
+mod tests;

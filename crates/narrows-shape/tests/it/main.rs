@@ -3,6 +3,7 @@
 
 mod invariants;
 mod mask;
+mod prune;
 
 use std::fs;
 use std::path::Path;
@@ -27,6 +28,11 @@ fn replay(target: &str, check: fn(&[u8])) {
 #[test]
 fn masks_of_the_corpus() {
     replay("mask", invariants::mask::check);
+}
+
+#[test]
+fn texts_of_the_corpus_pruned() {
+    replay("prune", invariants::prune::check);
 }
 
 #[test]

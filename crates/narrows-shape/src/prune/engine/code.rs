@@ -1,0 +1,61 @@
+//! What the lines of source code are worth for a goal.
+//!
+//! The text is taken as blocks (functions, classes, pieces between them), and a
+//! block is compared with the goal in several ways: its name, its signature, the
+//! words of its body, the class around it. A linear model makes one figure of
+//! them, which says how likely the block is what the goal asks for. A line is
+//! worth the share of the answer that it is expected to be: the likelihood of
+//! the blocks around it, each divided by its lines, so that a short block that
+//! may be the answer comes before a long one that may be.
+
+mod blocks;
+mod count;
+mod define;
+mod features;
+mod goal;
+mod model;
+mod vocabulary;
+mod words;
+
+use super::{Deadline, OutOfTime};
+use crate::prune::{Lines, Span};
+use blocks::Outline;
+use features::FEATURES;
+pub use features::NAMES;
+use goal::Goal;
+
+pub(super) fn worth(
+    lines: &Lines<'_>,
+    goal: &str,
+    deadline: &Deadline<'_>,
+) -> Result<Vec<f32>, OutOfTime> {
+    let goal = Goal::new(goal);
+    let outline = Outline::of(lines, deadline)?;
+    let features = features::of(lines, &outline, &goal, deadline)?;
+    let likely = model::likelihood(&features);
+    // Blocks come after the ones that hold them.
+    let mut share: Vec<f32> = Vec::with_capacity(likely.len());
+    for (at, block) in outline.blocks.iter().enumerate() {
+        let around = block.parent.map_or(0.0, |parent| share[parent]);
+        share.push(around + likely[at] / block.filled.max(1) as f32);
+    }
+    Ok(outline
+        .owner
+        .iter()
+        .map(|&owner| share[owner as usize])
+        .collect())
+}
+
+/// The blocks of a text and how each compares with a goal: what the weights of
+/// the model are trained on.
+pub fn candidates(lines: &Lines<'_>, goal: &str) -> Vec<(Span, [f32; FEATURES])> {
+    let goal = Goal::new(goal);
+    let never = Deadline::never();
+    let outline = Outline::of(lines, &never).expect("there is no limit");
+    let features = features::of(lines, &outline, &goal, &never).expect("there is no limit");
+    let spans = outline.blocks.into_iter().map(|block| block.span);
+    spans.zip(features).collect()
+}
+
+#[cfg(test)]
+mod tests;

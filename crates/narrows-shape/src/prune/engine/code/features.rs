@@ -1,0 +1,218 @@
+//! In which ways a block of code resembles what a goal asks for.
+
+use super::blocks::{Block, Kind, Outline};
+use super::count::Tally;
+use super::goal::{Goal, Match, Mention, Terms, name_key};
+use crate::prune::{Deadline, Lines, OutOfTime};
+
+/// How many features a block has.
+pub(super) const FEATURES: usize = 32;
+
+/// What each feature says, in their order. Shares are shares of what the terms
+/// of the goal weigh, a term that few blocks have weighing most.
+pub const NAMES: [&str; FEATURES] = [
+    // Terms in the name: the same word, one that is akin, one that means as much.
+    "name_exact",
+    "name_akin",
+    "name_near",
+    // The parts of the name that are terms, as a share of its parts.
+    "name_part_exact",
+    "name_part_akin",
+    "name_part_near",
+    "name_small",
+    "name_covered",
+    // Letters of the name that the goal has, three in a row.
+    "name_likeness",
+    // The first part of the name and the first term, most often verbs.
+    "first_exact",
+    "first_near",
+    "first_other",
+    "signature_exact",
+    "signature_near",
+    "body_akin",
+    "body_near",
+    "body_bm25",
+    "body_bm25_akin",
+    "all_exact",
+    // Terms that only comments and doc strings have.
+    "prose_exact",
+    // Terms in the name of the class or function around it.
+    "around_exact",
+    "named_code",
+    "mentions_code",
+    "length",
+    "length_squared",
+    "is_container",
+    "is_piece",
+    // Constructors and the methods that a language calls by itself.
+    "is_special",
+    "special_around",
+    "special_created",
+    "is_test",
+    "nested",
+];
+
+/// Compares every block of an outline with the goal.
+pub(super) fn of(
+    lines: &Lines<'_>,
+    outline: &Outline,
+    goal: &Goal,
+    deadline: &Deadline<'_>,
+) -> Result<Vec<[f32; FEATURES]>, OutOfTime> {
+    let tally = Tally::of(lines, outline, goal, deadline)?;
+    let scale = Scale::of(outline, &tally, goal);
+    let mut all = Vec::with_capacity(outline.blocks.len());
+    for at in 0..outline.blocks.len() {
+        if at % 256 == 0 {
+            deadline.check()?;
+        }
+        all.push(compare(lines, outline, at, &tally, goal, &scale));
+    }
+    Ok(all)
+}
+
+/// What the terms weigh in this text, and how long its functions are.
+struct Scale {
+    rarity: Vec<f32>,
+    /// What all terms weigh together.
+    total: f32,
+    /// The words of a function, on average.
+    average: f32,
+}
+
+impl Scale {
+    fn of(outline: &Outline, tally: &Tally, goal: &Goal) -> Scale {
+        let mut spread = vec![0u32; goal.len()];
+        let (mut blocks, mut functions, mut words) = (0u32, 0u32, 0u64);
+        for (block, counts) in outline.blocks.iter().zip(&tally.blocks) {
+            if block.kind == Kind::Container {
+                continue;
+            }
+            blocks += 1;
+            if block.kind == Kind::Function {
+                functions += 1;
+                words += u64::from(counts.words);
+            }
+            let terms = counts.name.all() | counts.signature.exact | counts.body.exact;
+            each(terms, |term| spread[term] += 1);
+        }
+        // A term that no block has tells none from another.
+        let rare = |spread: u32| {
+            let (with, without) = (spread as f32 + 0.5, (blocks - spread) as f32 + 0.5);
+            if spread == 0 {
+                0.0
+            } else {
+                (1.0 + without / with).ln()
+            }
+        };
+        let is_big = |term: usize| goal.small & (1 << term) == 0;
+        let rarity: Vec<f32> = (0..goal.len())
+            .map(|term| {
+                if is_big(term) {
+                    rare(spread[term])
+                } else {
+                    0.0
+                }
+            })
+            .collect();
+        Scale {
+            total: rarity.iter().sum::<f32>().max(f32::MIN_POSITIVE),
+            average: (words as f32 / functions.max(1) as f32).max(1.0),
+            rarity,
+        }
+    }
+
+    fn share(&self, terms: Terms) -> f32 {
+        let mut sum = 0.0;
+        each(terms, |term| sum += self.rarity[term]);
+        sum / self.total
+    }
+
+    /// Okapi BM25 as a share of the best there could be.
+    fn bm25(&self, times: &[u8], words: u32) -> f32 {
+        let norm = 0.4 + 0.6 * words as f32 / self.average;
+        let part = |(rarity, &times): (&f32, &u8)| {
+            let times = f32::from(times);
+            rarity * times / (times + norm)
+        };
+        self.rarity.iter().zip(times).map(part).sum::<f32>() / self.total
+    }
+}
+
+fn compare(
+    lines: &Lines<'_>,
+    outline: &Outline,
+    at: usize,
+    tally: &Tally,
+    goal: &Goal,
+    scale: &Scale,
+) -> [f32; FEATURES] {
+    let block = &outline.blocks[at];
+    let counts = &tally.blocks[at];
+    let share = |terms: Terms| scale.share(terms);
+    let beyond = |found: Match, which: Terms| share(which & !found.exact);
+    let around = block.parent.map(|parent| tally.blocks[parent].name);
+    let around = around.map_or(0.0, |name| share(name.exact));
+    let parts = counts.name_parts.max(1) as f32;
+    let covered = counts.exact_parts + counts.akin_parts + counts.near_parts;
+    let (name, signature, body, first) = (counts.name, counts.signature, counts.body, counts.first);
+    let written = name_of(lines, block);
+    let named =
+        block.kind != Kind::Piece && goal.mentions(name_key(written)) == Some(Mention::Code);
+    let special = flag(is_special(written));
+    let length = (block.filled.max(1) as f32).ln();
+    [
+        share(name.exact),
+        beyond(name, name.akin),
+        beyond(name, name.near),
+        counts.exact_parts as f32 / parts,
+        counts.akin_parts as f32 / parts,
+        counts.near_parts as f32 / parts,
+        flag(name.exact & goal.small != 0),
+        flag(covered == counts.name_parts) * parts.min(4.0) / 4.0,
+        goal.likeness(written),
+        flag((first.exact | first.akin) & goal.first != 0),
+        flag(first.near & goal.first != 0),
+        flag(first.all() & !goal.first & !goal.small != 0),
+        share(signature.exact),
+        beyond(signature, signature.near),
+        beyond(body, body.akin),
+        beyond(body, body.near & !body.akin),
+        scale.bm25(tally.exact(at), counts.words),
+        scale.bm25(tally.akin(at), counts.words),
+        share(counts.code()),
+        share(counts.prose & !counts.code()),
+        around,
+        flag(named),
+        (counts.mentions as f32).ln_1p(),
+        length,
+        length * length / 10.0,
+        flag(block.kind == Kind::Container),
+        flag(block.kind == Kind::Piece),
+        special,
+        special * around,
+        special * flag(goal.creates),
+        flag(written.starts_with("test")),
+        flag(block.parent.is_some()),
+    ]
+}
+
+fn name_of<'a>(lines: &Lines<'a>, block: &Block) -> &'a str {
+    &lines.line(block.head)[block.name.clone()]
+}
+
+fn is_special(name: &str) -> bool {
+    matches!(name, "constructor" | "new") || (name.starts_with("__") && name.ends_with("__"))
+}
+
+fn flag(is: bool) -> f32 {
+    f32::from(u8::from(is))
+}
+
+/// Calls back with each term of a set.
+pub(super) fn each(mut terms: Terms, mut with: impl FnMut(usize)) {
+    while terms != 0 {
+        with(terms.trailing_zeros() as usize);
+        terms &= terms - 1;
+    }
+}

@@ -1,0 +1,17 @@
+use super::super::NAMES;
+use super::*;
+
+#[test]
+fn each_weight_is_that_of_its_feature() {
+    assert_eq!(WEIGHTS.map(|(name, _)| name), NAMES);
+}
+
+#[test]
+fn what_scores_more_is_likelier_and_all_is_one() {
+    let mut named = [0.0; FEATURES];
+    named[0] = 1.0;
+    let likely = likelihood(&[[0.0; FEATURES], named, [0.0; FEATURES]]);
+    assert!(likely[1] > likely[0] && likely[0] == likely[2]);
+    assert!((likely.iter().sum::<f32>() - 1.0).abs() < 1e-6);
+    assert!(likelihood(&[]).is_empty());
+}

@@ -1,0 +1,130 @@
+use super::*;
+
+const TEXT: &str = "\
+import os
+
+class Pool:
+    def __init__(self, size):
+        self.size = size
+        self.idle = []
+
+    def fetch(self, name):
+        entry = self.idle.pop()
+        return entry.open(name)
+
+    def drain(self):
+        while self.idle:
+            self.idle.pop().close()
+
+def check_address(addr):
+    if ':' not in addr:
+        raise ValueError(addr)
+    return True
+
+def render_table(rows):
+    for row in rows:
+        print(row)
+";
+
+/// The first line of what is worth most.
+#[track_caller]
+fn check(goal: &str, expected: &str) {
+    let lines = Lines::new(TEXT);
+    let worth = worth(&lines, goal, &Deadline::never()).expect("there is no limit");
+    let best = (0..lines.len())
+        .rev()
+        .max_by(|&a, &b| worth[a].total_cmp(&worth[b]));
+    assert_eq!(
+        best.map(|at| lines.line(at).trim()),
+        Some(expected),
+        "{goal}"
+    );
+}
+
+#[test]
+fn a_function_is_found_by_its_name() {
+    check("Fix a bug in drain", "def drain(self):");
+    check(
+        "What does `render_table` do exactly?",
+        "def render_table(rows):",
+    );
+    check("Why does renderTable() fail?", "def render_table(rows):");
+}
+
+#[test]
+fn a_function_is_found_by_what_it_does() {
+    check(
+        "Where do we verify that an address is well formed?",
+        "def check_address(addr):",
+    );
+    check(
+        "I need the code that displays rows",
+        "def render_table(rows):",
+    );
+    check(
+        "How do we obtain an entry by its name?",
+        "def fetch(self, name):",
+    );
+    check(
+        "Where is a new pool constructed?",
+        "def __init__(self, size):",
+    );
+}
+
+#[test]
+fn a_class_is_found_whole() {
+    let lines = Lines::new(TEXT);
+    let worth =
+        worth(&lines, "Explain the class `Pool`", &Deadline::never()).expect("there is no limit");
+    let inside = worth[2..14].iter().copied().fold(f32::MAX, f32::min);
+    let outside = worth[15..].iter().copied().fold(0.0, f32::max);
+    assert!(inside > outside, "{inside} {outside}");
+}
+
+#[test]
+fn what_all_lines_are_worth_is_the_whole_answer() {
+    let lines = Lines::new(TEXT);
+    let worth = worth(&lines, "drain the pool", &Deadline::never()).expect("there is no limit");
+    let filled = (0..lines.len()).filter(|&at| !lines.line(at).is_empty());
+    let sum: f32 = filled.map(|at| worth[at]).sum();
+    assert!((sum - 1.0).abs() < 1e-3, "{sum}");
+}
+
+#[test]
+fn any_text_can_be_ranked() {
+    for text in [
+        "",
+        "\n",
+        "\n\n\n",
+        "{",
+        "}}}}",
+        "def",
+        "fn ()",
+        "class\nclass {",
+        "\u{feff}é\r\n\tß",
+        "'''\n'''",
+        "/*",
+    ] {
+        for goal in ["", "read the file", "é"] {
+            let lines = Lines::new(text);
+            let worth = worth(&lines, goal, &Deadline::never()).expect("there is no limit");
+            assert_eq!(worth.len(), lines.len());
+            assert!(worth.iter().all(|worth| worth.is_finite()), "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn the_time_is_looked_at_within_a_long_line() {
+    let text = "session.check(token) ".repeat(50_000);
+    let asked = std::cell::Cell::new(0);
+    let passed = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 20
+    };
+    let lines = Lines::new(&text);
+    assert_eq!(
+        worth(&lines, "check", &Deadline::new(&passed)),
+        Err(OutOfTime)
+    );
+}

@@ -1,0 +1,101 @@
+//! Documents: a question is answered by a section.
+//!
+//! Sections are found by their headings and ranked as wholes; long ones fall
+//! into pieces first. A section is worth the chance that the answer is in it, by
+//! the line: of two that answer equally well the shorter comes first. Within a
+//! piece the paragraphs that name what is asked come first.
+
+mod passages;
+
+use passages::{Passages, Piece};
+
+use super::relevance::{Groups, Hits};
+use super::terms::Terms;
+use super::{Deadline, Lines, OutOfTime};
+use crate::prune::markdown;
+
+/// How much more a word counts in the heading than in the text below.
+const HEADING: f32 = 5.0;
+/// What share of the worth of the headings above comes down: the changes of a
+/// release are found by its number.
+const ANCESTOR: f32 = 0.15;
+/// How much the best passage of a piece counts besides the whole: an answer may
+/// be one sentence of a long section.
+const PASSAGE: f32 = 0.5;
+/// What difference in relevance makes an answer e times as likely.
+const SHARPNESS: f32 = 0.5;
+/// How the length of a piece counts against it: 1 were by the line.
+const BREVITY: f32 = 0.5;
+
+/// Room for the order within a piece: less than pieces usually differ.
+const WITHIN: f32 = 0.01;
+
+pub(super) fn worth(
+    lines: &Lines<'_>,
+    goal: &str,
+    deadline: &Deadline<'_>,
+) -> Result<Vec<f32>, OutOfTime> {
+    let terms = Terms::of(goal);
+    let structure = markdown::read(lines);
+    deadline.check()?;
+    let Passages { passages, pieces } = passages::find(&structure);
+    deadline.check()?;
+    let texts = passages.iter().map(|passage| lines.span(passage));
+    let hits = Hits::search(&terms, texts, deadline)?;
+    let near = hits.scores(&terms);
+    let mut scores = hits.group(&terms, &groups(&pieces)).scores(&terms);
+    for (score, piece) in scores.iter_mut().zip(&pieces) {
+        let above = piece.above.iter().map(|&heading| near[heading]);
+        let within = piece.passages.clone().map(|passage| near[passage]);
+        *score += ANCESTOR * above.fold(0.0, f32::max) + PASSAGE * within.fold(0.0, f32::max);
+    }
+    deadline.check()?;
+
+    let best = scores.iter().copied().fold(0.0, f32::max);
+    let best_near = near.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
+    let mut worth = vec![0.0; lines.len()];
+    for (piece, score) in pieces.iter().zip(&scores) {
+        for (place, at) in piece.passages.clone().enumerate() {
+            let value = if best > 0.0 {
+                value(piece, *score, best) + WITHIN * near[at] / best_near
+            } else {
+                // Nothing is asked that the text knows: the beginning of each
+                // section says most about the whole.
+                -(place as f32)
+            };
+            for line in passages[at].clone() {
+                let is_blank = structure.kinds[line] == markdown::Kind::Blank;
+                worth[line] = if is_blank {
+                    value - 2.0 * WITHIN
+                } else {
+                    value
+                };
+            }
+        }
+    }
+    Ok(worth)
+}
+
+fn value(piece: &Piece, score: f32, best: f32) -> f32 {
+    (score - best) / SHARPNESS - BREVITY * (piece.lines as f32 + 1.0).ln()
+}
+
+/// What a piece is ranked by: its passages and the heading of its section.
+fn groups(pieces: &[Piece]) -> Groups {
+    let mut groups = Groups::default();
+    for piece in pieces {
+        for passage in piece.passages.clone() {
+            if Some(passage) != piece.heading {
+                groups.add(passage, 1.0);
+            }
+        }
+        if let Some(heading) = piece.heading {
+            groups.add(heading, HEADING);
+        }
+        groups.close();
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! A document cut up: passages (headings, paragraphs, fenced blocks), and the
+//! pieces they make up, which are sections or parts of long ones.
+
+use std::ops::Range;
+
+use crate::prune::Span;
+use crate::prune::markdown::{Kind, Structure};
+
+/// A longer piece is closed at the next end of a passage.
+const PIECE_LINES: usize = 40;
+/// A longer paragraph, such as a text without blank lines, is cut here.
+const PASSAGE_LINES: usize = 20;
+
+pub(super) struct Passages {
+    /// All lines, each in one passage; blank ones belong to the one before.
+    pub(super) passages: Vec<Span>,
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// Passages that are ranked as one.
+pub(super) struct Piece {
+    /// By their places in the row of passages.
+    pub(super) passages: Range<usize>,
+    /// How many lines they have that are neither blank nor a heading.
+    pub(super) lines: usize,
+    /// The passage that is the heading of the section.
+    pub(super) heading: Option<usize>,
+    /// The headings of the sections around it, outermost first.
+    pub(super) above: Vec<usize>,
+}
+
+pub(super) fn find(structure: &Structure) -> Passages {
+    let mut found = Passages {
+        passages: Vec::new(),
+        pieces: Vec::new(),
+    };
+    // The headings that are open: level and passage.
+    let mut open: Vec<(u8, usize)> = Vec::new();
+    for passage in passages(structure) {
+        let index = found.passages.len();
+        let level = heading(structure, &passage);
+        if let Some(level) = level {
+            while open.last().is_some_and(|&(above, _)| above >= level) {
+                open.pop();
+            }
+        }
+        let is_full = found
+            .pieces
+            .last()
+            .is_none_or(|piece| piece.lines >= PIECE_LINES);
+        if level.is_some() || is_full {
+            let above = open.iter().map(|&(_, above)| above);
+            let mut above: Vec<usize> = above.collect();
+            let heading = match level {
+                Some(level) => {
+                    open.push((level, index));
+                    Some(index)
+                }
+                None => above.pop(),
+            };
+            found.pieces.push(Piece {
+                passages: index..index,
+                lines: 0,
+                heading,
+                above,
+            });
+        }
+        let piece = found
+            .pieces
+            .last_mut()
+            .expect("one was opened before the first passage");
+        piece.passages.end = index + 1;
+        if level.is_none() {
+            let kinds = &structure.kinds[passage.clone()];
+            piece.lines += kinds.iter().filter(|&&kind| kind != Kind::Blank).count();
+        }
+        found.passages.push(passage);
+    }
+    found
+}
+
+/// The level of a passage that is a heading.
+fn heading(structure: &Structure, passage: &Span) -> Option<u8> {
+    structure.kinds[passage.clone()]
+        .iter()
+        .find_map(|kind| match kind {
+            Kind::Heading(level) => Some(*level),
+            _ => None,
+        })
+}
+
+fn passages(structure: &Structure) -> Vec<Span> {
+    let kinds = &structure.kinds;
+    let mut passages: Vec<Span> = Vec::new();
+    let mut fences = structure.fences.iter().peekable();
+    let mut at = 0;
+    while at < kinds.len() {
+        let begin = at;
+        let limit;
+        if let Some(fence) = fences.next_if(|fence| fence.start <= at) {
+            at = fence.end;
+            limit = fences.peek().map_or(kinds.len(), |fence| fence.start);
+        } else {
+            limit = fences.peek().map_or(kinds.len(), |fence| fence.start);
+            at = match kinds[at] {
+                Kind::Heading(_) | Kind::Underline => end_of_title(kinds, at),
+                _ => end_of_paragraph(kinds, at, limit.min(at + PASSAGE_LINES)),
+            };
+        }
+        while at < limit && kinds[at] == Kind::Blank {
+            at += 1;
+        }
+        passages.push(begin..at);
+    }
+    passages
+}
+
+/// A heading may have a line of signs over it and one under it.
+fn end_of_title(kinds: &[Kind], begin: usize) -> usize {
+    let mut end = begin + 1;
+    if kinds[begin] == Kind::Underline && matches!(kinds.get(end), Some(Kind::Heading(_))) {
+        end += 1;
+    }
+    if kinds.get(end) == Some(&Kind::Underline) {
+        end += 1;
+    }
+    end
+}
+
+fn end_of_paragraph(kinds: &[Kind], begin: usize, limit: usize) -> usize {
+    if kinds[begin] == Kind::Blank {
+        return begin;
+    }
+    let rest = kinds[begin + 1..limit].iter();
+    begin + 1 + rest.take_while(|&&kind| kind == Kind::Text).count()
+}

@@ -1,0 +1,85 @@
+use super::worth;
+use crate::prune::{Deadline, Lines, OutOfTime};
+
+/// Lines that begin with `!` are to be worth more than all those with `?`; those
+/// with a blank do not matter, such as headings, which stay. The sign is no part
+/// of the text.
+#[track_caller]
+fn check(goal: &str, marked: &str) {
+    let (signs, lines): (Vec<&str>, Vec<&str>) =
+        marked.lines().map(|line| line.split_at(1)).unzip();
+    let text = lines.join("\n");
+    let worth = worth(&Lines::new(&text), goal, &Deadline::never()).expect("no deadline");
+    let of = |sign: &str| {
+        signs
+            .iter()
+            .zip(&worth)
+            .filter(move |(it, _)| **it == sign)
+            .map(|(_, worth)| *worth)
+            .collect::<Vec<f32>>()
+    };
+    let least = of("!").into_iter().fold(f32::INFINITY, f32::min);
+    let most = of("?").into_iter().fold(f32::NEG_INFINITY, f32::max);
+    assert!(least > most, "{worth:?}");
+}
+
+const GUIDE: &str = " # Guide\n \n?Welcome to this.\n \n ## Install\n \n?Run the setup.\n \n ## Caching\n \n?Entries expire after an hour.\n \n ## Licence\n \n?Free for all.";
+
+#[test]
+fn a_section_is_found_by_its_heading() {
+    check(
+        "How do I deal with caching?",
+        &GUIDE.replace("?Entries", "!Entries"),
+    );
+}
+
+#[test]
+fn a_section_is_found_by_its_text() {
+    check(
+        "which section covers when an entry is expired",
+        &GUIDE.replace("?Entries", "!Entries"),
+    );
+}
+
+#[test]
+fn a_section_is_found_by_other_words() {
+    check("installation", &GUIDE.replace("?Run", "!Run"));
+    check("terms", &GUIDE.replace("?Free", "!Free"));
+}
+
+#[test]
+fn the_changes_of_a_release_are_found_by_its_number() {
+    check(
+        "what changed in 1.2.0",
+        " # Changes\n ## 1.3.0\n ### Fixed\n?- alpha\n?- gamma\n ## 1.2.0\n ### Fixed\n!- beta\n!- delta\n ## 1.1.0\n ### Fixed\n?- eta\n?- theta",
+    );
+}
+
+#[test]
+fn a_text_without_headings_falls_into_pieces() {
+    let filler = "?nothing of note is here\n?\n".repeat(60);
+    check(
+        "zebra stripes",
+        &format!("{filler}!zebras have stripes\n?\n{filler}?the end"),
+    );
+}
+
+#[test]
+fn without_a_hit_the_beginnings_of_sections_come_first() {
+    check(
+        "zebra",
+        "!# a\n?\n?one\n?\n?two\n?\n!# b\n?\n?three\n?\n?four",
+    );
+}
+
+#[test]
+fn a_deadline_that_has_passed_is_seen() {
+    let text = "a\n".repeat(1000);
+    let deadline = Deadline::new(&|| true);
+    assert_eq!(worth(&Lines::new(&text), "a", &deadline), Err(OutOfTime));
+}
+
+#[test]
+fn an_empty_text_has_no_worth() {
+    assert_eq!(worth(&Lines::new(""), "a", &Deadline::never()), Ok(vec![]));
+}

@@ -1,0 +1,57 @@
+use super::worth;
+use crate::prune::{Deadline, Lines, OutOfTime};
+
+fn of(text: &str, goal: &str) -> Vec<f32> {
+    worth(&Lines::new(text), goal, &Deadline::never()).expect("no deadline")
+}
+
+/// The numbers of the lines, the most worth first.
+fn order(text: &str, goal: &str) -> Vec<usize> {
+    let worth = of(text, goal);
+    let mut order: Vec<usize> = (0..worth.len()).collect();
+    order.sort_by(|&a, &b| worth[b].total_cmp(&worth[a]).then(a.cmp(&b)));
+    order
+}
+
+const CALM: &str = "12:00 served page 1\n12:01 served page 2\n12:02 served page 3\n12:03 served page 4\n12:04 served page 5\n";
+
+#[test]
+fn a_name_is_found_exactly() {
+    let text = format!("{CALM}from 10.0.0.71 in\n{CALM}from 10.0.0.7 in\n{CALM}from 10.0.7.0 in\n");
+    assert_eq!(order(&text, "What happened to address 10.0.0.7?")[0], 11);
+}
+
+#[test]
+fn an_event_is_found_by_other_words() {
+    let text = format!("{CALM}worker started\n{CALM}worker idle\n");
+    assert_eq!(order(&text, "when did the worker begin")[0], 5);
+}
+
+#[test]
+fn the_context_of_a_hit_fades() {
+    let text = format!("{CALM}disk full\n{CALM}");
+    let worth = of(&text, "disk");
+    assert!(worth[5] > worth[4] && worth[4] > worth[3] && worth[3] > worth[1]);
+    assert!(worth[5] > worth[6] && worth[6] > worth[7] && worth[7] > worth[9]);
+}
+
+#[test]
+fn who_asks_for_trouble_gets_it_with_its_context() {
+    let text = format!(
+        "{CALM}child 1 found\n{CALM}child 2 found\n{CALM}[error] child 3 not found\n{CALM}"
+    );
+    let best = &order(&text, "why could it not locate the child")[..3];
+    assert_eq!(best, [17, 16, 18]);
+}
+
+#[test]
+fn what_is_new_comes_before_what_repeats() {
+    let text = format!("{CALM}{CALM}listening on all ports\n{CALM}");
+    assert_eq!(order(&text, "zebra")[0], 10);
+}
+
+#[test]
+fn a_deadline_that_has_passed_is_seen() {
+    let deadline = Deadline::new(&|| true);
+    assert_eq!(worth(&Lines::new(CALM), "a", &deadline), Err(OutOfTime));
+}

@@ -1,0 +1,181 @@
+//! How well documents answer the terms of a goal: BM25 over lines, paragraphs or
+//! sections, in which a concept counts once, by the best of its terms.
+
+use super::terms::Terms;
+use super::{Deadline, OutOfTime};
+
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
+
+/// So much text is searched between two looks at the clock.
+const STRIDE: usize = 64 << 10;
+
+/// Where the terms of a goal occur in a row of documents.
+pub(super) struct Hits {
+    /// The terms of all documents, one document after the other.
+    hits: Vec<(u16, f32)>,
+    documents: Vec<Document>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Document {
+    /// Where its hits end.
+    end: usize,
+    /// In words.
+    length: f32,
+}
+
+impl Hits {
+    /// The hits of one document.
+    fn of(&self, document: usize) -> &[(u16, f32)] {
+        let begin = match document {
+            0 => 0,
+            _ => self.documents[document - 1].end,
+        };
+        &self.hits[begin..self.documents[document].end]
+    }
+
+    /// Searches a row of texts, each of which is a document.
+    pub(super) fn search<'a>(
+        terms: &Terms,
+        texts: impl Iterator<Item = &'a str>,
+        deadline: &Deadline<'_>,
+    ) -> Result<Hits, OutOfTime> {
+        let mut found = Hits {
+            hits: Vec::new(),
+            documents: Vec::with_capacity(texts.size_hint().0),
+        };
+        let mut tally = Tally::new(terms.len());
+        let mut scratch = Vec::new();
+        let mut searched = 0;
+        for text in texts {
+            let mut length = 0;
+            let mut rest = text;
+            while !rest.is_empty() {
+                let piece = &rest[..rest.floor_char_boundary(STRIDE)];
+                rest = &rest[piece.len()..];
+                length += terms.search(piece, &mut scratch, |term| tally.add(term, 1.0));
+                searched += piece.len();
+                if searched >= STRIDE {
+                    deadline.check()?;
+                    searched = 0;
+                }
+            }
+            // Empty lines cost time, too.
+            searched += 16;
+            found.hits.extend(tally.drain());
+            found.documents.push(Document {
+                end: found.hits.len(),
+                length: length as f32,
+            });
+        }
+        Ok(found)
+    }
+
+    /// Puts documents together to larger ones.
+    pub(super) fn group(&self, terms: &Terms, groups: &Groups) -> Hits {
+        let mut together = Hits {
+            hits: Vec::new(),
+            documents: Vec::with_capacity(groups.ends.len()),
+        };
+        let mut tally = Tally::new(terms.len());
+        let mut begin = 0;
+        for &end in &groups.ends {
+            let mut length = 0.0;
+            for &(document, weight) in &groups.members[begin..end] {
+                for &(term, times) in self.of(document) {
+                    tally.add(term, times * weight);
+                }
+                length += self.documents[document].length * weight;
+            }
+            begin = end;
+            together.hits.extend(tally.drain());
+            together.documents.push(Document {
+                end: together.hits.len(),
+                length,
+            });
+        }
+        together
+    }
+
+    /// How well each document answers the goal; 0 for those without a term.
+    pub(super) fn scores(&self, terms: &Terms) -> Vec<f32> {
+        let count = self.documents.len() as f32;
+        let total: f64 = self.documents.iter().map(|it| f64::from(it.length)).sum();
+        let average = (total as f32 / count.max(1.0)).max(1.0);
+        let mut spread = vec![0.0f32; terms.len()];
+        for &(term, _) in &self.hits {
+            spread[term as usize] += 1.0;
+        }
+        let rarity = |spread: &f32| (1.0 + (count - spread + 0.5) / (spread + 0.5)).ln();
+        let rarity: Vec<f32> = spread.iter().map(rarity).collect();
+        let mut best = Tally::new(terms.len());
+        let mut score = |document: usize| {
+            let length = self.documents[document].length;
+            let norm = K1 * (1.0 - B + B * length / average);
+            for &(index, times) in self.of(document) {
+                let term = terms.get(index);
+                let part =
+                    term.weight * rarity[index as usize] * times * (K1 + 1.0) / (times + norm);
+                best.raise(term.concept, part);
+            }
+            best.drain().map(|(_, part)| part).sum()
+        };
+        (0..self.documents.len()).map(&mut score).collect()
+    }
+}
+
+/// Documents that are put together, one group after the other.
+#[derive(Default)]
+pub(super) struct Groups {
+    members: Vec<(usize, f32)>,
+    ends: Vec<usize>,
+}
+
+impl Groups {
+    /// Adds a document to the group that is open, and how much it counts there.
+    pub(super) fn add(&mut self, document: usize, weight: f32) {
+        self.members.push((document, weight));
+    }
+
+    pub(super) fn close(&mut self) {
+        self.ends.push(self.members.len());
+    }
+}
+
+/// What is known of the terms or concepts of one document while it is read.
+struct Tally {
+    values: Vec<f32>,
+    seen: Vec<u16>,
+}
+
+impl Tally {
+    fn new(terms: usize) -> Tally {
+        Tally {
+            values: vec![0.0; terms],
+            seen: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, which: u16, value: f32) {
+        let known = self.values[which as usize];
+        self.raise(which, known + value);
+    }
+
+    fn raise(&mut self, which: u16, value: f32) {
+        let known = &mut self.values[which as usize];
+        if *known == 0.0 && value > 0.0 {
+            self.seen.push(which);
+        }
+        *known = known.max(value);
+    }
+
+    fn drain(&mut self) -> impl Iterator<Item = (u16, f32)> {
+        let values = &mut self.values;
+        let take = |which: u16| (which, std::mem::take(&mut values[which as usize]));
+        self.seen.drain(..).map(take)
+    }
+}
+
+#[cfg(test)]
+mod tests;

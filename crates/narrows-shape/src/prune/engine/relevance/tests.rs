@@ -1,0 +1,70 @@
+use super::{Groups, Hits};
+use crate::prune::Deadline;
+use crate::prune::engine::terms::Terms;
+
+fn scores(goal: &str, texts: &[&str]) -> Vec<f32> {
+    let terms = Terms::of(goal);
+    let hits = Hits::search(&terms, texts.iter().copied(), &Deadline::never());
+    hits.expect("no deadline").scores(&terms)
+}
+
+#[test]
+fn rare_words_are_worth_more() {
+    let scores = scores(
+        "zebra horse",
+        &["zebra x", "horse x", "horse y", "horse z", "cow"],
+    );
+    assert!(scores[0] > scores[1]);
+    assert_eq!(scores[1], scores[2]);
+    assert_eq!(scores[4], 0.0);
+}
+
+#[test]
+fn short_texts_are_worth_more() {
+    let scores = scores(
+        "zebra",
+        &["zebra", "zebra among many other animals", "cow", "cow"],
+    );
+    assert!(scores[0] > scores[1]);
+}
+
+#[test]
+fn a_concept_counts_once() {
+    let scores = scores(
+        "start",
+        &["start x", "start begin", "begin x", "cow", "cow", "cow"],
+    );
+    assert!(scores[1] <= scores[0]);
+    assert!(scores[2] < scores[0] && scores[2] > 0.0);
+}
+
+#[test]
+fn groups_are_scored_as_one_text() {
+    let terms = Terms::of("zebra horse");
+    let texts = ["zebra", "horse", "cow", "zebra cow"];
+    let hits = Hits::search(&terms, texts.into_iter(), &Deadline::never()).expect("no deadline");
+    let mut groups = Groups::default();
+    groups.add(0, 1.0);
+    groups.add(1, 1.0);
+    groups.close();
+    groups.add(2, 1.0);
+    groups.close();
+    groups.add(3, 1.0);
+    groups.close();
+    let scores = hits.group(&terms, &groups).scores(&terms);
+    assert!(scores[0] > scores[2] && scores[2] > scores[1]);
+    assert_eq!(scores[1], 0.0);
+}
+
+#[test]
+fn a_long_text_is_left_at_the_deadline() {
+    let text = "zebra ".repeat(100_000);
+    let looks = std::cell::Cell::new(0);
+    let passed = || {
+        looks.set(looks.get() + 1);
+        looks.get() > 2
+    };
+    let deadline = Deadline::new(&passed);
+    let found = Hits::search(&Terms::of("zebra"), [text.as_str()].into_iter(), &deadline);
+    assert!(found.is_err());
+}

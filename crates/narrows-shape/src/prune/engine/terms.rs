@@ -1,0 +1,275 @@
+//! The terms of a goal: what to look for in a text, and how much each is worth.
+//!
+//! A term is a word without its endings or a whole name, known by its hash
+//! alone: texts are searched without copying a word. Each word of the goal is a
+//! concept with one term for itself and one for each of its synonyms.
+
+mod english;
+mod synonyms;
+mod tokens;
+
+use tokens::Token;
+
+/// How much of a goal is read: the rest of a longer one is not asked for.
+const GOAL_BYTES: usize = 16 << 10;
+/// How many terms a goal may have.
+const MOST_TERMS: usize = 512;
+
+/// A whole name says more than a word.
+const NAME: f32 = 2.0;
+const SYNONYM: f32 = 0.6;
+/// Words of the way of asking are hardly what is asked.
+const FRAMING: f32 = 0.15;
+/// Numbers inside of a name are found everywhere; the name is what counts.
+const NUMBER_IN_NAME: f32 = 0.3;
+/// Two words that follow one another in the goal, and in the text.
+const PAIR: f32 = 0.4;
+/// How far apart those may be, in words.
+const PAIR_REACH: u32 = 2;
+
+/// What a goal asks for.
+pub(super) struct Terms {
+    terms: Vec<Term>,
+    /// Terms by their hash: open addressing, a power of two of places, `EMPTY` where
+    /// there is none.
+    places: Vec<u16>,
+    /// Which pairs of first bytes occur: most words of a text are turned away here.
+    beginnings: Box<[u64; 1024]>,
+    /// Concepts that follow one another in the goal, in order, each pair with the
+    /// term that stands for it.
+    pairs: Vec<(u16, u16, u16)>,
+}
+
+const EMPTY: u16 = u16::MAX;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Term {
+    hash: u64,
+    /// What the term stands for: the place of the goal's own word among the terms.
+    pub(super) concept: u16,
+    pub(super) weight: f32,
+}
+
+impl Terms {
+    pub(super) fn of(goal: &str) -> Terms {
+        let goal = &goal[..goal.floor_char_boundary(GOAL_BYTES)];
+        let mut wanted = wanted(goal, true);
+        if wanted.is_empty() {
+            wanted = self::wanted(goal, false);
+        }
+        wanted.truncate(MOST_TERMS);
+        let mut terms = Terms {
+            terms: Vec::new(),
+            places: Vec::new(),
+            beginnings: Box::new([0; 1024]),
+            pairs: Vec::new(),
+        };
+        // The goal's own words first: what is one of them is not a synonym of another.
+        for &(text, hash, weight) in &wanted {
+            let concept = terms.terms.len();
+            terms.push(text, hash, concept, weight);
+        }
+        for concept in 0..terms.len() {
+            let own = terms.terms[concept];
+            for (synonym, hash) in synonyms::of(own.hash) {
+                terms.push(synonym, hash, concept, own.weight * SYNONYM);
+            }
+        }
+        terms.places = places(&terms.terms);
+        terms.pair_up(&wanted);
+        terms
+    }
+
+    /// Adds a term for each two words of the goal that stand side by side.
+    fn pair_up(&mut self, wanted: &[(&str, u64, f32)]) {
+        let concepts = wanted.iter().filter_map(|&(_, hash, weight)| {
+            let term = self.find(hash)?;
+            (weight == 1.0).then_some(term)
+        });
+        let concepts: Vec<u16> = concepts.collect();
+        let mut pairs: Vec<(u16, u16)> = concepts.windows(2).map(|two| (two[0], two[1])).collect();
+        pairs.sort();
+        pairs.dedup();
+        for (first, second) in pairs {
+            let term = self.terms.len() as u16;
+            self.pairs.push((first, second, term));
+            self.terms.push(Term {
+                hash: 0,
+                concept: term,
+                weight: PAIR,
+            });
+        }
+    }
+
+    fn push(&mut self, text: &str, hash: u64, concept: usize, weight: f32) {
+        if let Some(known) = self.terms.iter_mut().find(|term| term.hash == hash) {
+            known.weight = known.weight.max(weight);
+        } else if self.terms.len() < MOST_TERMS {
+            self.terms.push(Term {
+                hash,
+                concept: concept as u16,
+                weight,
+            });
+            let pair = beginning(text);
+            self.beginnings[pair / 64] |= 1 << (pair % 64);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.terms.len()
+    }
+
+    pub(super) fn get(&self, term: u16) -> Term {
+        self.terms[term as usize]
+    }
+
+    /// Calls `hit` for every term in the text and returns how many words it has.
+    pub(super) fn search(
+        &self,
+        text: &str,
+        scratch: &mut Vec<u8>,
+        mut hit: impl FnMut(u16),
+    ) -> u32 {
+        let mut words = 0;
+        // The concept that was found last, and behind how many words.
+        let mut last: Option<(u16, u32)> = None;
+        tokens::each(text, |token| {
+            let (text, is_name) = match token {
+                Token::Word(text) => {
+                    words += 1;
+                    (text, false)
+                }
+                Token::Name(text, _) => (text, true),
+            };
+            let pair = beginning(text);
+            if self.beginnings[pair / 64] & (1 << (pair % 64)) != 0
+                && let Some(term) = self.find(hash(text, is_name, scratch))
+            {
+                hit(term);
+                if is_name {
+                    return;
+                }
+                let concept = self.terms[term as usize].concept;
+                if let Some((before, place)) = last
+                    && words - place <= PAIR_REACH
+                    && let Some(pair) = self.pair(before, concept)
+                {
+                    hit(pair);
+                }
+                last = Some((concept, words));
+            }
+        });
+        words
+    }
+
+    fn pair(&self, first: u16, second: u16) -> Option<u16> {
+        let key = |&(before, after, _): &(u16, u16, u16)| (before, after);
+        let at = self
+            .pairs
+            .binary_search_by_key(&(first, second), key)
+            .ok()?;
+        Some(self.pairs[at].2)
+    }
+
+    fn find(&self, hash: u64) -> Option<u16> {
+        let mask = self.places.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let term = self.places[at];
+            if term == EMPTY {
+                return None;
+            }
+            if self.terms[term as usize].hash == hash {
+                return Some(term);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+}
+
+/// The words and names of a goal with their hashes and weights. Without `sieve`,
+/// even those that say nothing: a goal may consist of nothing else.
+fn wanted(goal: &str, sieve: bool) -> Vec<(&str, u64, f32)> {
+    let mut wanted = Vec::new();
+    let mut scratch = Vec::new();
+    tokens::each(goal, |token| match token {
+        Token::Word(word) => {
+            let lower = word.to_lowercase();
+            let is_letter = lower.len() == 1 && !is_number(&lower);
+            let weight = if sieve && (is_letter || english::is_filler(&lower)) {
+                0.0
+            } else if english::is_framing(&lower) {
+                FRAMING
+            } else {
+                1.0
+            };
+            wanted.push((word, hash(word, false, &mut scratch), weight));
+        }
+        Token::Name(name, words) => {
+            let parts = wanted.iter_mut().rev().take(words);
+            for (_, _, weight) in parts.filter(|(part, _, _)| is_number(part)) {
+                *weight = NUMBER_IN_NAME;
+            }
+            wanted.push((name, hash(name, true, &mut scratch), NAME));
+        }
+    });
+    wanted.retain(|&(_, _, weight)| weight > 0.0);
+    wanted
+}
+
+fn is_number(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// The first two bytes, small letters alone: enough to turn most words away.
+fn beginning(text: &str) -> usize {
+    let byte = |at: usize| match text.as_bytes().get(at) {
+        // Capital and small letters beyond ASCII begin with different bytes.
+        Some(byte) if byte.is_ascii() => byte.to_ascii_lowercase() as usize,
+        Some(_) => 0xff,
+        None => 0,
+    };
+    // A first byte beyond ASCII says nothing about the second.
+    match byte(0) {
+        0xff => 0xffff,
+        first => first << 8 | byte(1),
+    }
+}
+
+/// What a word or name is known by. Words lose their endings; names do not, and
+/// are never equal to a word.
+fn hash(text: &str, is_name: bool, scratch: &mut Vec<u8>) -> u64 {
+    scratch.clear();
+    if text.is_ascii() {
+        scratch.extend(text.bytes().map(|byte| byte.to_ascii_lowercase()));
+    } else {
+        let mut letter = [0; 4];
+        for small in text.chars().flat_map(char::to_lowercase) {
+            scratch.extend_from_slice(small.encode_utf8(&mut letter).as_bytes());
+        }
+    }
+    if !is_name {
+        english::stem(scratch);
+    }
+    let seed = 0xcbf2_9ce4_8422_2325 ^ u64::from(is_name);
+    let mixed = scratch.iter().fold(seed, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    mixed ^ mixed >> 32
+}
+
+fn places(terms: &[Term]) -> Vec<u16> {
+    let size = (terms.len() * 4).next_power_of_two().max(8);
+    let mut places = vec![EMPTY; size];
+    for (index, term) in terms.iter().enumerate() {
+        let mut at = term.hash as usize & (size - 1);
+        while places[at] != EMPTY {
+            at = (at + 1) & (size - 1);
+        }
+        places[at] = index as u16;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,26 @@
+//! Headings and front matter of documents, and the blocks that are not cut up.
+
+use crate::prune::markdown::{self, Kind};
+use crate::prune::{Lines, Span};
+
+/// Protects headings and front matter, and fenced blocks of which something is
+/// protected. Returns what stays or goes as one: the fenced blocks.
+pub(super) fn protect(lines: &Lines<'_>, protected: &mut [bool]) -> Vec<Span> {
+    let structure = markdown::read(lines);
+    for (is_protected, kind) in protected.iter_mut().zip(&structure.kinds) {
+        *is_protected |= matches!(kind, Kind::Heading(_) | Kind::Underline);
+    }
+    for at in structure.doubtful_headings {
+        protected[at] = true;
+    }
+    if let Some(matter) = structure.front_matter {
+        protected[matter].fill(true);
+    }
+    for fence in &structure.fences {
+        let block = &mut protected[fence.clone()];
+        if block.contains(&true) {
+            block.fill(true);
+        }
+    }
+    structure.fences
+}

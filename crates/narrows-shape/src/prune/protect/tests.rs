@@ -1,0 +1,158 @@
+// A list of one block is meant as such.
+#![allow(clippy::single_range_in_vec_init)]
+
+use super::find;
+use crate::prune::{Lines, SourceType};
+
+/// Lines that begin with `!` are to be protected, those with `?` are not; the
+/// sign is no part of the text.
+#[track_caller]
+fn check(source: SourceType, marked: &str) {
+    let (signs, lines): (Vec<&str>, Vec<&str>) =
+        marked.lines().map(|line| line.split_at(1)).unzip();
+    let text = lines.join("\n");
+    let found = find(&Lines::new(&text), source).lines;
+    for ((sign, line), is_protected) in signs.iter().zip(&lines).zip(found) {
+        assert_eq!(is_protected, *sign == "!", "{line:?} in {text:?}");
+    }
+}
+
+#[test]
+fn what_the_author_protects() {
+    for source in SourceType::ALL {
+        check(
+            source,
+            "?x1\n?x2\n!a ⟦NO_PRUNE_BEGIN⟧ b\n!x\n!⟦NO_PRUNE_END⟧\n?x",
+        );
+        check(source, "?x1\n!⟦NO_PRUNE_END⟧\n?x");
+        check(source, "?x1\n!⟦NO_PRUNE_BEGIN⟧\n!x\n!y");
+        check(
+            source,
+            "!⟦NO_PRUNE_BEGIN⟧\n!⟦NO_PRUNE_BEGIN⟧\n!⟦NO_PRUNE_END⟧\n?y\n!⟦NO_PRUNE_END⟧\n?z",
+        );
+        check(source, "?⟦NO_PRUNE_BEGIN\n?x");
+    }
+}
+
+#[test]
+fn imports_of_many_languages() {
+    check(
+        SourceType::Code,
+        "?x = 1\n!import os\n!from . import y\n!  from a.b import c\n?from now on\n!use std::fmt;\n\
+         !pub(crate) use x;\n!extern crate y;\n!const a = require('a')\n!var a = x, b =  require(\"b\");\n\
+         ?const a = required(b)\n!#include <x>\n!import type { A } from 'a';\n!using System;\n?using this is easy",
+    );
+}
+
+#[test]
+fn lists_of_imports_stay_whole() {
+    check(
+        SourceType::Code,
+        "?x\n!from a import (\n!    b,\n!    c\n!)\n?d\n!use a::{\n!    b,\n!};\n?e\n!import (\n?f",
+    );
+}
+
+#[test]
+fn definitions_of_many_languages() {
+    check(
+        SourceType::Code,
+        "?x = 1\n!def f(a):\n!    async  def f():\n!class A(B):\n!pub(in a::b) const unsafe fn x() {\n!fn x();\n\
+         !impl<T> A for B<T> {\n!pub struct A;\n!enum A { B }\n!macro_rules! a {\n!mod tests {\n!export default function () {\n\
+         !export abstract class A {\n!func (s *Server) Run() error {\n!type A struct {\n!type A = B;\n?type of the value\n\
+         !interface A extends B {\n!namespace A.B {\n!extern \"C\" fn x() {\n?  public static void main(String[] args) throws IOException {\n\
+         ?  async run(a, b) {\n?  get x() {\n?  if (a) {\n?  it('works', function () {\n\
+         ?  run(a);\n?const f = async (a) => {\n?exports.f = function () {\n?const a = (b + c);",
+    );
+}
+
+#[test]
+fn the_header_of_a_file() {
+    check(
+        SourceType::Code,
+        "!#!/bin/sh\n!# -*- coding: utf-8 -*-\n?\n!# What it is for.\n?x=1\n?# no header",
+    );
+    check(
+        SourceType::Code,
+        "!\"\"\"What it is for.\n!\n!Made by hand.\n!\"\"\"\n?x\n?y"
+            .replace("!\n", "?\n")
+            .as_str(),
+    );
+    check(SourceType::Code, "!'''éé\n!éé'''\n?x");
+    check(
+        SourceType::Code,
+        "!/* a\n! * b\n! * c\n! * d\n! * e\n? * f\n? */",
+    );
+}
+
+#[test]
+fn errors_and_what_stands_beside_them() {
+    let calm = "?calm\n".repeat(20);
+    check(
+        SourceType::Logs,
+        &format!("{calm}!before\n!an ERROR\n!behind\n{calm}"),
+    );
+    check(
+        SourceType::Logs,
+        &format!(
+            "{calm}!before\n!Traceback (most recent call last):\n!  File x\n!    y()\n!KeyboardInterrupt\n{calm}"
+        ),
+    );
+    check(
+        SourceType::Logs,
+        &format!(
+            "{calm}!before\n!java.lang.Exception: x\n!\tat a.b\n!Caused by: y\n!\tat c.d\n!behind\n{calm}"
+        ),
+    );
+    check(
+        SourceType::Logs,
+        &format!("!error\n!behind\n{calm}!before\n!panic"),
+    );
+}
+
+#[test]
+fn where_errors_are_the_rule_their_context_is_not() {
+    check(
+        SourceType::Logs,
+        "?a\n!error\n?b\n!error\n?c\n!fatal\n! trace\n?d",
+    );
+}
+
+#[test]
+fn a_trace_without_end_is_not_kept_whole() {
+    let text = format!("Traceback\n{}", "  at x\n".repeat(1000));
+    let found = find(&Lines::new(&text), SourceType::Logs).lines;
+    assert!(found.iter().filter(|&&is| is).count() < 40);
+}
+
+#[test]
+fn headings_and_front_matter() {
+    check(
+        SourceType::Docs,
+        "!# a\n?b\n?\n!c\n!---\n?d\n!   ### e\n?#f",
+    );
+    check(SourceType::Docs, "!---\n!a: b\n!---\n?c");
+}
+
+#[test]
+fn a_fenced_block_is_one() {
+    let lines = "a\n```\nb\n# c\n```\nd\n";
+    let found = find(&Lines::new(lines), SourceType::Docs);
+    assert_eq!(found.lines, [false; 6]);
+    assert_eq!(found.units, [1..5]);
+    assert_eq!(found.unit(0), 0..1);
+    assert_eq!(found.unit(3), 1..5);
+    assert_eq!(found.unit(5), 5..6);
+}
+
+#[test]
+fn a_fenced_block_that_must_stay_in_part_stays_whole() {
+    check(SourceType::Docs, "?a\n!```\n!b\n!⟦NO_PRUNE_END⟧\n!```\n?c");
+}
+
+#[test]
+fn an_empty_text_has_nothing_to_protect() {
+    for source in SourceType::ALL {
+        assert!(find(&Lines::new(""), source).lines.is_empty());
+        assert_eq!(find(&Lines::new("\n"), source).lines, [false]);
+    }
+}

@@ -1,0 +1,114 @@
+//! The words by which lines of a log speak of trouble.
+
+/// What a line says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    None,
+    /// Something is not as it should be.
+    Warning,
+    /// An error, by the words that protect a line.
+    Error,
+}
+
+const ERRORS: [&str; 5] = ["error", "exception", "traceback", "panic", "fatal"];
+
+const WARNINGS: [&str; 12] = [
+    "fail",
+    "warn",
+    "critical",
+    "severe",
+    "abort",
+    "denied",
+    "refused",
+    "timed out",
+    "timeout",
+    "crash",
+    "unable",
+    "forbidden",
+];
+
+/// Ways to ask for trouble without naming it.
+const QUESTIONS: [&str; 9] = [
+    "why",
+    "led to",
+    "investigate",
+    "incident",
+    "wrong",
+    "problem",
+    "issue",
+    "cause",
+    "broke",
+];
+
+/// What a line says, in letters of any case, within other words, too.
+pub(super) fn sign(line: &str) -> Sign {
+    let bytes = line.as_bytes();
+    let mut sign = Sign::None;
+    let mut seconds = 0;
+    for (at, &byte) in bytes.iter().enumerate() {
+        let letter = LETTERS[byte as usize];
+        let begins = seconds >> letter & 1 != 0;
+        seconds = SECONDS[letter as usize];
+        if !begins {
+            continue;
+        }
+        let rest = &bytes[at - 1..];
+        if begins_with_one(rest, &ERRORS) {
+            return Sign::Error;
+        }
+        if sign == Sign::None && begins_with_one(rest, &WARNINGS) {
+            sign = Sign::Warning;
+        }
+    }
+    sign
+}
+
+/// Whether a goal is about trouble.
+pub(super) fn is_asked_for(goal: &str) -> bool {
+    let asks = |at: usize| begins_with_one(&goal.as_bytes()[at..], &QUESTIONS);
+    sign(goal) != Sign::None || (0..goal.len()).any(asks)
+}
+
+fn begins_with_one(text: &[u8], words: &[&str]) -> bool {
+    let &[a, _, c, ..] = text else {
+        return false;
+    };
+    words.iter().map(|word| word.as_bytes()).any(|word| {
+        // Two letters turn nearly every word away before it is compared.
+        word[0] == a.to_ascii_lowercase()
+            && word[2] == c.to_ascii_lowercase()
+            && text.len() >= word.len()
+            && text[..word.len()].eq_ignore_ascii_case(word)
+    })
+}
+
+/// The place of each letter in the alphabet, of any case; 31 for what is none.
+const LETTERS: [u8; 256] = {
+    let mut letters = [31; 256];
+    let mut at = 0;
+    while at < 26 {
+        letters[b'a' as usize + at] = at as u8;
+        letters[b'A' as usize + at] = at as u8;
+        at += 1;
+    }
+    letters
+};
+
+/// Which letters come second in the words that begin with a letter: few places
+/// of a text pass.
+const SECONDS: [u32; 32] = {
+    let mut seconds = [0; 32];
+    let mut at = 0;
+    while at < ERRORS.len() + WARNINGS.len() {
+        let word = match at < ERRORS.len() {
+            true => ERRORS[at].as_bytes(),
+            false => WARNINGS[at - ERRORS.len()].as_bytes(),
+        };
+        seconds[LETTERS[word[0] as usize] as usize] |= 1 << LETTERS[word[1] as usize];
+        at += 1;
+    }
+    seconds
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,8 @@
+//! A text, a goal and limits: what is pruned, rendered and put together again.
+#![no_main]
+
+// Shared with the tests, which replay the corpus.
+#[path = "../../crates/narrows-shape/tests/it/invariants/prune.rs"]
+mod invariants;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| invariants::check(data));
