@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use narrows_shape::toon::{self, Encoding, shortest};
 use narrows_shape::{TypeScriptOptions, estimate_tokens, typescript};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tiktoken_rs::CoreBPE;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -159,8 +159,9 @@ fn speed(tokenizer: &CoreBPE) -> Outcome<()> {
     Ok(())
 }
 
-/// The input schemas of all tools, each as compact JSON and as a line of
-/// TypeScript; tokens are counted per schema and added.
+/// The schemas of all tools, of input and output, each as compact JSON and as a
+/// line of TypeScript; tokens are counted per schema and added. Then the tools
+/// as they are listed, against what `inspect` tells of them.
 fn schemas(tokenizer: &CoreBPE) -> Outcome<()> {
     let count = |text: &str| tokenizer.encode_ordinary(text).len();
     let forms = [
@@ -170,6 +171,7 @@ fn schemas(tokenizer: &CoreBPE) -> Outcome<()> {
         ("no descriptions", false, 0, false),
     ];
     let mut sums = [0; 5];
+    let mut sums_of_tools = [0; 3];
     print!("{:28} {:>6} {:>8}", "catalogue", "tools", "JSON");
     forms.iter().for_each(|form| {
         print!(
@@ -183,6 +185,22 @@ fn schemas(tokenizer: &CoreBPE) -> Outcome<()> {
         let mut counts = [0; 5];
         let tools = catalogue["tools"].as_array().cloned().unwrap_or_default();
         for tool in &tools {
+            let entry = |descriptions: bool| {
+                let options = TypeScriptOptions {
+                    descriptions,
+                    ..TypeScriptOptions::default()
+                };
+                let schema = typescript(&tool["inputSchema"], &options).to_string();
+                match descriptions {
+                    true => {
+                        json!({ "name": tool["name"], "description": tool["description"], "input_schema": schema })
+                    }
+                    false => json!({ "name": tool["name"], "input_schema": schema }),
+                }
+            };
+            sums_of_tools[0] += count(&tool.to_string());
+            sums_of_tools[1] += count(&entry(true).to_string());
+            sums_of_tools[2] += count(&entry(false).to_string());
             let schemas = ["inputSchema", "outputSchema"].map(|key| &tool[key]);
             for schema in schemas.into_iter().filter(|schema| !schema.is_null()) {
                 counts[0] += count(&schema.to_string());
@@ -205,6 +223,16 @@ fn schemas(tokenizer: &CoreBPE) -> Outcome<()> {
     for (n, form) in forms.iter().enumerate() {
         println!("{}: {:+.1} %", form.0, change(sums[n + 1], sums[0]));
     }
+    let (listed, [told, names]) = (sums_of_tools[0], [sums_of_tools[1], sums_of_tools[2]]);
+    println!("whole tools as listed: {listed} tokens");
+    println!(
+        "  name, description, type: {told} ({:+.1} %)",
+        change(told, listed)
+    );
+    println!(
+        "  name and type alone: {names} ({:+.1} %)",
+        change(names, listed)
+    );
     Ok(())
 }
 

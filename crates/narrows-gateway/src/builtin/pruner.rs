@@ -12,6 +12,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -154,8 +155,8 @@ impl Pruner {
         text.len() > max && text.chars().count() > max
     }
 
-    /// The engine works on a thread of its own. It is handed the deadline, and
-    /// left behind if it does not mind it.
+    /// The engine is handed the deadline. On longer texts it works on a thread of
+    /// its own, and is left behind if it does not mind the time.
     async fn shorten(
         &self,
         began: Instant,
@@ -166,28 +167,32 @@ impl Pruner {
         // A time that no clock can show never passes.
         let until = began.checked_add(request.timeout);
         let engine = self.engine.clone();
+        let is_quick = text.len() <= engine.quick_up_to();
+        let work = move || {
+            let passed = || until.is_some_and(|until| Instant::now() >= until);
+            let lines = Lines::new(&text);
+            let selection = select(
+                &*engine,
+                &lines,
+                &request.goal,
+                request.source,
+                request.limits,
+                request.style,
+                &Deadline::new(&passed),
+            )?;
+            Ok(render(&lines, &selection, receipt.as_str(), request.style))
+        };
+        if is_quick {
+            return catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| broken());
+        }
         let workers = self.workers.clone();
         let work = async move {
             let worker = workers.acquire_owned().await;
             let work = tokio::task::spawn_blocking(move || {
                 let _worker = worker;
-                let passed = || until.is_some_and(|until| Instant::now() >= until);
-                let lines = Lines::new(&text);
-                let selection = select(
-                    &*engine,
-                    &lines,
-                    &request.goal,
-                    request.source,
-                    request.limits,
-                    request.style,
-                    &Deadline::new(&passed),
-                )?;
-                Ok(render(&lines, &selection, receipt.as_str(), request.style))
+                work()
             });
-            work.await.unwrap_or_else(|error| {
-                tracing::error!("pruning failed: {error}");
-                Err(Fallback::InternalError)
-            })
+            work.await.unwrap_or_else(|_| broken())
         };
         match until {
             None => work.await,
@@ -245,6 +250,12 @@ impl Pruner {
             },
         })
     }
+}
+
+/// The engine panicked; where and why was told by the panic itself.
+fn broken() -> Result<Rendered, Fallback> {
+    tracing::error!("the pruning engine failed; the text is passed on as it is");
+    Err(Fallback::InternalError)
 }
 
 fn too_much() -> PrunerError {

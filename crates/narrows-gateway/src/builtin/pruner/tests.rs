@@ -312,7 +312,11 @@ async fn a_store_that_cannot_hold_the_text() {
 }
 
 /// Works until it is told to stop, minds no deadline, or breaks.
-struct Bad(Way);
+struct Bad {
+    way: Way,
+    /// Whether it says that short texts take it no time.
+    claims_to_be_quick: bool,
+}
 
 enum Way {
     MindsTheDeadline,
@@ -329,7 +333,7 @@ impl Engine for Bad {
         _source: SourceType,
         deadline: &Deadline<'_>,
     ) -> Result<Vec<f32>, OutOfTime> {
-        match &self.0 {
+        match &self.way {
             Way::MindsTheDeadline => loop {
                 deadline.check()?;
             },
@@ -340,17 +344,26 @@ impl Engine for Bad {
             Way::Panics => panic!("an engine that breaks"),
         }
     }
+
+    fn quick_up_to(&self) -> usize {
+        if self.claims_to_be_quick { 1_000 } else { 0 }
+    }
 }
 
 #[tokio::test]
 async fn engines_that_fail_cut_nothing() {
     let (hold, held) = mpsc::channel();
-    for (way, limit, warning) in [
-        (Way::MindsTheDeadline, 20, "timeout"),
-        (Way::MindsNothing(held.into()), 20, "timeout"),
-        (Way::Panics, 60_000, "internal_error"),
+    for (way, claims_to_be_quick, limit, warning) in [
+        (Way::MindsTheDeadline, false, 20, "timeout"),
+        (Way::MindsTheDeadline, true, 20, "timeout"),
+        (Way::MindsNothing(held.into()), false, 20, "timeout"),
+        (Way::Panics, false, 60_000, "internal_error"),
+        (Way::Panics, true, 60_000, "internal_error"),
     ] {
-        let pruner = with_engine(Bad(way));
+        let pruner = with_engine(Bad {
+            way,
+            claims_to_be_quick,
+        });
         let answer = prune(&pruner, TEN, json!({ "timeout_ms": limit })).await;
         check_fallback(&answer, TEN, warning);
         let ranges = json!([{ "start_line": 1, "end_line": 1 }]);
