@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use narrows_gateway::{Error, ItemKind, PrunerError};
 use narrows_wire::{Id, Raw, Revision, encode_error};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 #[cfg(test)]
 mod tests;
@@ -219,28 +219,29 @@ pub(crate) enum PrunerRefusal {
 
 impl PrunerRefusal {
     pub(crate) fn object(&self) -> Raw {
-        use PrunerRefusal::*;
-        let invalid = |what: &str| object(INVALID_PARAMS, what, "invalid_params", Map::new());
-        match self {
-            UnknownMethod(method) => {
-                let what = format!("Method not found: {method}");
-                object(METHOD_NOT_FOUND, &what, "unknown_method", Map::new())
+        let (code, message, data) = match self {
+            PrunerRefusal::UnknownMethod(method) => {
+                let message = format!("Method not found: {method}");
+                (
+                    METHOD_NOT_FOUND,
+                    message,
+                    json!({ "code": "unknown_method" }),
+                )
             }
-            NoName => invalid("'name' must be a string"),
-            Pruner(PrunerError::Arguments(what)) => invalid(what),
-            Pruner(PrunerError::UnknownTool(name)) => {
-                let what = format!("Unknown tool: {name}");
-                object(INVALID_PARAMS, &what, "unknown_tool", Map::new())
+            PrunerRefusal::NoName => {
+                let message = "'name' must be a string".to_owned();
+                (INVALID_PARAMS, message, json!({ "code": "invalid_params" }))
             }
-            Pruner(PrunerError::NotFound(receipt)) => {
-                let more = Map::from_iter([("prune_id".into(), receipt.as_str().into())]);
-                object(-32004, "prune_id_not_found", "prune_id_not_found", more)
+            PrunerRefusal::Pruner(error) => {
+                let code = match error {
+                    PrunerError::UnknownTool(_) | PrunerError::Arguments(_) => INVALID_PARAMS,
+                    PrunerError::NotFound(_) => -32004,
+                    PrunerError::InvalidRange { .. } => -32005,
+                };
+                (code, error.to_string(), error.data())
             }
-            Pruner(PrunerError::InvalidRange { max_line }) => {
-                let more = Map::from_iter([("max_line".into(), (*max_line).into())]);
-                object(-32005, "invalid_range", "invalid_range", more)
-            }
-        }
+        };
+        Raw::from_serialize(&json!({ "code": code, "message": message, "data": data }))
     }
 }
 
@@ -306,5 +307,5 @@ fn object(code: i64, message: &str, word: &str, more: Map<String, Value>) -> Raw
     let mut data = Map::new();
     data.insert("code".into(), word.into());
     data.extend(more);
-    Raw::from_serialize(&serde_json::json!({ "code": code, "message": message, "data": data }))
+    Raw::from_serialize(&json!({ "code": code, "message": message, "data": data }))
 }

@@ -1,4 +1,4 @@
-//! Where tokens end in the text of valid JSON.
+//! The text of valid JSON, token by token.
 
 /// Behind the closing quote of the string that begins at `at`, in valid JSON.
 pub(crate) fn string_end(bytes: &[u8], at: usize) -> usize {
@@ -14,4 +14,52 @@ pub(crate) fn string_end(bytes: &[u8], at: usize) -> usize {
         end += 2;
     }
     bytes.len()
+}
+
+/// A string of valid JSON in which U+FFFD stands for each escape that is half of
+/// a surrogate pair without the other: no reader of texts takes those.
+pub(crate) fn mended(string: &str) -> String {
+    let mut mended = String::with_capacity(string.len());
+    let mut rest = string;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        mended.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (whole, length) = match (code_unit(rest), rest.get(6..).and_then(code_unit)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (true, 12),
+            (Some(0xD800..=0xDFFF), _) => (false, 6),
+            (Some(_), _) => (true, 6),
+            (None, _) => (true, 2),
+        };
+        let (escape, others) = rest.split_at_checked(length).unwrap_or((rest, ""));
+        mended.push_str(if whole { escape } else { "\u{FFFD}" });
+        rest = others;
+    }
+    mended.push_str(rest);
+    mended
+}
+
+/// What a `\u` escape at the beginning of a text stands for.
+fn code_unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u16::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mended;
+
+    #[test]
+    fn halves_of_pairs_are_replaced_and_pairs_are_not() {
+        for (string, expected) in [
+            (r#""\ud800""#, "\"\u{FFFD}\""),
+            (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
+            (
+                r#""\ude00\ud83d\ud83d\ude00x""#,
+                "\"\u{FFFD}\u{FFFD}\\ud83d\\ude00x\"",
+            ),
+            (r#""\\ud800 \u00e9\n\"é""#, r#""\\ud800 \u00e9\n\"é""#),
+        ] {
+            assert_eq!(mended(string), expected);
+        }
+    }
 }

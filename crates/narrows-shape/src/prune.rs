@@ -19,7 +19,9 @@ mod selection;
 mod source;
 mod trouble;
 
-pub use engine::{CODE_FEATURES, Deadline, Engine, Lexical, OutOfTime, code_candidates};
+#[doc(hidden)]
+pub use engine::{CODE_FEATURES, code_candidates};
+pub use engine::{Deadline, Engine, Lexical, OutOfTime};
 pub use lines::Lines;
 pub use render::{Annotation, Rendered, Style, rebuild, render};
 pub use selection::{Limits, Selection, select};

@@ -46,6 +46,9 @@ pub enum Loss {
     /// A key that stands twice in one object.
     #[error("a key twice")]
     DuplicateKey,
+    /// An escape that is half a character.
+    #[error("half of a surrogate pair")]
+    Surrogate,
     /// Nesting beyond what readers of TOON take.
     #[error("this nesting")]
     Depth,

@@ -73,19 +73,21 @@ def main():
                 for case in of_package(package, dice):
                     target.write(json.dumps(case) + "\n")
                     made += 1
+    if made == 0:
+        sys.exit("no cases: each folder should hold unpacked packages, one folder each")
     print(f"{made} cases")
 
 
 def of_package(package, dice):
     files = [p for ext in ("py", "rs", "js", "cjs", "mjs") for p in package.rglob(f"*.{ext}")]
-    files = sorted(p for p in files if not re.search(r"min\.js|bundle|/tests?/|_pb2|vendor", str(p)))
+    files = sorted(p for p in files if not re.search(r"min\.js|bundle|(^|/)tests?/|_pb2|vendor", str(p.relative_to(package))))
     dice.shuffle(files)
     cases = []
     for path in files[:400]:
         if len(cases) >= PER_PACKAGE:
             break
         try:
-            text = path.read_text()
+            text = path.read_text(encoding="utf-8")
         except (UnicodeDecodeError, OSError):
             continue
         lines = text.split("\n")

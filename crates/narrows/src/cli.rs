@@ -25,7 +25,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogOptions {
-    /// How much is logged to stderr [default: info for serve and stdio, else error]
+    /// How much is logged to stderr [default: info for serve, stdio and pruner, else error]
     #[arg(long, global = true, value_name = "LEVEL")]
     pub(crate) log_level: Option<LogLevel>,
     /// How it is logged [default: human on a terminal, else json]
@@ -242,6 +242,7 @@ Examples:
 Variables:
   MCP_PRUNER_HOST             where to listen [127.0.0.1]
   MCP_PRUNER_PORT             and on which port; 0 takes any free one [8006]
+  MCP_PRUNER_ALLOWED_HOSTS    names besides loopback by which it may be called, with commas
   MCP_PRUNER_MAX_INPUT_CHARS  longer texts are passed on as they are [2000000]
   MCP_PRUNER_PRUNE_ID_TTL_S   how long texts can be recovered, in seconds [600]
 

@@ -41,7 +41,14 @@ impl<'a> Arguments<'a> {
 
     /// A string that must be there.
     pub(super) fn text(&self, name: &str) -> Result<String, String> {
-        self.required(name, "a string", |value| value.as_text().map(Into::into))
+        let text: String =
+            self.required(name, "a string", |value| value.as_text().map(Into::into))?;
+        // Half a character has no place in a text: it would come back as another.
+        let is_whole = |name| self.raw.member(name)?.decode::<String>().ok();
+        if text.contains(char::REPLACEMENT_CHARACTER) && is_whole(name).is_none() {
+            return Err(format!("Argument '{name}' holds half of a surrogate pair"));
+        }
+        Ok(text)
     }
 
     /// `true` or `false`, which must be there.

@@ -35,6 +35,9 @@ use crate::settings::{PrunerSettings, RecoverySettings};
 /// request must not make an answer without end.
 const MAX_RECOVERED_BYTES: usize = 32 * 1024 * 1024;
 
+/// The bytes of a line number and what follows it, in a text of a million lines.
+const LONGEST_NUMBER: usize = 12;
+
 /// Shortens texts, and keeps what it shortens.
 pub struct Pruner {
     engine: Arc<dyn Engine>,
@@ -46,17 +49,35 @@ pub struct Pruner {
 }
 
 /// Why a call has no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PrunerError {
+    #[error("Unknown tool: {0}")]
     UnknownTool(String),
     /// What is wrong with the arguments.
+    #[error("{0}")]
     Arguments(String),
     /// Nothing is kept under this receipt, or not any more.
+    #[error("prune_id_not_found")]
     NotFound(String),
     /// A range that is not in the text.
-    InvalidRange {
-        max_line: usize,
-    },
+    #[error("invalid_range")]
+    InvalidRange { max_line: usize },
+}
+
+impl PrunerError {
+    /// `data` of the error object: the word that programs rely on, and more.
+    pub fn data(&self) -> serde_json::Value {
+        match self {
+            PrunerError::UnknownTool(_) => json!({ "code": "unknown_tool" }),
+            PrunerError::Arguments(_) => json!({ "code": "invalid_params" }),
+            PrunerError::NotFound(receipt) => {
+                json!({ "code": "prune_id_not_found", "prune_id": receipt })
+            }
+            PrunerError::InvalidRange { max_line } => {
+                json!({ "code": "invalid_range", "max_line": max_line })
+            }
+        }
+    }
 }
 
 impl Pruner {
@@ -83,6 +104,10 @@ impl Pruner {
             env!("CARGO_PKG_VERSION"),
             r#""}"#
         ))
+    }
+
+    pub fn capabilities(&self) -> Raw {
+        Raw::from_static(offer::CAPABILITIES)
     }
 
     pub fn instructions(&self) -> &'static str {
@@ -208,6 +233,7 @@ impl Pruner {
         let lines = Lines::new(&text);
         let total = lines.len();
         let mut raw_text = String::new();
+        let mut written = 0;
         let mut ranges = Vec::with_capacity(request.ranges.len());
         for (start, end) in request.ranges {
             let fits = |line: i64| usize::try_from(line).ok().filter(|line| *line >= 1);
@@ -222,17 +248,18 @@ impl Pruner {
                 raw_text.push('\n');
             }
             let span = start_line - 1..end_line;
-            // Seen before it is written: one range alone may be the whole text.
-            if raw_text.len() + lines.span(&span).len() > MAX_RECOVERED_BYTES {
+            // Before it is written: one range alone may be the whole text.
+            written += bytes_in_json(lines.span(&span));
+            if request.include_line_numbers {
+                written += span.len() * LONGEST_NUMBER;
+            }
+            if written > MAX_RECOVERED_BYTES {
                 return Err(too_much());
             }
             if request.include_line_numbers {
                 lines.write_numbered(span, &mut raw_text);
             } else {
                 raw_text.push_str(lines.span(&span));
-            }
-            if raw_text.len() > MAX_RECOVERED_BYTES {
-                return Err(too_much());
             }
             ranges.push(Range {
                 start_line,
@@ -256,6 +283,16 @@ impl Pruner {
 fn broken() -> Result<Rendered, Fallback> {
     tracing::error!("the pruning engine failed; the text is passed on as it is");
     Err(Fallback::InternalError)
+}
+
+/// What a text comes to in the answer, where control characters are escapes.
+fn bytes_in_json(text: &str) -> usize {
+    let bytes = |byte: u8| match byte {
+        b'\n' | b'\r' | b'\t' | b'"' | b'\\' => 2,
+        0..0x20 => 6,
+        _ => 1,
+    };
+    text.bytes().map(bytes).sum()
 }
 
 fn too_much() -> PrunerError {
@@ -314,11 +351,19 @@ impl Pruned {
         outcome: Result<Rendered, Fallback>,
         began: Instant,
     ) -> Pruned {
-        let original_lines = Lines::new(&text).len();
+        let original_lines = Lines::count(&text);
         let tokens_est_before = estimate_tokens(&text);
-        let (rendered, warnings) = match outcome {
-            Ok(rendered) => (rendered, Vec::new()),
-            Err(why) => (Rendered::unchanged(&text), vec![why.code()]),
+        let (rendered, tokens_est_after, warnings) = match outcome {
+            Ok(rendered) => {
+                let tokens = estimate_tokens(&rendered.text);
+                (rendered, tokens, Vec::new())
+            }
+            // It may be late already: nothing is counted twice.
+            Err(why) => (
+                Rendered::unchanged(&text),
+                tokens_est_before,
+                vec![why.code()],
+            ),
         };
         let cut = |annotation: &Annotation| annotation.lines.len();
         let pruned_lines: usize = rendered.annotations.iter().map(cut).sum();
@@ -328,9 +373,10 @@ impl Pruned {
                 original_lines,
                 kept_lines: original_lines - pruned_lines,
                 pruned_lines,
-                pruned_ratio: (ratio * 10_000.0).round() / 10_000.0,
+                // Never more than was allowed.
+                pruned_ratio: (ratio * 10_000.0).floor() / 10_000.0,
                 tokens_est_before,
-                tokens_est_after: estimate_tokens(&rendered.text),
+                tokens_est_after,
                 elapsed_ms: began.elapsed().as_millis() as u64,
                 used_fallback: !warnings.is_empty(),
             },

@@ -80,9 +80,11 @@ fn initialize(pruner: &Pruner, asked: Option<Raw>) -> Raw {
     let asked = asked.as_ref().and_then(Raw::as_text).unwrap_or_default();
     let hello = json!({
         "protocolVersion": Revision::negotiate(&asked).to_string(),
-        "capabilities": { "tools": {} },
+        "capabilities": null,
         "serverInfo": null,
         "instructions": pruner.instructions(),
     });
-    Raw::from_serialize(&hello).with_member("serverInfo", &pruner.info())
+    Raw::from_serialize(&hello)
+        .with_member("capabilities", &pruner.capabilities())
+        .with_member("serverInfo", &pruner.info())
 }

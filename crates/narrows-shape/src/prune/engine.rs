@@ -1,12 +1,20 @@
 //! What each line is worth for a goal: the part of pruning that may be
 //! replaced, by a model for one, without touching the contract.
+//!
+//! Code and prose are read differently on purpose. In code a name is what is
+//! asked for, and words are compared by features whose weights were fitted with
+//! just this way of splitting and stemming (`code`); in logs and documents words
+//! are searched for by their hash (`terms`, `relevance`). One reader for both
+//! would mean fitting the weights anew.
 
 mod code;
 mod docs;
+pub(super) mod focus;
 mod logs;
 mod relevance;
 mod terms;
 
+#[doc(hidden)]
 pub use code::{NAMES as CODE_FEATURES, candidates as code_candidates};
 
 use super::{Lines, SourceType};
@@ -77,10 +85,16 @@ impl Engine for Lexical {
         source: SourceType,
         deadline: &Deadline<'_>,
     ) -> Result<Vec<f32>, OutOfTime> {
-        match source {
-            SourceType::Code => code::worth(lines, goal, deadline),
-            SourceType::Logs => logs::worth(lines, goal, deadline),
-            SourceType::Docs => docs::worth(lines, goal, deadline),
-        }
+        let mut worth = match source {
+            SourceType::Logs => return logs::worth(lines, goal, deadline),
+            SourceType::Code => match code::worth(lines, goal, deadline)? {
+                Some(worth) => worth,
+                // Signs, single letters, other scripts: lines are all there is.
+                None => return logs::worth(lines, goal, deadline),
+            },
+            SourceType::Docs => docs::worth(lines, goal, deadline)?,
+        };
+        focus::sharpen(&mut worth, lines, goal, deadline)?;
+        Ok(worth)
     }
 }

@@ -23,6 +23,12 @@ impl<'a> Lines<'a> {
         Lines { text, starts }
     }
 
+    /// How many lines a text has.
+    pub fn count(text: &str) -> usize {
+        let ends = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
+    }
+
     /// How many lines there are.
     pub fn len(&self) -> usize {
         self.starts.len() - 1

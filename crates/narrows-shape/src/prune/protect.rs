@@ -60,10 +60,13 @@ fn guarded(lines: &Lines<'_>, protected: &mut [bool]) {
     }
     let mut inside = false;
     for (line, is_protected) in lines.iter().zip(protected) {
-        inside |= line.contains("⟦NO_PRUNE_BEGIN⟧");
-        let ends = line.contains("⟦NO_PRUNE_END⟧");
-        *is_protected |= inside || ends;
-        inside &= !ends;
+        *is_protected |= inside;
+        for mark in line.match_indices("⟦NO_PRUNE_").map(|(at, _)| &line[at..]) {
+            let begins = mark.starts_with("⟦NO_PRUNE_BEGIN⟧");
+            let ends = mark.starts_with("⟦NO_PRUNE_END⟧");
+            *is_protected |= begins || ends;
+            inside = (inside || begins) && !ends;
+        }
     }
 }
 

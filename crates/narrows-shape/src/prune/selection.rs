@@ -5,6 +5,7 @@
 //! What belongs together (a fenced block) stays or goes as one, and a gap that
 //! is cheaper than the marker that would stand for it is no gap.
 
+use super::engine::focus;
 use super::protect::{self, Protected};
 use super::{Deadline, Engine, Fallback, Lines, SourceType, Span, Style};
 use crate::estimate_tokens;
@@ -94,10 +95,14 @@ pub fn select(
     }
 }
 
-/// How many lines may go: never more than the ratio says.
+/// How many lines may go: never more than the ratio says, although the product
+/// may have been rounded up.
 fn most_cut(count: usize, ratio: f64) -> usize {
-    let most = (ratio.clamp(0.0, 1.0) * count as f64).floor() as usize;
-    most.min(count)
+    let ratio = ratio.clamp(0.0, 1.0);
+    let most = (ratio * count as f64).floor();
+    // Rounded once, after the subtraction: its sign is right.
+    let is_over = ratio.mul_add(count as f64, -most) < 0.0;
+    (most as usize).min(count) - usize::from(is_over)
 }
 
 /// The lines in the order in which the goal wants them.
@@ -136,9 +141,11 @@ impl<'a> Choice<'a> {
         let mut last = None;
         for &at in &self.order {
             if count >= for_goal {
-                let rest = last.map_or(0..0, |last| rest_of_block(self.worth, last));
+                let block = last.map_or(0..0, |last| block_around(self.worth, last));
+                let rest: Vec<usize> = block.filter(|&at| !kept[at]).collect();
                 if rest.len() <= for_goal / REST {
-                    rest.for_each(|at| kept[self.protected.unit(at)].fill(true));
+                    let units = rest.into_iter().map(|at| self.protected.unit(at));
+                    units.for_each(|unit| kept[unit].fill(true));
                 }
                 break;
             }
@@ -154,12 +161,16 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// The lines that follow this one and are worth as much: an engine that ranks
-/// blocks gives all lines of a block the same worth.
-fn rest_of_block(worth: &[f32], last: usize) -> Span {
-    let rest = &worth[last + 1..];
-    let same = |&&other: &&f32| other == worth[last] && other > 0.0;
-    last + 1..last + 1 + rest.iter().take_while(same).count()
+/// The block around a line: an engine that ranks blocks gives all of its lines
+/// nearly the same worth.
+fn block_around(worth: &[f32], at: usize) -> Span {
+    let same = |&&other: &&f32| {
+        let least = worth[at].min(other);
+        least > 0.0 && (worth[at] - other).abs() <= 2.0 * focus::SHARE * least
+    };
+    let before = worth[..at].iter().rev().take_while(same).count();
+    let behind = worth[at + 1..].iter().take_while(same).count();
+    at - before..at + 1 + behind
 }
 
 fn gaps(kept: &[bool]) -> Vec<Span> {

@@ -24,14 +24,14 @@ pub(super) fn lossless(json: &str) -> Result<Value, NotEncodable> {
     let mut reader = serde_json::Deserializer::from_str(json);
     Tree { unique: true }
         .deserialize(&mut reader)
-        .map_err(|error| match error.is_data() {
-            true => NotEncodable::Lossy {
-                what: Loss::DuplicateKey,
-                line: error.line(),
-                column: error.column(),
-            },
-            // An escape that stands for no character.
-            false => NotJson::new(&error, json).into(),
+        .map_err(|error| {
+            let NotJson { line, column, .. } = NotJson::new(&error, json);
+            let what = match error.is_data() {
+                true => Loss::DuplicateKey,
+                // It was JSON to the parser that looks at no text.
+                false => Loss::Surrogate,
+            };
+            NotEncodable::Lossy { what, line, column }
         })
 }
 

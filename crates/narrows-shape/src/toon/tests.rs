@@ -201,7 +201,10 @@ fn what_is_not_json_or_toon_is_refused_with_its_place() {
     assert_eq!(shortest("{").unwrap_err().line, 1);
     assert!(matches!(
         encode(r#""\ud800""#),
-        Err(NotEncodable::NotJson(_))
+        Err(NotEncodable::Lossy {
+            what: Loss::Surrogate,
+            ..
+        })
     ));
     assert_eq!(
         shortest(r#""\ud800""#).expect("JSON by its grammar").text,

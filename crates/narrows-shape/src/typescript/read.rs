@@ -1,29 +1,28 @@
 //! A schema's text as a tree, also where the parser of trees gives up on valid
-//! JSON: nested too deep, or a number too large.
+//! JSON: nested too deep, a number too large, half a character.
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::error::NotJson;
-use crate::json::string_end;
+use crate::json::{mended, string_end};
 
 /// Below this the parser refuses. A schema of 64 levels fits in.
 const MAX_LEVELS: usize = 127;
 
 pub(super) fn schema(text: &str) -> Result<Value, NotJson> {
-    let error = match serde_json::from_str(text) {
-        Ok(value) => return Ok(value),
-        Err(error) => error,
-    };
+    if let Ok(value) = serde_json::from_str(text) {
+        return Ok(value);
+    }
     // Skipping a value takes no stack and looks at no number, so this fails
     // only if the text is not JSON at all.
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| NotJson::new(&error, text))?;
-    // What still fails is an escape that stands for no character.
-    serde_json::from_str(&simplified(text)).map_err(|_| NotJson::new(&error, text))
+    serde_json::from_str(&simplified(text)).map_err(|error| NotJson::new(&error, text))
 }
 
 /// Valid JSON with the arrays and objects below the deepest level replaced by
-/// `true`, the schema that says nothing, and numbers by the nearest there are.
+/// `true`, the schema that says nothing, numbers by the nearest there are, and
+/// halves of characters by a sign for them.
 fn simplified(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut simple = String::with_capacity(text.len().min(1 << 20));
@@ -48,6 +47,7 @@ fn simplified(text: &str) -> String {
             // of strings, there is nothing else in valid JSON.
             match text.get(start..at) {
                 Some(number) if is_number(&byte) => simple.push_str(&finite(number)),
+                Some(string) if byte == b'"' => simple.push_str(&mended(string)),
                 Some(token) => simple.push_str(token),
                 None => {}
             }

@@ -8,7 +8,7 @@ use narrows_shape::prune::SourceType;
 /// What every filter reads and can tell.
 #[derive(Debug, Args)]
 pub(crate) struct Input {
-    /// The file to read [default: stdin]
+    /// The file to read; `-` is stdin [default: stdin]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Say on stderr what it saved, in characters and tokens (o200k)
@@ -69,10 +69,21 @@ pub(crate) struct Prune {
     #[arg(long, value_name = "KIND")]
     pub(crate) source_type: Option<SourceType>,
     /// The largest share of the lines that may go, from 0 to 1
-    #[arg(long, value_name = "R", default_value_t = 0.55, value_parser = ratio)]
+    #[arg(
+        long,
+        value_name = "R",
+        default_value_t = 0.55,
+        value_parser = ratio,
+        allow_negative_numbers = true
+    )]
     pub(crate) max_prune_ratio: f64,
     /// How many lines stay at least
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 40,
+        allow_negative_numbers = true
+    )]
     pub(crate) min_keep_lines: usize,
     /// Print the whole answer of `prune_text` as JSON
     #[arg(long)]
@@ -96,6 +107,7 @@ Examples:
 
 Every string value that is too long keeps its beginning and its end, with a marker between
 that tells how long it was. Keys, numbers and everything else stay as they are, byte for byte.
+A smaller --max-chars wants smaller --head-chars and --tail-chars: they may overlap.
 Exit codes: 0 done, 1 the input is not JSON (the place is told) or cannot be read.";
 
 pub(super) const TOON_EXAMPLES: &str = "\
@@ -104,7 +116,8 @@ Examples:
   narrows toon --decode rows.toon | jq .
 
 TOON is shorter than JSON for lists of objects with the same keys; for nested data it may be
-longer. --stats tells.
+longer. --stats tells. What would not come back as it is (numbers beyond 64 bits or a double,
+a key twice, nesting beyond 127 levels) is refused.
 Exit codes: 0 done, 1 the input is not what it should be (the place is told) or cannot be read.";
 
 pub(super) const TS_EXAMPLES: &str = "\
@@ -118,10 +131,11 @@ Exit codes: 0 done, 1 the input is not JSON (the place is told) or cannot be rea
 pub(super) const PRUNE_EXAMPLES: &str = "\
 Examples:
   narrows prune --goal 'where are sessions closed?' src/session.rs
-  journalctl -u web | narrows prune --goal 'refused payments' --source-type logs --max-prune-ratio 0.9
+  journalctl | narrows prune --goal 'refused payments' --max-prune-ratio 0.9
   narrows prune --goal 'retry policy' --json README.md | jq .stats
 
 Kept lines stay whole and in order. A line that begins with ⟦PRUNÉ: stands for each block that
-was left out and tells its line numbers. Imports, definitions, errors, headings and everything
+was left out and tells its line numbers; its prune_id is of use only with the pruner as a
+server, which keeps what it leaves out. Imports, definitions, errors, headings and everything
 between ⟦NO_PRUNE_BEGIN⟧ and ⟦NO_PRUNE_END⟧ always stay.
 Exit codes: 0 done, 1 the input cannot be read or is not UTF-8.";

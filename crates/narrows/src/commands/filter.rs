@@ -61,17 +61,19 @@ pub(crate) async fn prune(options: &Prune) -> anyhow::Result<Exit> {
     let source = options.source_type;
     let source = source.unwrap_or_else(|| SourceType::guess(name, text));
     let pruned = prune_text(options, text, source).await?;
-    let unmet = pruned["warnings"]
-        .as_array()
-        .is_some_and(|warnings| !warnings.is_empty());
-    if unmet {
-        let least = options.min_keep_lines;
-        say(format_args!(
-            "nothing was cut: the text has fewer lines than --min-keep-lines {least}"
-        ));
+    match pruned["warnings"][0].as_str() {
+        None => {}
+        Some("constraints_unmet") => {
+            let least = options.min_keep_lines;
+            say(format_args!(
+                "nothing was cut: the text has fewer lines than --min-keep-lines {least}"
+            ));
+        }
+        Some(why) => say(format_args!("nothing was cut: {why}")),
     }
     let shortened = pruned["pruned_text"].as_str().unwrap_or(text);
     if options.input.stats {
+        say(format_args!("read as {source}"));
         tell_savings(text, shortened);
     }
     match options.json {
@@ -106,7 +108,7 @@ async fn prune_text(options: &Prune, text: &str, source: SourceType) -> anyhow::
     let pruner = Pruner::in_memory(settings, recovery);
     let arguments = Raw::from_serialize(&arguments);
     let result = pruner.call("prune_text", Some(arguments)).await;
-    let result = result.ok().context("the text cannot be pruned")?;
+    let result = result.context("the text cannot be pruned")?;
     let answer = result.member("structuredContent");
     let answer = answer.context("the pruner gave no answer")?;
     Ok(answer.decode()?)
@@ -174,8 +176,8 @@ fn filter(
 
 fn read(input: &Input) -> Result<Vec<u8>, Exit> {
     let read = match &input.file {
-        Some(file) => std::fs::read(file),
-        None => {
+        Some(file) if file.as_os_str() != "-" => std::fs::read(file),
+        _ => {
             let mut bytes = Vec::new();
             io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
         }
@@ -210,8 +212,8 @@ fn refuse(input: &Input, wrong: &Wrong) -> Exit {
 
 fn name(input: &Input) -> impl Display {
     match &input.file {
-        Some(file) => plain(&file.to_string_lossy()).into_owned(),
-        None => "stdin".to_owned(),
+        Some(file) if file.as_os_str() != "-" => plain(&file.to_string_lossy()).into_owned(),
+        _ => "stdin".to_owned(),
     }
 }
 

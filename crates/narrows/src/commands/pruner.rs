@@ -24,6 +24,7 @@ use crate::terminal::{plain, say};
 
 const HOST: &str = "MCP_PRUNER_HOST";
 const PORT: &str = "MCP_PRUNER_PORT";
+const HOSTS: &str = "MCP_PRUNER_ALLOWED_HOSTS";
 const MAX_INPUT_CHARS: &str = "MCP_PRUNER_MAX_INPUT_CHARS";
 const TTL: &str = "MCP_PRUNER_PRUNE_ID_TTL_S";
 
@@ -49,6 +50,8 @@ pub(crate) async fn run(
     announce(address, telemetry);
     let http = HttpSettings {
         front: Front::Pruner,
+        allowed_hosts: hosts(environment, address),
+        max_message_bytes: message_bytes(&settings),
         ..HttpSettings::default()
     };
     run_until_signal(listener, start(settings), http, signals).await;
@@ -65,6 +68,23 @@ fn address(environment: &Environment) -> Option<SocketAddr> {
     }
 }
 
+/// By which names we may be called: where we listen, and what the variable adds.
+fn hosts(environment: &Environment, address: SocketAddr) -> Vec<String> {
+    let more = environment.text(HOSTS).unwrap_or_default().split(',');
+    let more = more.map(str::trim).filter(|host| !host.is_empty());
+    let more = more.map(str::to_owned);
+    more.chain([reachable(address).to_string()]).collect()
+}
+
+/// Enough for a text that is just not too long, each character an escape, and
+/// for longer ones to be passed on as they are rather than refused.
+fn message_bytes(settings: &Settings) -> usize {
+    const MOST: usize = 1 << 30;
+    let longest = settings.pruner.max_input_chars.saturating_mul(8);
+    let limits = &settings.limits;
+    limits.max_message_bytes.max(longest.min(MOST))
+}
+
 fn settings(environment: &Environment) -> Settings {
     let (pruner, recovery) = (PrunerSettings::default(), RecoverySettings::default());
     let kind = UpstreamKind::Builtin(Builtin::Pruner);
@@ -74,7 +94,10 @@ fn settings(environment: &Environment) -> Settings {
             max_input_chars: number(environment, MAX_INPUT_CHARS, pruner.max_input_chars),
         },
         recovery: RecoverySettings {
-            ttl: Duration::from_secs(number(environment, TTL, recovery.ttl.as_secs())),
+            // Longer than a century is for ever; clocks go no further than they can.
+            ttl: Duration::from_secs(
+                number(environment, TTL, recovery.ttl.as_secs()).min(u64::from(u32::MAX)),
+            ),
             ..recovery
         },
         ..Settings::default()

@@ -62,8 +62,8 @@ pub(crate) async fn run(
     Ok(Exit::Done)
 }
 
-/// Takes the address, or says why that cannot be. `flag` is where the user
-/// chose it.
+/// Takes the address, or says why that cannot be. `flag` is the option or
+/// variable by which the user chooses it.
 pub(super) async fn bind(
     listen: SocketAddr,
     insecure: bool,

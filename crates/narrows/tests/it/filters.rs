@@ -58,6 +58,7 @@ fn toon_there_and_back() {
     assert_eq!(toon.stdout, "rows[2]{id,name}:\n  1,a\n  2,b\n");
     let back = run(&["toon", "--decode"], &toon.stdout);
     assert_eq!(back.stdout, format!("{json}\n"));
+    assert_eq!(run(&["toon", "-"], json).stdout, toon.stdout);
     let wrong = run(&["toon", "--decode"], "rows[2]: 1\n");
     assert_eq!(wrong.code, Some(1));
     assert!(
@@ -199,11 +200,29 @@ fn files_that_cannot_be_read() {
     }
 }
 
+/// What the command line says without a flag is what the library does.
+#[test]
+fn the_defaults_are_those_of_the_library() {
+    let json = format!("[{:?}, {:?}]", "x".repeat(4_000), "y".repeat(4_001));
+    let masked = narrows_shape::mask(json.as_bytes(), &narrows_shape::Mask::default());
+    let masked = masked.expect("JSON").text;
+    assert_eq!(run(&["mask"], &json).stdout, format!("{masked}\n"));
+    let schema = format!(
+        r#"{{"type": "string", "description": "{}"}}"#,
+        "z".repeat(301)
+    );
+    let options = narrows_shape::TypeScriptOptions::default();
+    let typescript = narrows_shape::typescript_of_text(&schema, &options).expect("JSON");
+    assert_eq!(run(&["ts"], &schema).stdout, format!("{typescript}\n"));
+}
+
 #[test]
 fn wrong_usage() {
     for arguments in [
         &["prune"][..],
         &["prune", "--goal", "x", "--max-prune-ratio", "1.5"],
+        &["prune", "--goal", "x", "--max-prune-ratio", "-0.1"],
+        &["prune", "--goal", "x", "--min-keep-lines", "-1"],
         &["prune", "--goal", "x", "--source-type", "html"],
         &["mask", "--max-chars", "many"],
         &["ts", "--no-descriptions", "--max-description-len", "5"],

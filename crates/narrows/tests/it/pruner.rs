@@ -150,6 +150,14 @@ async fn it_ends_when_told_to_and_listens_on_loopback_alone() {
     }
 }
 
+/// Where it says it is, it is.
+#[tokio::test]
+async fn another_loopback_address() {
+    let pruner = Pruner::start(&[("MCP_PRUNER_HOST", "127.0.0.2")]).await;
+    let health = pruner.shell("curl -sS http://127.0.0.2:8006/health");
+    assert!(health.contains("healthy"), "{health}");
+}
+
 /// Its tools over MCP, beside those of other servers, and at its own door.
 #[tokio::test]
 async fn as_a_server_of_the_gateway() {

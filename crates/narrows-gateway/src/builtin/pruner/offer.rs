@@ -1,5 +1,7 @@
 //! What the pruner lists, as it goes over the wire.
 
+pub(super) const CAPABILITIES: &str = r#"{"tools":{}}"#;
+
 pub(super) const INSTRUCTIONS: &str = "Shortens long source code, logs and documents to the lines \
     that matter for a goal ('prune_text'). Nothing is lost: every cut is marked with its line \
     numbers, and 'recover_text' gives the lines back for some minutes.";

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use narrows_wire::Raw;
-use serde_json::json;
 
 use super::{Pruner, PrunerError};
 use crate::builtin::{Call, RpcError, Server, error_result, one_page};
@@ -18,7 +17,7 @@ impl Server for Pruning {
     }
 
     fn capabilities(&self) -> Raw {
-        Raw::from_static(r#"{"tools":{}}"#)
+        self.0.capabilities()
     }
 
     fn instructions(&self) -> &str {
@@ -43,18 +42,29 @@ impl Pruning {
         let name = call.text("name")?;
         match self.0.call(&name, call.member("arguments")).await {
             Ok(result) => Ok(result),
-            Err(PrunerError::UnknownTool(name)) => {
-                Err(RpcError::params(format!("Unknown tool: {name}")))
+            Err(wrong @ (PrunerError::UnknownTool(_) | PrunerError::Arguments(_))) => {
+                Err(RpcError::params(wrong.to_string()))
             }
-            Err(PrunerError::Arguments(wrong)) => Err(RpcError::params(wrong)),
-            Err(PrunerError::NotFound(receipt)) => {
-                let said = json!({ "code": "prune_id_not_found", "prune_id": receipt });
-                Ok(error_result(&said.to_string()))
-            }
-            Err(PrunerError::InvalidRange { max_line }) => {
-                let said = json!({ "code": "invalid_range", "max_line": max_line });
+            Err(wrong) => {
+                let mut said = wrong.data();
+                said["message"] = advice(&wrong).into();
                 Ok(error_result(&said.to_string()))
             }
         }
+    }
+}
+
+/// What a model can do about it.
+fn advice(wrong: &PrunerError) -> String {
+    match wrong {
+        PrunerError::NotFound(_) => "Nothing is kept under this prune_id, or not any more: \
+            texts are kept for some minutes by the process that pruned them. Prune the text again."
+            .to_owned(),
+        PrunerError::InvalidRange { max_line } => {
+            format!(
+                "Lines are counted from 1 to {max_line}, and a range ends where it starts or later"
+            )
+        }
+        other => other.to_string(),
     }
 }

@@ -183,6 +183,11 @@ async fn arguments_must_be_those_of_the_schema() {
         "Argument 'text' must be a string, not 5",
     )
     .await;
+    let half = r#"{"text":"a\ud800b","goal_hint":"","source_type":"docs","options":{}}"#;
+    let half = pruner
+        .call("prune_text", Some(Raw::parse(half.into()).unwrap()))
+        .await;
+    assert!(matches!(half, Err(PrunerError::Arguments(_))), "{half:?}");
     refused(
         &|all| all["zzz"] = json!(5),
         "Unknown argument 'zzz': 'prune_text' takes text, goal_hint, source_type, options",
@@ -379,8 +384,19 @@ async fn a_time_without_end_is_no_error() {
     assert_eq!(answer["stats"]["used_fallback"], false);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn texts_expire() {
+    let pruner = pruner();
+    let id = prune(&pruner, TEN, json!({})).await["prune_id"].take();
+    tokio::time::advance(Duration::from_secs(599)).await;
+    assert!(recover(&pruner, &id, json!([])).await.is_ok());
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let gone = PrunerError::NotFound(id.as_str().unwrap().into());
+    assert_eq!(recover(&pruner, &id, json!([])).await, Err(gone));
+}
+
+#[tokio::test]
+async fn a_store_that_keeps_nothing() {
     let recovery = RecoverySettings {
         ttl: Duration::ZERO,
         ..RecoverySettings::default()
@@ -388,6 +404,60 @@ async fn texts_expire() {
     let pruner = Pruner::in_memory(PrunerSettings::default(), recovery);
     let answer = prune(&pruner, TEN, json!({})).await;
     check_fallback(&answer, TEN, "recovery_unavailable");
+}
+
+/// Word for word those of the founding document, section 4.0.
+#[test]
+fn the_input_schemas_are_those_of_the_document() {
+    let list: Value = pruner().tools().decode().unwrap();
+    let options = json!({
+        "type": "object",
+        "properties": {
+            "max_prune_ratio": { "type": "number", "minimum": 0, "maximum": 1 },
+            "min_keep_lines": { "type": "integer", "minimum": 0 },
+            "timeout_ms": { "type": "integer", "minimum": 1 },
+            "annotate_lines": { "type": "boolean" },
+            "include_markers": { "type": "boolean" },
+        },
+        "required": ["max_prune_ratio", "min_keep_lines", "timeout_ms", "annotate_lines", "include_markers"],
+        "additionalProperties": false,
+    });
+    assert_eq!(
+        list["tools"][0]["inputSchema"],
+        json!({
+            "type": "object",
+            "properties": {
+                "text": { "type": "string" },
+                "goal_hint": { "type": "string" },
+                "source_type": { "type": "string", "enum": ["code", "logs", "docs"] },
+                "options": options,
+            },
+            "required": ["text", "goal_hint", "source_type", "options"],
+            "additionalProperties": false,
+        })
+    );
+    let range = json!({
+        "type": "object",
+        "properties": {
+            "start_line": { "type": "integer", "minimum": 1 },
+            "end_line": { "type": "integer", "minimum": 1 },
+        },
+        "required": ["start_line", "end_line"],
+        "additionalProperties": false,
+    });
+    assert_eq!(
+        list["tools"][1]["inputSchema"],
+        json!({
+            "type": "object",
+            "properties": {
+                "prune_id": { "type": "string" },
+                "ranges": { "type": "array", "items": range },
+                "include_line_numbers": { "type": "boolean" },
+            },
+            "required": ["prune_id", "ranges", "include_line_numbers"],
+            "additionalProperties": false,
+        })
+    );
 }
 
 #[tokio::test]

@@ -24,14 +24,19 @@ use features::FEATURES;
 pub use features::NAMES;
 use goal::Goal;
 
+/// `None` if no word of the goal is a word of the code: then what blocks are like
+/// says nothing.
 pub(super) fn worth(
     lines: &Lines<'_>,
     goal: &str,
     deadline: &Deadline<'_>,
-) -> Result<Vec<f32>, OutOfTime> {
+) -> Result<Option<Vec<f32>>, OutOfTime> {
     let goal = Goal::new(goal);
     let outline = Outline::of(lines, deadline)?;
     let features = features::of(lines, &outline, &goal, deadline)?;
+    if !features.iter().any(features::speaks_of_the_goal) {
+        return Ok(None);
+    }
     let likely = model::likelihood(&features);
     // Blocks come after the ones that hold them.
     let mut share: Vec<f32> = Vec::with_capacity(likely.len());
@@ -39,11 +44,8 @@ pub(super) fn worth(
         let around = block.parent.map_or(0.0, |parent| share[parent]);
         share.push(around + likely[at] / block.filled.max(1) as f32);
     }
-    Ok(outline
-        .owner
-        .iter()
-        .map(|&owner| share[owner as usize])
-        .collect())
+    let owners = outline.owner.iter();
+    Ok(Some(owners.map(|&owner| share[owner as usize]).collect()))
 }
 
 /// The blocks of a text and how each compares with a goal: what the weights of

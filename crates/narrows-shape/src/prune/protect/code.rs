@@ -62,25 +62,40 @@ enum Shape {
 const MODIFIERS: &[&str] = &[
     "abstract",
     "async",
+    "case",
     "const",
     "data",
     "declare",
     "default",
     "export",
     "extern",
+    "fileprivate",
     "final",
+    "friend",
+    "implicit",
+    "infix",
     "inline",
+    "inner",
     "internal",
+    "lazy",
+    "local",
+    "mutating",
+    "native",
     "open",
+    "operator",
     "override",
     "partial",
     "private",
     "protected",
     "pub",
     "public",
+    "readonly",
     "sealed",
     "static",
     "suspend",
+    "synchronized",
+    "tailrec",
+    "typedef",
     "unsafe",
     "virtual",
 ];
@@ -123,10 +138,10 @@ const NAMED: &[&str] = &[
 
 /// What a line is.
 fn shape(line: &str) -> Shape {
-    let text = line.trim_start_matches(is_space);
+    let text = behind_attributes(line.trim_start_matches(is_space));
     let (mut first, mut rest) = split_word(text);
     if first.is_empty() {
-        let includes = ["#include", "#import"];
+        let includes = ["#include", "#import", "@import "];
         return match includes.iter().any(|word| text.starts_with(word)) {
             true => Shape::Import,
             false => Shape::Other,
@@ -134,7 +149,7 @@ fn shape(line: &str) -> Shape {
     }
     let (mut declares, mut links) = (false, false);
     while MODIFIERS.contains(&first) {
-        declares |= first == "const";
+        declares |= matches!(first, "const" | "local");
         links |= first == "extern";
         let next = behind_modifier(rest);
         let (word, after) = split_word(next);
@@ -162,6 +177,25 @@ fn shape(line: &str) -> Shape {
 
 fn is_space(letter: char) -> bool {
     letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter)
+}
+
+/// What follows attributes of Rust and templates of C++ that stand on the line of
+/// what they are about.
+fn behind_attributes(text: &str) -> &str {
+    let mut text = text;
+    loop {
+        let behind = if text.starts_with("#[") {
+            text.split_once("] ")
+        } else if text.starts_with("template") {
+            text.split_once("> ")
+        } else {
+            return text;
+        };
+        match behind {
+            Some((_, rest)) => text = rest.trim_start_matches(is_space),
+            None => return text,
+        }
+    }
 }
 
 /// The word a text begins with, and the rest.

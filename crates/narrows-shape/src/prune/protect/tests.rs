@@ -30,6 +30,12 @@ fn what_the_author_protects() {
             source,
             "!⟦NO_PRUNE_BEGIN⟧\n!⟦NO_PRUNE_BEGIN⟧\n!⟦NO_PRUNE_END⟧\n?y\n!⟦NO_PRUNE_END⟧\n?z",
         );
+        // The order of the marks on a line counts.
+        check(
+            source,
+            "?x1\n!⟦NO_PRUNE_END⟧ ⟦NO_PRUNE_BEGIN⟧\n!x\n!⟦NO_PRUNE_END⟧\n?y",
+        );
+        check(source, "?x1\n!⟦NO_PRUNE_BEGIN⟧ x ⟦NO_PRUNE_END⟧\n?y");
         check(source, "?⟦NO_PRUNE_BEGIN\n?x");
     }
 }
@@ -62,6 +68,16 @@ fn definitions_of_many_languages() {
          !interface A extends B {\n!namespace A.B {\n!extern \"C\" fn x() {\n?  public static void main(String[] args) throws IOException {\n\
          ?  async run(a, b) {\n?  get x() {\n?  if (a) {\n?  it('works', function () {\n\
          ?  run(a);\n?const f = async (a) => {\n?exports.f = function () {\n?const a = (b + c);",
+    );
+}
+
+#[test]
+fn definitions_behind_other_words() {
+    check(
+        SourceType::Code,
+        "?x = 1\n!local function foo()\n!fileprivate func foo() {\n!  mutating func foo() {\n!typedef struct node {\n\
+         !template <class T> class Foo {\n!case class P(x: Int)\n!inner class X {\n!readonly struct X {\n!#[test] fn foo() {\n\
+         ?#[derive(Debug)]\n?template engines are useful\n?case 5:\n!local x = require(\"y\")\n!@import Foundation;\n?@important",
     );
 }
 
@@ -110,11 +126,9 @@ fn errors_and_what_stands_beside_them() {
 }
 
 #[test]
-fn where_errors_are_the_rule_their_context_is_not() {
-    check(
-        SourceType::Logs,
-        "?a\n!error\n?b\n!error\n?c\n!fatal\n! trace\n?d",
-    );
+fn errors_keep_their_context_however_many_there_are() {
+    let one = "!before\n!an ERROR\n!behind\n?calm\n?calm\n";
+    check(SourceType::Logs, &format!("?calm\n{}", one.repeat(12)));
 }
 
 #[test]

@@ -109,6 +109,9 @@ fn lines_of_equal_worth_stay_in_their_order() {
 fn a_share_of_a_line_does_not_go() {
     check(&[3, 2, 1], 0.33, &[]);
     check(&[3, 2, 1], 0.34, &[2]);
+    // A third, and just less.
+    check(&[3, 2, 1], 1.0 / 3.0, &[]);
+    check(&[4, 3, 2, 1], 0.25, &[3]);
     check(&[3, 2, 1], f64::NAN, &[]);
     check(&[3, 2, 1], 7.0, &[0, 1, 2]);
 }

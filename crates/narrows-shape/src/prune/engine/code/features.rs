@@ -52,6 +52,25 @@ pub const NAMES: [&str; FEATURES] = [
     "nested",
 ];
 
+/// Whether anything in a block is what the goal asks for, rather than usual.
+pub(super) fn speaks_of_the_goal(features: &[f32; FEATURES]) -> bool {
+    const TELLING: [&str; 8] = [
+        "name_exact",
+        "name_akin",
+        "name_near",
+        "body_bm25",
+        "body_bm25_akin",
+        "prose_exact",
+        "named_code",
+        "mentions_code",
+    ];
+    let mut telling = NAMES
+        .iter()
+        .zip(features)
+        .filter(|(name, _)| TELLING.contains(name));
+    telling.any(|(_, &value)| value > 0.0)
+}
+
 /// Compares every block of an outline with the goal.
 pub(super) fn of(
     lines: &Lines<'_>,

@@ -2,8 +2,8 @@
 
 use super::features::FEATURES;
 
-/// What each feature weighs, by its name in [`super::NAMES`]. Made by
-/// `tools/train_prune.py` from packages that are no part of any evaluation.
+/// What each feature weighs, by its name in [`super::NAMES`]. Where the figures
+/// come from is told in `tools/README.md`.
 const WEIGHTS: [(&str, f32); FEATURES] = [
     ("name_exact", 2.64),
     ("name_akin", 0.81),

@@ -1,4 +1,5 @@
 use super::*;
+use crate::prune::{Engine, Lexical, SourceType};
 
 const TEXT: &str = "\
 import os
@@ -30,7 +31,7 @@ def render_table(rows):
 #[track_caller]
 fn check(goal: &str, expected: &str) {
     let lines = Lines::new(TEXT);
-    let worth = worth(&lines, goal, &Deadline::never()).expect("there is no limit");
+    let worth = known(&lines, goal);
     let best = (0..lines.len())
         .rev()
         .max_by(|&a, &b| worth[a].total_cmp(&worth[b]));
@@ -39,6 +40,12 @@ fn check(goal: &str, expected: &str) {
         Some(expected),
         "{goal}"
     );
+}
+
+/// For a goal in words of the code.
+fn known(lines: &Lines<'_>, goal: &str) -> Vec<f32> {
+    let worth = worth(lines, goal, &Deadline::never()).expect("there is no limit");
+    worth.expect("the code has these words")
 }
 
 #[test]
@@ -74,8 +81,7 @@ fn a_function_is_found_by_what_it_does() {
 #[test]
 fn a_class_is_found_whole() {
     let lines = Lines::new(TEXT);
-    let worth =
-        worth(&lines, "Explain the class `Pool`", &Deadline::never()).expect("there is no limit");
+    let worth = known(&lines, "Explain the class `Pool`");
     let inside = worth[2..14].iter().copied().fold(f32::MAX, f32::min);
     let outside = worth[15..].iter().copied().fold(0.0, f32::max);
     assert!(inside > outside, "{inside} {outside}");
@@ -84,7 +90,7 @@ fn a_class_is_found_whole() {
 #[test]
 fn what_all_lines_are_worth_is_the_whole_answer() {
     let lines = Lines::new(TEXT);
-    let worth = worth(&lines, "drain the pool", &Deadline::never()).expect("there is no limit");
+    let worth = known(&lines, "drain the pool");
     let filled = (0..lines.len()).filter(|&at| !lines.line(at).is_empty());
     let sum: f32 = filled.map(|at| worth[at]).sum();
     assert!((sum - 1.0).abs() < 1e-3, "{sum}");
@@ -107,7 +113,8 @@ fn any_text_can_be_ranked() {
     ] {
         for goal in ["", "read the file", "é"] {
             let lines = Lines::new(text);
-            let worth = worth(&lines, goal, &Deadline::never()).expect("there is no limit");
+            let worth = Lexical.worth(&lines, goal, SourceType::Code, &Deadline::never());
+            let worth = worth.expect("there is no limit");
             assert_eq!(worth.len(), lines.len());
             assert!(worth.iter().all(|worth| worth.is_finite()), "{text:?}");
         }
