@@ -6,11 +6,17 @@ use crate::prune::trouble::{self, Sign};
 /// So many lines of a stack trace stay with the error above them.
 const TRACE_LINES: usize = 30;
 
-/// Protects errors, the traces that follow them, one line before and one behind.
+/// Where more than one line of so many is an error, the context of errors is most
+/// of the log: there it is left to the engine, which prefers it.
+const RARE: usize = 4;
+
+/// Protects errors, the traces that follow them, and, unless errors are the rule
+/// in this log, one line before and one behind.
 pub(super) fn protect(lines: &Lines<'_>, protected: &mut [bool]) {
     let is_error = |&(_, line): &(usize, &str)| trouble::sign(line) == Sign::Error;
     let errors = lines.iter().enumerate().filter(is_error);
     let errors: Vec<usize> = errors.map(|(at, _)| at).collect();
+    let are_rare = errors.len() * RARE <= lines.len();
     // Where the trace of the error before ends: no line is looked at twice.
     let mut behind = 0;
     for &error in &errors {
@@ -18,9 +24,11 @@ pub(super) fn protect(lines: &Lines<'_>, protected: &mut [bool]) {
             behind = end_of_trace(lines, error);
             protected[error..behind].fill(true);
         }
-        let end = (behind.max(error + 1) + 1).min(lines.len());
-        protected[error.saturating_sub(1)..=error].fill(true);
-        protected[end - 1] = true;
+        if are_rare {
+            let end = (behind.max(error + 1) + 1).min(lines.len());
+            protected[error.saturating_sub(1)..=error].fill(true);
+            protected[end - 1] = true;
+        }
     }
 }
 
