@@ -1,6 +1,9 @@
 //! The grammar (RFC 8259) around the strings: one walk over the text, which
 //! says of every string whether it is a key or a value.
 //!
+//! `narrows-wire` walks JSON, too, to find members in it; neither crate may know
+//! the other, and what both need (numbers, words) is short.
+//!
 //! Places are given and taken by value, so that they stay in registers. Depth
 //! costs one bit per level on the heap and never a stack frame.
 
