@@ -347,12 +347,12 @@ fn tools_lists_names_and_costs() {
             exit 0
             --- stdout
             demo  N tools, N tokens
-              demo__echo              ~74  Gives back the text it was given.
-              demo__sample_log        ~92  A long log of a web shop, the same every time, with a few errors in it.
-              demo__sample_table      ~94  A large table of orders as JSON text: an array of objects with the same keys.
-              demo__count            ~116  Counts slowly, with progress and log messages. Can be cancelled.
-              demo__ask_name          ~62  Asks the user for a name by a form, and greets them.
-              demo__touch_readme      ~75  Changes the resource demo://readme and tells who has subscribed to it.
+              demo__echo              ~71  Gives back the text it was given.
+              demo__sample_log        ~94  A long log of a web shop, the same every time, with a few errors in it.
+              demo__sample_table      ~93  A large table of orders as JSON text: an array of objects with the same keys.
+              demo__count            ~115  Counts slowly, with progress and log messages. Can be cancelled.
+              demo__ask_name          ~63  Asks the user for a name by a form, and greets them.
+              demo__touch_readme      ~67  Changes the resource demo://readme and tells who has subscribed to it.
             gone  down: './nowhere' is not there
             spaced  down: 'no such program' was not found in PATH; arguments belong in 'args', not in 'command'
             loud  down: exited with status 3
