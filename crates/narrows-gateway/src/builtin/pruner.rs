@@ -138,11 +138,13 @@ impl Pruner {
     /// Calls a tool. The result holds the answer, an object, both as text and
     /// as `structuredContent`.
     pub async fn call(&self, tool: &str, arguments: Option<Raw>) -> Result<Raw, PrunerError> {
+        // Reading a long text counts, too.
+        let began = Instant::now();
         let wrong = PrunerError::Arguments;
         let answer = match tool {
             "prune_text" => {
                 let request = PruneRequest::read(arguments).map_err(wrong)?;
-                Raw::from_serialize(&self.prune(request).await)
+                Raw::from_serialize(&self.prune(request, began).await)
             }
             "recover_text" | "recover_range" => {
                 let request = RecoverRequest::read(arguments).map_err(wrong)?;
@@ -157,9 +159,8 @@ impl Pruner {
         Ok(tool_result(&answer))
     }
 
-    async fn prune(&self, request: PruneRequest) -> Pruned {
-        let began = Instant::now();
-        let text: Arc<str> = request.text.as_str().into();
+    async fn prune(&self, mut request: PruneRequest, began: Instant) -> Pruned {
+        let text: Arc<str> = std::mem::take(&mut request.text).into();
         let (receipt, kept) = match self.store.keep(text.clone()) {
             Ok(receipt) => (receipt, true),
             Err(_) => (Receipt::new(), false),
