@@ -81,6 +81,12 @@ pub fn mask<'a>(json: &'a [u8], limits: &Mask) -> Result<Masked<'a>, NotJson> {
     mask_on(Engine::best(), json, limits)
 }
 
+/// Whether a text is JSON, at any depth and whatever its numbers; if not, where
+/// it stops being so.
+pub(crate) fn check(json: &str) -> Result<(), NotJson> {
+    mask(json.as_bytes(), &Mask::Off).map(drop)
+}
+
 /// [`mask`] without the instructions that only some machines have. The output
 /// is the same; benches and fuzzers hold the two against each other.
 #[doc(hidden)]

@@ -1,13 +1,12 @@
 //! JSON without the white space between its tokens.
 
-use serde::de::IgnoredAny;
-
 use crate::error::NotJson;
 use crate::json::string_end;
+use crate::mask;
 
 /// Every token as it is written. Takes any depth: there is no tree.
 pub(super) fn compact(json: &str) -> Result<String, NotJson> {
-    serde_json::from_str::<IgnoredAny>(json).map_err(|error| NotJson::new(&error, json))?;
+    mask::check(json)?;
     let bytes = json.as_bytes();
     let mut compact = String::with_capacity(json.len());
     // The start of what is not yet copied, and the place at hand.

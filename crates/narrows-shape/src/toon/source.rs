@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::{Loss, NotEncodable};
 use crate::error::{NotJson, place};
 use crate::json::string_end;
+use crate::mask;
 
 /// Decoders of TOON stop at 128 levels, and so does the parser of trees; one
 /// level of JSON is one of TOON.
@@ -15,8 +16,7 @@ const MAX_LEVELS: usize = 127;
 
 /// The tree of a JSON text that TOON can carry unchanged.
 pub(super) fn lossless(json: &str) -> Result<Value, NotEncodable> {
-    // Skipping takes no stack and looks at no number.
-    serde_json::from_str::<IgnoredAny>(json).map_err(|error| NotJson::new(&error, json))?;
+    mask::check(json)?;
     if let Some((what, offset)) = loss(json) {
         let (line, column) = place(json.as_bytes(), offset);
         return Err(NotEncodable::Lossy { what, line, column });

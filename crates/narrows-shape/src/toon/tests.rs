@@ -195,7 +195,7 @@ fn other_numbers_come_back_by_value() {
 #[test]
 fn what_is_not_json_or_toon_is_refused_with_its_place() {
     match encode("{\"a\":\n nope}") {
-        Err(NotEncodable::NotJson(error)) => assert_eq!((error.line, error.column), (2, 3)),
+        Err(NotEncodable::NotJson(error)) => assert_eq!((error.line, error.column), (2, 2)),
         other => panic!("{other:?}"),
     }
     assert_eq!(shortest("{").unwrap_err().line, 1);

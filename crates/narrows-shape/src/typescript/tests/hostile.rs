@@ -15,10 +15,10 @@ fn line(schema: &str) -> String {
 fn only_what_is_not_json_is_refused() {
     let refused = |text| typescript_of_text(text, &TypeScriptOptions::default()).unwrap_err();
     let error = refused("{\"a\":\n  nope}");
-    assert_eq!((error.offset, error.line, error.column), (9, 2, 4));
+    assert_eq!((error.offset, error.line, error.column), (8, 2, 3));
     assert_eq!(refused("").line, 1);
     let deep_and_broken = "[".repeat(10_000);
-    assert_eq!(refused(&deep_and_broken).offset, 9_999);
+    assert_eq!(refused(&deep_and_broken).offset, 10_000);
     assert_eq!(line(r#"{"type":"number","maximum":1e400}"#), "number");
     assert_eq!(line(r#"{"const":-1e400}"#), "-1.7976931348623157e+308");
     let big = format!(r#"{{"enum":[{},2]}}"#, "9".repeat(400));
