@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use narrows_shape::prune::Lexical;
 use narrows_wire::{Raw, Revision};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +23,7 @@ use crate::exchange::{
 };
 use crate::lock::Mutex;
 use crate::names;
+use crate::recovery;
 use crate::session::{LogLevel, Session};
 use crate::settings::{EndpointSettings, Limits, Settings, UpstreamKind, Uris};
 use crate::upstream::guard::Guard;
@@ -207,11 +209,12 @@ impl Inner {
             .iter()
             .map(|upstream| upstream.connect_timeout)
             .max();
+        let store = recovery::open(&settings.recovery);
         let surroundings = Arc::new(Surroundings {
             limits: settings.limits.clone(),
             http: HttpClient::new(&settings.proxy, connect.unwrap_or(Duration::from_secs(5))),
             guard,
-            pruner: Arc::new(Pruner::in_memory(settings.pruner, settings.recovery)),
+            pruner: Arc::new(Pruner::new(Arc::new(Lexical), store, settings.pruner)),
             links: AtomicU64::new(1),
             changes: Default::default(),
             tasks: TaskTracker::new(),

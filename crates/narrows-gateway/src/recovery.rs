@@ -15,19 +15,53 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
+use crate::exchange::Principal;
 use crate::lock::Mutex;
 use crate::settings::RecoverySettings;
 
 /// Keeps texts and gives them back.
 pub trait Store: Send + Sync {
     /// Keeps a text under a new receipt.
-    fn keep(&self, text: Arc<str>) -> Result<Receipt, Unavailable>;
+    fn keep(&self, owner: &Owner, text: Arc<str>) -> Result<Receipt, Unavailable>;
 
-    /// The text of a receipt, `None` if it is unknown or its time is over.
-    fn fetch(&self, receipt: &str) -> Option<Arc<str>>;
+    /// The text of a receipt, `None` if it is unknown, another's, or its time
+    /// is over: who asks cannot tell which.
+    fn fetch(&self, owner: &Owner, receipt: &str) -> Option<Arc<str>>;
 
     /// Lets go of what nobody can ask for any more.
     fn purge(&self);
+}
+
+/// The store that the settings ask for.
+pub fn open(settings: &RecoverySettings) -> Arc<dyn Store> {
+    Arc::new(MemoryStore::new(settings))
+}
+
+/// Who may have a text back: nobody but who was given its receipt, by the same
+/// door and under the same rights.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner(Arc<str>);
+
+impl Owner {
+    /// Of texts that the pruner was handed; whoever has the receipt had the text.
+    pub fn pruner() -> Owner {
+        Owner("pruner".into())
+    }
+
+    /// A client on an endpoint, under the preset in force there.
+    pub fn client(principal: &Principal, endpoint: &str, preset: Option<&str>) -> Owner {
+        let principal = match principal {
+            Principal::Anonymous => "",
+        };
+        // Each part in JSON, so that no two owners can be written alike.
+        let parts = serde_json::json!([principal, endpoint, preset]);
+        Owner(parts.to_string().into())
+    }
+
+    /// As a store writes it down.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 /// The store cannot hold this text.
@@ -92,7 +126,7 @@ pub struct MemoryStore {
 
 #[derive(Default)]
 struct Kept {
-    texts: HashMap<Arc<str>, Arc<str>>,
+    texts: HashMap<Arc<str>, (Owner, Arc<str>)>,
     /// In the order in which they came, which is also that in which they expire.
     order: VecDeque<(Instant, Arc<str>)>,
     bytes: usize,
@@ -102,7 +136,7 @@ struct Kept {
 const OVERHEAD: usize = 256;
 
 impl MemoryStore {
-    pub fn new(settings: RecoverySettings) -> MemoryStore {
+    pub fn new(settings: &RecoverySettings) -> MemoryStore {
         MemoryStore {
             ttl: settings.ttl,
             max_bytes: settings.max_bytes,
@@ -112,7 +146,7 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn keep(&self, text: Arc<str>) -> Result<Receipt, Unavailable> {
+    fn keep(&self, owner: &Owner, text: Arc<str>) -> Result<Receipt, Unavailable> {
         let size = text.len() + OVERHEAD;
         if size > self.max_bytes || self.ttl.is_zero() {
             return Err(Unavailable);
@@ -127,14 +161,15 @@ impl Store for MemoryStore {
         }
         kept.bytes += size;
         kept.order.push_back((until, receipt.0.clone()));
-        kept.texts.insert(receipt.0.clone(), text);
+        kept.texts.insert(receipt.0.clone(), (owner.clone(), text));
         Ok(receipt)
     }
 
-    fn fetch(&self, receipt: &str) -> Option<Arc<str>> {
+    fn fetch(&self, owner: &Owner, receipt: &str) -> Option<Arc<str>> {
         let mut kept = self.kept.lock();
         kept.purge(Instant::now());
-        kept.texts.get(receipt).cloned()
+        let (of, text) = kept.texts.get(receipt)?;
+        (of == owner).then(|| text.clone())
     }
 
     fn purge(&self) {
@@ -151,7 +186,7 @@ impl Kept {
 
     fn drop_oldest(&mut self) {
         if let Some((_, receipt)) = self.order.pop_front()
-            && let Some(text) = self.texts.remove(&receipt)
+            && let Some((_, text)) = self.texts.remove(&receipt)
         {
             self.bytes -= text.len() + OVERHEAD;
         }

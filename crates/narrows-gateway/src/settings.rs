@@ -1,11 +1,13 @@
 //! What the gateway must be told. Checked values only: files, environment and
 //! defaults are read by the binary and handed in.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
+use narrows_shape::Mask;
 use narrows_wire::frame::Framing;
 
 #[derive(Debug, Clone)]
@@ -27,6 +29,10 @@ pub struct Settings {
     pub proxy: ProxySettings,
     pub recovery: RecoverySettings,
     pub pruner: PrunerSettings,
+    /// What becomes of long results, where nothing more special says otherwise.
+    pub shape: ShapeChoice,
+    /// Servers that are known to the route of plain JSON-RPC alone.
+    pub rpc_servers: Vec<RpcServer>,
 }
 
 impl Default for Settings {
@@ -41,16 +47,77 @@ impl Default for Settings {
             proxy: ProxySettings::default(),
             recovery: RecoverySettings::default(),
             pruner: PrunerSettings::default(),
+            shape: ShapeChoice::default(),
+            rpc_servers: Vec::new(),
         }
     }
 }
 
+/// What is said of long results in one place: at the top, for an endpoint, a
+/// server or a tool. What is left open is said by the place before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ShapeChoice {
+    /// Whether results are kept within the budget at all.
+    pub on: Option<bool>,
+    /// The budget: the most characters of text in one result.
+    pub max_chars: Option<usize>,
+    pub binary: Option<Binary>,
+    /// Whether tools are listed with an optional argument `goal`, which stays here.
+    pub goal_param: Option<bool>,
+    /// How long keeping a result within its budget may take.
+    pub timeout: Option<Duration>,
+}
+
+impl ShapeChoice {
+    /// The budget where nobody names one.
+    pub const MAX_CHARS: usize = 80_000;
+    /// Less leaves no room for anything between the markers.
+    pub const LEAST_CHARS: usize = 1_000;
+
+    /// This choice, and below it another.
+    #[must_use]
+    pub fn or(self, below: ShapeChoice) -> ShapeChoice {
+        ShapeChoice {
+            on: self.on.or(below.on),
+            max_chars: self.max_chars.or(below.max_chars),
+            binary: self.binary.or(below.binary),
+            goal_param: self.goal_param.or(below.goal_param),
+            timeout: self.timeout.or(below.timeout),
+        }
+    }
+}
+
+/// What becomes of images, audio and blobs in results over the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Binary {
+    /// They are neither counted nor cut.
+    Keep,
+    /// A text says what was there.
+    Note,
+}
+
+/// A server of plain JSON-RPC that is no upstream of the MCP endpoints.
+#[derive(Debug, Clone)]
+pub struct RpcServer {
+    pub id: String,
+    pub remote: RemoteSettings,
+    pub mask: Mask,
+    /// For one request on the route of plain JSON-RPC.
+    pub timeout: Duration,
+}
+
+/// How long a request on the route of plain JSON-RPC waits where nothing else is said.
+pub const RPC_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// How long, and how much of, what was shortened can be got back.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct RecoverySettings {
     pub ttl: Duration,
     /// Of all texts together; the oldest leave first.
     pub max_bytes: usize,
+    /// The folder in which texts outlive the process; without one they are
+    /// kept in memory.
+    pub path: Option<PathBuf>,
 }
 
 impl Default for RecoverySettings {
@@ -58,6 +125,7 @@ impl Default for RecoverySettings {
         RecoverySettings {
             ttl: Duration::from_secs(600),
             max_bytes: 256 * 1024 * 1024,
+            path: None,
         }
     }
 }
@@ -117,6 +185,7 @@ pub struct EndpointSettings {
     /// The longest published name; counts only with the separator `__`, whose
     /// names are kept within what model providers accept.
     pub name_max: usize,
+    pub shape: ShapeChoice,
 }
 
 impl EndpointSettings {
@@ -126,6 +195,7 @@ impl EndpointSettings {
             separator: "__".into(),
             uris: Uris::AsTheyAre,
             name_max: 50,
+            shape: ShapeChoice::default(),
         }
     }
 }
@@ -152,6 +222,13 @@ pub struct UpstreamSettings {
     pub connect_timeout: Duration,
     /// For one call; every progress notice starts it anew.
     pub request_timeout: Duration,
+    /// For one request on the route of plain JSON-RPC.
+    pub rpc_timeout: Duration,
+    /// What is cut out of answers on that route.
+    pub mask: Mask,
+    pub shape: ShapeChoice,
+    /// By the server's own names of its tools.
+    pub tool_shapes: HashMap<String, ShapeChoice>,
 }
 
 impl UpstreamSettings {
@@ -165,6 +242,10 @@ impl UpstreamSettings {
             startup_timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(5),
             request_timeout: Duration::from_secs(300),
+            rpc_timeout: RPC_TIMEOUT,
+            mask: Mask::default(),
+            shape: ShapeChoice::default(),
+            tool_shapes: HashMap::new(),
         }
     }
 }

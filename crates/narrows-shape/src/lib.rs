@@ -1,6 +1,7 @@
 //! Text and JSON in, smaller text and JSON out. Pure and synchronous: this
 //! crate never sees a socket, a file or a clock.
 
+pub mod budget;
 mod error;
 mod json;
 mod mask;
@@ -12,7 +13,7 @@ mod typescript;
 pub use error::NotJson;
 #[doc(hidden)]
 pub use mask::mask_portably;
-pub use mask::{Mask, Masked, mask};
+pub use mask::{AnswerMask, Mask, Masked, MaskedAnswer, mask};
 pub use tokens::estimate_tokens;
 #[doc(hidden)]
 pub use tokens::token_class;

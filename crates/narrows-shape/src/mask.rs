@@ -8,6 +8,7 @@
 //! on. What is not cut is copied as it came, and if nothing is cut, nothing is
 //! copied at all.
 
+mod answer;
 mod read;
 mod scan;
 mod string;
@@ -17,6 +18,7 @@ use std::fmt::Write;
 use std::num::NonZeroUsize;
 
 use crate::NotJson;
+pub use answer::{AnswerMask, MaskedAnswer};
 use read::Reader;
 use scan::Engine;
 use string::Cut;

@@ -28,7 +28,7 @@ use tokio::sync::Semaphore;
 use self::request::{PruneRequest, RecoverRequest};
 pub(super) use self::server::Pruning;
 use crate::clock;
-use crate::recovery::{MemoryStore, Receipt, Store};
+use crate::recovery::{MemoryStore, Owner, Receipt, Store};
 use crate::settings::{PrunerSettings, RecoverySettings};
 
 /// Ranges that are longer together are refused: they may overlap, and a short
@@ -42,6 +42,7 @@ const LONGEST_NUMBER: usize = 12;
 pub struct Pruner {
     engine: Arc<dyn Engine>,
     store: Arc<dyn Store>,
+    owner: Owner,
     settings: PrunerSettings,
     /// Texts at work at once: more than there are cores would only make all of
     /// them late.
@@ -86,13 +87,14 @@ impl Pruner {
         Pruner {
             engine,
             store,
+            owner: Owner::pruner(),
             settings,
             workers: Arc::new(Semaphore::new(cores)),
         }
     }
 
     /// With the built-in engine, and all that it shortened in memory.
-    pub fn in_memory(settings: PrunerSettings, recovery: RecoverySettings) -> Pruner {
+    pub fn in_memory(settings: PrunerSettings, recovery: &RecoverySettings) -> Pruner {
         let store = Arc::new(MemoryStore::new(recovery));
         Pruner::new(Arc::new(Lexical), store, settings)
     }
@@ -161,7 +163,7 @@ impl Pruner {
 
     async fn prune(&self, mut request: PruneRequest, began: Instant) -> Pruned {
         let text: Arc<str> = std::mem::take(&mut request.text).into();
-        let (receipt, kept) = match self.store.keep(text.clone()) {
+        let (receipt, kept) = match self.store.keep(&self.owner, text.clone()) {
             Ok(receipt) => (receipt, true),
             Err(_) => (Receipt::new(), false),
         };
@@ -229,7 +231,7 @@ impl Pruner {
     }
 
     fn recover(&self, request: RecoverRequest) -> Result<Recovered, PrunerError> {
-        let text = self.store.fetch(&request.receipt);
+        let text = self.store.fetch(&self.owner, &request.receipt);
         let text = text.ok_or_else(|| PrunerError::NotFound(request.receipt.clone()))?;
         let lines = Lines::new(&text);
         let total = lines.len();

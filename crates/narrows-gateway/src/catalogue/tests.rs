@@ -25,7 +25,7 @@ fn parts() -> Vec<Part> {
         limits: Settings::default().limits,
         http: HttpClient::new(&ProxySettings::default(), std::time::Duration::from_secs(1)),
         guard: None,
-        pruner: Arc::new(Pruner::in_memory(Default::default(), Default::default())),
+        pruner: Arc::new(Pruner::in_memory(Default::default(), &Default::default())),
         links: Default::default(),
         changes: Changes::default(),
         tasks: Default::default(),

@@ -1,9 +1,10 @@
 use super::*;
 
 fn store(ttl_s: u64, texts_of_a_kilobyte: usize) -> MemoryStore {
-    MemoryStore::new(RecoverySettings {
+    MemoryStore::new(&RecoverySettings {
         ttl: Duration::from_secs(ttl_s),
         max_bytes: texts_of_a_kilobyte * (1_000 + OVERHEAD),
+        path: None,
     })
 }
 
@@ -14,13 +15,19 @@ fn kilobyte(letter: char) -> Arc<str> {
 #[tokio::test(start_paused = true)]
 async fn a_text_comes_back_until_its_time_is_over() {
     let store = store(600, 10);
-    let receipt = store.keep("one\ntwo".into()).unwrap();
-    assert_eq!(store.fetch(receipt.as_str()).as_deref(), Some("one\ntwo"));
+    let receipt = store.keep(&Owner::pruner(), "one\ntwo".into()).unwrap();
+    assert_eq!(
+        store.fetch(&Owner::pruner(), receipt.as_str()).as_deref(),
+        Some("one\ntwo")
+    );
     tokio::time::advance(Duration::from_millis(599_999)).await;
-    assert_eq!(store.fetch(receipt.as_str()).as_deref(), Some("one\ntwo"));
+    assert_eq!(
+        store.fetch(&Owner::pruner(), receipt.as_str()).as_deref(),
+        Some("one\ntwo")
+    );
     tokio::time::advance(Duration::from_millis(1)).await;
-    assert_eq!(store.fetch(receipt.as_str()), None);
-    assert_eq!(store.fetch("prn_nope"), None);
+    assert_eq!(store.fetch(&Owner::pruner(), receipt.as_str()), None);
+    assert_eq!(store.fetch(&Owner::pruner(), "prn_nope"), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -28,35 +35,54 @@ async fn the_oldest_leave_first_and_the_newest_is_always_there() {
     let store = store(600, 3);
     let receipts: Vec<Receipt> = "abcdef"
         .chars()
-        .map(|letter| store.keep(kilobyte(letter)).unwrap())
+        .map(|letter| store.keep(&Owner::pruner(), kilobyte(letter)).unwrap())
         .collect();
     // Being asked for does not prolong anything.
-    store.fetch(receipts[3].as_str()).unwrap();
-    let there = |receipt: &Receipt| store.fetch(receipt.as_str()).is_some();
+    store.fetch(&Owner::pruner(), receipts[3].as_str()).unwrap();
+    let there = |receipt: &Receipt| store.fetch(&Owner::pruner(), receipt.as_str()).is_some();
     let found: Vec<bool> = receipts.iter().map(there).collect();
     assert_eq!(found, [false, false, false, true, true, true]);
-    let newest = store.keep(kilobyte('g')).unwrap();
+    let newest = store.keep(&Owner::pruner(), kilobyte('g')).unwrap();
     assert!(there(&newest) && !there(&receipts[3]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_text_that_is_too_large_takes_no_other_ones_place() {
     let store = store(600, 1);
-    let small = store.keep(kilobyte('a')).unwrap();
-    assert_eq!(store.keep("b".repeat(1_001).into()), Err(Unavailable));
-    assert!(store.fetch(small.as_str()).is_some());
+    let small = store.keep(&Owner::pruner(), kilobyte('a')).unwrap();
+    assert_eq!(
+        store.keep(&Owner::pruner(), "b".repeat(1_001).into()),
+        Err(Unavailable)
+    );
+    assert!(store.fetch(&Owner::pruner(), small.as_str()).is_some());
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_has_expired_takes_no_memory() {
     let store = store(600, 3);
     for letter in "abc".chars() {
-        store.keep(kilobyte(letter)).unwrap();
+        store.keep(&Owner::pruner(), kilobyte(letter)).unwrap();
     }
     tokio::time::advance(Duration::from_secs(601)).await;
     store.purge();
     let kept = store.kept.lock();
     assert_eq!((kept.bytes, kept.texts.len(), kept.order.len()), (0, 0, 0));
+}
+
+#[test]
+fn nobody_gets_the_text_of_another() {
+    let store = store(600, 10);
+    let alice = Owner::client(&Principal::Anonymous, "default", Some("review"));
+    let receipt = store.keep(&alice, kilobyte('a')).unwrap();
+    for other in [
+        Owner::pruner(),
+        Owner::client(&Principal::Anonymous, "default", None),
+        Owner::client(&Principal::Anonymous, "default", Some("")),
+        Owner::client(&Principal::Anonymous, "other", Some("review")),
+    ] {
+        assert_eq!(store.fetch(&other, receipt.as_str()), None, "{other:?}");
+    }
+    assert!(store.fetch(&alice, receipt.as_str()).is_some());
 }
 
 #[test]

@@ -105,7 +105,7 @@ async fn prune_text(options: &Prune, text: &str, source: SourceType) -> anyhow::
             "include_markers": true,
         },
     });
-    let pruner = Pruner::in_memory(settings, recovery);
+    let pruner = Pruner::in_memory(settings, &recovery);
     let arguments = Raw::from_serialize(&arguments);
     let result = pruner.call("prune_text", Some(arguments)).await;
     let result = result.context("the text cannot be pruned")?;

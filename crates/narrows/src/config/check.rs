@@ -69,6 +69,8 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
         proxy: scope.environment.proxies(),
         recovery: recovery(raw.recovery.value(), problems),
         pruner: defaults.pruner,
+        shape: defaults.shape,
+        rpc_servers: Vec::new(),
     };
     check_structure(raw, problems);
     later::warn_of_keys_without_effect(raw, problems);

@@ -12,11 +12,11 @@ use crate::builtin::tests::Wire;
 const TEN: &str = "l1\nl2\nl3\nl4\nl5\nl6\nl7\nl8\nl9\nl10\n";
 
 fn pruner() -> Pruner {
-    Pruner::in_memory(PrunerSettings::default(), RecoverySettings::default())
+    Pruner::in_memory(PrunerSettings::default(), &RecoverySettings::default())
 }
 
 fn with_engine(engine: impl Engine + 'static) -> Pruner {
-    let store = Arc::new(MemoryStore::new(RecoverySettings::default()));
+    let store = Arc::new(MemoryStore::new(&RecoverySettings::default()));
     Pruner::new(Arc::new(engine), store, PrunerSettings::default())
 }
 
@@ -287,7 +287,7 @@ async fn nothing_to_prune_is_no_fallback() {
 #[tokio::test]
 async fn a_text_that_is_too_large() {
     let settings = PrunerSettings { max_input_chars: 9 };
-    let pruner = Pruner::in_memory(settings, RecoverySettings::default());
+    let pruner = Pruner::in_memory(settings, &RecoverySettings::default());
     // Characters count, not bytes.
     let fits = "é\né\né\né\né";
     assert_eq!(
@@ -307,7 +307,7 @@ async fn a_store_that_cannot_hold_the_text() {
         max_bytes: 10,
         ..RecoverySettings::default()
     };
-    let pruner = Pruner::in_memory(PrunerSettings::default(), recovery);
+    let pruner = Pruner::in_memory(PrunerSettings::default(), &recovery);
     let answer = prune(&pruner, TEN, json!({})).await;
     check_fallback(&answer, TEN, "recovery_unavailable");
     let id = answer["prune_id"].as_str().unwrap();
@@ -401,7 +401,7 @@ async fn a_store_that_keeps_nothing() {
         ttl: Duration::ZERO,
         ..RecoverySettings::default()
     };
-    let pruner = Pruner::in_memory(PrunerSettings::default(), recovery);
+    let pruner = Pruner::in_memory(PrunerSettings::default(), &recovery);
     let answer = prune(&pruner, TEN, json!({})).await;
     check_fallback(&answer, TEN, "recovery_unavailable");
 }

@@ -28,7 +28,7 @@ fn upstream(manner: RemoteManner, settings: RemoteSettings) -> Arc<Upstream> {
         limits: Limits::default(),
         http: client(),
         guard: None,
-        pruner: Arc::new(Pruner::in_memory(Default::default(), Default::default())),
+        pruner: Arc::new(Pruner::in_memory(Default::default(), &Default::default())),
         links: AtomicU64::new(1),
         changes: Default::default(),
         tasks: TaskTracker::new(),
