@@ -24,6 +24,7 @@ use serde::Serialize;
 
 use crate::settings::Builtin;
 use crate::upstream::Channel;
+pub(crate) use arguments::Arguments;
 use peer::Peer;
 pub use pruner::{Pruner, PrunerError};
 
@@ -125,7 +126,7 @@ fn text_result(text: &str) -> Raw {
 }
 
 /// A tool's result that says what went wrong, so that a model can do better.
-fn error_result(text: &str) -> Raw {
+pub(crate) fn error_result(text: &str) -> Raw {
     Raw::from_serialize(&ToolResult {
         content: [Text { kind: "text", text }],
         is_error: true,

@@ -3,19 +3,24 @@
 //! It reads the view of the session's endpoint and nothing else: no list is
 //! fetched here, no configuration read, no lock held while waiting.
 
+mod shaped;
+
 use std::sync::Arc;
 use std::time::Instant;
 
 use narrows_wire::{Kind, Raw};
 
-use crate::catalogue::Target;
+use crate::catalogue::{Target, View};
 use crate::error::{Error, ItemKind};
 use crate::events::{self, Tag};
 use crate::exchange::{Cancel, EventSink};
 use crate::permit::permit;
+use crate::recover;
 use crate::repair::{self, Repaired};
 use crate::session::{LogLevel, Session};
+use crate::shaping::Form;
 use crate::upstream::{ListKind, Origin, Outgoing, Upstream};
+use shaped::Wish;
 
 /// Names and URIs are looked up, compared and logged; beyond this they are none.
 const MAX_NAME: usize = 8 * 1024;
@@ -120,16 +125,25 @@ impl Call<'_> {
     }
 
     /// A tool or a prompt, by name.
-    async fn named(self, kind: ItemKind) -> Result<Raw, Error> {
-        let name = self.text_member("name")?;
+    async fn named(mut self, kind: ItemKind) -> Result<Raw, Error> {
+        let mut name = self.text_member("name")?;
         let text = name.as_text().expect("checked to be text");
         let view = self.session.view();
         let target = match kind {
             ItemKind::Prompt => view.prompt(&text)?,
+            _ if view.recover().is_some_and(|own| **own == *text) => return self.recover().await,
             _ => view.tool(&text)?,
         };
-        drop(view);
         self.permit(kind, &target, &text)?;
+        let wish = match kind {
+            ItemKind::Tool => self.wish_for_tool(&view, &target),
+            _ => None,
+        };
+        drop(view);
+        drop(text);
+        if wish.as_ref().is_some_and(Wish::changed_params) {
+            name = self.text_member("name")?;
+        }
         let (tag, session) = (self.tag, self.session);
         let result = self.send(Routed::to(&target, name.clone())).await?;
         let Repaired { result, changed } = match kind {
@@ -144,12 +158,37 @@ impl Call<'_> {
                 ]
             });
         }
+        let result = match wish {
+            Some(wish) => {
+                let form = |view: &View| Form::Tool {
+                    output_schema: view.has_output_schema(&target),
+                };
+                wish.grant(session, tag, &target, form, result).await
+            }
+            None => result,
+        };
         Ok(repair::for_revision(result, session.caller().revision))
     }
 
     async fn resource(self) -> Result<Raw, Error> {
+        let uri = self.text_member("uri")?;
+        let text = uri.as_text().expect("checked to be text");
+        if recover::is_receipt(&text) && self.session.view().recover().is_some() {
+            let uri = text.into_owned();
+            return self.read_receipt(uri).await;
+        }
+        drop(text);
         let (target, uri) = self.resource_target()?;
-        self.send(Routed::to(&target, uri)).await
+        let wish = self.wish_for_resource(&target);
+        let (tag, session) = (self.tag, self.session);
+        let result = self.send(Routed::to(&target, uri)).await?;
+        Ok(match wish {
+            Some(wish) => {
+                let form = |_: &View| Form::Resource;
+                wish.grant(session, tag, &target, form, result).await
+            }
+            None => result,
+        })
     }
 
     async fn subscribe(self) -> Result<Raw, Error> {

@@ -19,7 +19,8 @@ use self::templates::Template;
 use crate::error::{Error, ItemKind};
 use crate::names;
 use crate::settings::EndpointSettings;
-use crate::upstream::{ListKind, Offer, Upstream};
+use crate::shaping::{GOAL_ARGUMENT, Policies};
+use crate::upstream::{Item, ListKind, Offer, Upstream};
 
 /// Which upstreams an endpoint shows, and under which names.
 #[derive(Debug, Clone)]
@@ -49,6 +50,9 @@ pub(crate) struct View {
     pub(crate) capabilities: Raw,
     pub(crate) server_info: Raw,
     pub(crate) instructions: Option<String>,
+    /// The gateway's own tool for what was cut, as it is called here; none
+    /// where nothing is cut.
+    recover: Option<Arc<str>>,
     single: bool,
 }
 
@@ -67,8 +71,13 @@ pub(crate) struct Target {
 }
 
 impl View {
-    pub(crate) fn build(scope: &Scope, parts: &[Part], instructions_max_chars: usize) -> View {
-        build::build(scope, parts, instructions_max_chars)
+    pub(crate) fn build(
+        scope: &Scope,
+        policies: &Policies,
+        parts: &[Part],
+        instructions_max_chars: usize,
+    ) -> View {
+        build::build(scope, policies, parts, instructions_max_chars)
     }
 
     pub(crate) fn listing(&self, kind: ListKind) -> &Listing {
@@ -165,6 +174,22 @@ impl View {
         }
     }
 
+    /// The name of the gateway's own tool for what was cut.
+    pub(crate) fn recover(&self) -> Option<&Arc<str>> {
+        self.recover.as_ref()
+    }
+
+    /// Whether clients may hold a tool's results against a schema.
+    pub(crate) fn has_output_schema(&self, target: &Target) -> bool {
+        let schema = |tool: &Item| tool.raw.member("outputSchema").is_some();
+        self.item(target).is_some_and(schema)
+    }
+
+    /// Whether a tool has no argument `goal` of its own.
+    pub(crate) fn lacks_goal(&self, target: &Target) -> bool {
+        self.item(target).is_none_or(lacks_goal)
+    }
+
     /// The upstreams that are up and declare this capability.
     pub(crate) fn with_capability<'a>(
         &'a self,
@@ -246,6 +271,14 @@ impl View {
         })
     }
 
+    /// A tool as its server listed it.
+    fn item(&self, target: &Target) -> Option<&Item> {
+        let name = target.name.as_text()?;
+        let index = target.upstream.index;
+        let part = (self.parts.iter()).find(|part| part.upstream.index == index)?;
+        part.offer.tools.iter().find(|item| *item.key == *name)
+    }
+
     fn part(&self, server: &str) -> Option<&Part> {
         self.parts
             .iter()
@@ -268,6 +301,12 @@ impl Part {
             Err(self.upstream.down())
         }
     }
+}
+
+fn lacks_goal(tool: &Item) -> bool {
+    let schema = tool.raw.member("inputSchema");
+    let properties = schema.and_then(|schema| schema.member("properties"));
+    properties.is_none_or(|properties| properties.member(GOAL_ARGUMENT).is_none())
 }
 
 /// A name that is unknown may be anything, and is told to people.

@@ -36,6 +36,18 @@ pub(crate) fn step(
     }
 }
 
+/// What was done to a result, which is told unless nobody wants to hear anything.
+pub(crate) fn audit(
+    name: &'static str,
+    tag: Tag,
+    members: impl FnOnce() -> Vec<(&'static str, Raw)>,
+) {
+    if tracing::enabled!(target: "narrows::event", Level::INFO) {
+        let payload = payload(tag, members());
+        tracing::info!(target: "narrows::event", event = name, payload = payload.as_str());
+    }
+}
+
 /// Steps that somebody should look at.
 pub(crate) fn trouble(
     name: &'static str,

@@ -26,6 +26,7 @@ use crate::names;
 use crate::recovery;
 use crate::session::{LogLevel, Session};
 use crate::settings::{EndpointSettings, Limits, Settings, UpstreamKind, Uris};
+use crate::shaping::{Policies, Shaping};
 use crate::upstream::guard::Guard;
 use crate::upstream::{HttpClient, ListKind, SharedEars, State, Surroundings, Upstream, supervise};
 
@@ -89,6 +90,8 @@ pub(crate) struct Inner {
 pub(crate) struct Endpoint {
     name: Arc<str>,
     scope: Scope,
+    policies: Policies,
+    shaping: Arc<Shaping>,
     view: ArcSwap<View>,
 }
 
@@ -214,7 +217,11 @@ impl Inner {
             limits: settings.limits.clone(),
             http: HttpClient::new(&settings.proxy, connect.unwrap_or(Duration::from_secs(5))),
             guard,
-            pruner: Arc::new(Pruner::new(Arc::new(Lexical), store, settings.pruner)),
+            pruner: Arc::new(Pruner::new(
+                Arc::new(Lexical),
+                store.clone(),
+                settings.pruner,
+            )),
             links: AtomicU64::new(1),
             changes: Default::default(),
             tasks: TaskTracker::new(),
@@ -231,13 +238,23 @@ impl Inner {
             })
             .collect();
         let parts = parts(&upstreams);
+        let shaping = Arc::new(Shaping::new(store, Arc::new(Lexical)));
+        let servers = || upstreams.iter().map(|upstream| &upstream.settings);
         let endpoint = |name: &str, scope: Scope| {
-            let view =
-                ArcSwap::from_pointee(View::build(&scope, &parts, settings.instructions_max_chars));
+            let policies = match &scope {
+                Scope::Joined(endpoint) => {
+                    Policies::joined(settings.shape, endpoint.shape, servers())
+                }
+                Scope::Single(_) => Policies::single(settings.shape, servers()),
+            };
+            let max_chars = settings.instructions_max_chars;
+            let view = View::build(&scope, &policies, &parts, max_chars);
             Arc::new(Endpoint {
                 name: name.into(),
                 scope,
-                view,
+                policies,
+                shaping: shaping.clone(),
+                view: ArcSwap::from_pointee(view),
             })
         };
         let joined =
@@ -373,7 +390,12 @@ impl Inner {
         let parts = self.parts();
         let mut changed: Vec<(&Arc<Endpoint>, Vec<ListKind>)> = Vec::new();
         for endpoint in self.endpoints.iter().chain(&self.singles) {
-            let new = View::build(&endpoint.scope, &parts, self.instructions_max_chars);
+            let new = View::build(
+                &endpoint.scope,
+                &endpoint.policies,
+                &parts,
+                self.instructions_max_chars,
+            );
             let kinds = changes(&endpoint.view.load(), &new);
             endpoint.view.store(Arc::new(new));
             changed.push((endpoint, kinds));
@@ -400,6 +422,14 @@ impl Endpoint {
 
     pub(crate) fn scope(&self) -> &Scope {
         &self.scope
+    }
+
+    pub(crate) fn policies(&self) -> &Policies {
+        &self.policies
+    }
+
+    pub(crate) fn shaping(&self) -> &Arc<Shaping> {
+        &self.shaping
     }
 
     /// A notice of an upstream with the upstream's name on it, where the

@@ -16,10 +16,12 @@ mod gateway;
 mod lock;
 mod names;
 mod permit;
+mod recover;
 pub mod recovery;
 mod repair;
 mod session;
 pub mod settings;
+mod shaping;
 mod upstream;
 pub mod websocket;
 

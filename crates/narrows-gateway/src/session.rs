@@ -29,12 +29,13 @@ pub(crate) use self::log_level::LogLevel;
 use self::subscriptions::Subscriptions;
 use self::variants::Variants;
 use crate::call::{self, Call};
-use crate::catalogue::View;
+use crate::catalogue::{Scope, View};
 use crate::error::Error;
 use crate::events::Tag;
 use crate::exchange::{AskKey, Asks, Caller, Cancel, Event, EventSink, Notice};
 use crate::gateway::{Endpoint, Inner, Lifetime};
 use crate::lock::Mutex;
+use crate::recovery::Owner;
 use crate::upstream::ListKind;
 
 /// How long the calls of a session that has ended may take to end as well.
@@ -293,6 +294,20 @@ impl Session {
 
     pub(crate) fn endpoint(&self) -> &Arc<Endpoint> {
         &self.endpoint
+    }
+
+    /// To whom texts belong that are kept for this client.
+    pub(crate) fn owner(&self) -> Owner {
+        let Caller {
+            endpoint,
+            principal,
+            ..
+        } = &self.caller;
+        match self.endpoint.scope() {
+            Scope::Joined(_) => Owner::client(principal, endpoint, None),
+            // No name of an endpoint holds a slash.
+            Scope::Single(_) => Owner::client(principal, &format!("servers/{endpoint}"), None),
+        }
     }
 
     pub(crate) fn view(&self) -> Arc<View> {

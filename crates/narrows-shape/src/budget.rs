@@ -1,6 +1,32 @@
-//! One text within a budget of characters, markers included.
+//! One text within a budget of characters, markers included, and an account of
+//! which parts of the original are no longer there.
+//!
+//! JSON gets shorter without loss first (`compact`, TOON), then by rows, then by
+//! strings (`json`); other text by lines that do not serve the goal, or by its
+//! middle where there is none (`text`). Base64 goes before either (`base64`).
+//! Whatever is cut leaves a marker (`marker`) that says where it was in the
+//! original and how to get it back.
+//!
+//! Places are exact. In plain text, a cut of lines reaches from the beginning of
+//! its first line to the end of its last one, whose LF stays: a marker that is
+//! replaced by `original[cut]` gives the original again, byte for byte. In JSON,
+//! every key and every value of the original stands in the output or in one of
+//! the cut places; a cut of rows reaches from the first byte of the first row to
+//! the last byte of the last one.
 
-use crate::prune::{Deadline, Engine, Fallback, SourceType};
+mod base64;
+mod count;
+mod json;
+mod keep;
+mod marker;
+mod notes;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use crate::prune::{Deadline, Engine, Fallback, OutOfTime, SourceType};
+use crate::toon::{self, Encoding};
 
 /// What a text is to become.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +41,13 @@ pub struct Order<'a> {
     pub receipt: &'a str,
     /// The tool that gives back what was cut, as the reader knows it.
     pub tool: &'a str,
+}
+
+impl<'a> Order<'a> {
+    /// A goal of white space is none.
+    fn goal(&self) -> Option<&'a str> {
+        self.goal.filter(|goal| !goal.trim().is_empty())
+    }
 }
 
 /// A text within its budget.
@@ -36,11 +69,11 @@ pub enum Stage {
     Toon,
     /// Base64 gave way to a note.
     Base64,
-    /// Arrays lost rows.
+    /// Arrays lost rows, or objects members.
     Rows,
     /// Lines that do not serve the goal went.
     Pruned,
-    /// The middle went.
+    /// The middle went: of the text, or of a line or a string in it.
     Masked,
 }
 
@@ -66,31 +99,103 @@ pub enum Place {
 }
 
 /// JSON text in fewer characters and with nothing cut; `None` for what is no
-/// JSON, or no shorter.
+/// object and no array, or no shorter.
 pub fn tighten(text: &str) -> Option<Fitted> {
-    let _ = text;
-    None
+    if !json::may_be(text) {
+        return None;
+    }
+    let shortest = toon::shortest(text).ok()?;
+    let is_shorter = count::chars(&shortest.text) < count::chars(text);
+    is_shorter.then(|| Fitted {
+        text: shortest.text,
+        stages: vec![match shortest.encoding {
+            Encoding::Json => Stage::Compact,
+            Encoding::Toon => Stage::Toon,
+        }],
+        cuts: Vec::new(),
+    })
 }
 
-/// A text within its budget.
+/// A text within its budget. Any budget of at least 1,000 characters is kept, as
+/// long as the names in `order` are of a usual length; a smaller one is refused
+/// where the markers leave no room ([`Fallback::ConstraintsUnmet`]).
 pub fn fit(
     text: &str,
     order: &Order<'_>,
     engine: &dyn Engine,
     deadline: &Deadline<'_>,
 ) -> Result<Fitted, Fallback> {
-    let _ = (text, order, engine, deadline);
-    Err(Fallback::ConstraintsUnmet)
+    if let Some(fitted) = unchanged(text, order)? {
+        return Ok(fitted);
+    }
+    let work = Work {
+        order,
+        engine,
+        deadline,
+    };
+    if json::may_be(text)
+        && let Some(compact) = json::compact(text)
+    {
+        match json::fit(text, compact, &work, json::Output::Shortest) {
+            // Nothing in it could be cut: characters always can.
+            Err(Fallback::ConstraintsUnmet) => {}
+            done => return done,
+        }
+    }
+    within(order, text::fit(text, &work)?)
 }
 
 /// The same for JSON that has to stay JSON of the same kind: an object stays
-/// an object.
+/// an object. What is no JSON is refused, and so is a number that is too long.
 pub fn fit_json(
     json: &str,
     order: &Order<'_>,
     engine: &dyn Engine,
     deadline: &Deadline<'_>,
 ) -> Result<Fitted, Fallback> {
-    let _ = (json, order, engine, deadline);
-    Err(Fallback::ConstraintsUnmet)
+    if let Some(fitted) = unchanged(json, order)? {
+        return Ok(fitted);
+    }
+    let work = Work {
+        order,
+        engine,
+        deadline,
+    };
+    let compact = json::compact(json).ok_or(Fallback::ConstraintsUnmet)?;
+    json::fit(json, compact, &work, json::Output::Json)
+}
+
+/// What each step needs besides the text.
+struct Work<'a> {
+    order: &'a Order<'a>,
+    engine: &'a dyn Engine,
+    deadline: &'a Deadline<'a>,
+}
+
+impl Work<'_> {
+    fn check(&self) -> Result<(), Fallback> {
+        self.deadline.check().map_err(|OutOfTime| Fallback::Timeout)
+    }
+}
+
+/// A text that is within its budget already.
+fn unchanged(text: &str, order: &Order<'_>) -> Result<Option<Fitted>, Fallback> {
+    // Places in tables of rows and lines are kept in 32 bits.
+    if u32::try_from(text.len()).is_err() {
+        return Err(Fallback::InputTooLarge);
+    }
+    let fits = text.len() <= order.max_chars || count::chars(text) <= order.max_chars;
+    Ok(fits.then(|| Fitted {
+        text: text.to_owned(),
+        stages: Vec::new(),
+        cuts: Vec::new(),
+    }))
+}
+
+/// The last word on the budget: whatever went wrong before, more is not sent.
+fn within(order: &Order<'_>, fitted: Fitted) -> Result<Fitted, Fallback> {
+    match count::chars(&fitted.text) <= order.max_chars {
+        true => Ok(fitted),
+        false => Err(Fallback::ConstraintsUnmet),
+    }
 }

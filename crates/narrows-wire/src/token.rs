@@ -1,4 +1,4 @@
-//! Everything opaque that we hand out, in one place: page cursors, wrapped
+//! Everything opaque that we hand out, in one place: cursors, wrapped
 //! resource URIs, ids of reverse requests, ids of events on a stream.
 //! Decoding never trusts: each of these comes back from a peer.
 
@@ -26,6 +26,21 @@ pub fn parse_cursor(text: &str) -> Result<usize, BadToken> {
         .and_then(|offset| digits(offset.as_str()))
         .and_then(|offset| usize::try_from(offset).ok())
         .ok_or(BadToken)
+}
+
+/// A cursor that carries what it continues: base64url of `{"offset": n, "of": …}`.
+pub fn part_cursor(offset: usize, of: &Raw) -> String {
+    URL_SAFE.encode(format!("{{\"offset\":{offset},\"of\":{}}}", of.as_str()))
+}
+
+pub fn parse_part_cursor(text: &str) -> Result<(usize, Raw), BadToken> {
+    let json = json(text, PART_MAX).ok_or(BadToken)?;
+    let [offset, of] = json.pick(["offset", "of"]).map_err(|_| BadToken)?;
+    let offset = offset
+        .and_then(|offset| digits(offset.as_str()))
+        .and_then(|offset| usize::try_from(offset).ok())
+        .ok_or(BadToken)?;
+    Ok((offset, of.ok_or(BadToken)?))
 }
 
 /// `proxy://resource/<base64url({"server","uri"})>`
@@ -69,6 +84,7 @@ const WRAPPED: &str = "proxy://resource/";
 /// Ours has 44 characters at most; others may have spaces and escapes in it.
 const CURSOR_MAX: usize = 256;
 const URI_MAX: usize = 64 * 1024;
+const PART_MAX: usize = 256 * 1024;
 
 /// The standard alphabet, with or without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(

@@ -76,7 +76,7 @@ pub(crate) enum Command {
     /// Connect to every configured server and say what is there and what is wrong
     #[command(after_help = CHECK_EXAMPLES)]
     Check(Check),
-    /// Show the tools that the gateway would offer, and what they cost
+    /// Show the tools that the gateway would offer, what they cost and what shaping has saved
     #[command(after_help = TOOLS_EXAMPLES)]
     Tools(Tools),
     /// Call one tool through the gateway
@@ -198,7 +198,10 @@ pub(crate) struct Call {
     pub(crate) arguments: Option<String>,
     #[command(flatten)]
     pub(crate) config: ConfigOption,
-    /// Say on stderr which way the call took and what it cost
+    /// What the result is read for; if it is over its budget, the parts that answer it stay
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) goal: Option<String>,
+    /// Say on stderr which way the call took, what it cost, and what was cut out of the result
     #[arg(long)]
     pub(crate) explain: bool,
     /// Print the whole result as JSON
@@ -283,10 +286,15 @@ Examples:
 
 Tokens are estimates: a tokenizer of a given model counts a little more or less.
 
---json prints {endpoint, servers: [{id, state, reason, tokens, tools: [{name, published,
-description, tokens}]}], tools, tokens}; with SERVER and TOOL {server, name, published,
-tokens, tool}; with --why {name, there, server, tool, published, reason, nearest}.
-A server's state is up, starting, down, disabled or left_out.";
+Where the configuration has a `recovery.path`, gateways keep count there of the results they
+make shorter, and what that has saved is shown for each tool, each server and all of them.
+
+--json prints {endpoint, servers: [{id, state, reason, tokens, saved, tools: [{name, published,
+description, tokens, saved}]}], tools, tokens, saved}; with SERVER and TOOL {server, name,
+published, tokens, saved, tool}; with --why {name, there, server, tool, published, reason,
+nearest}. A server's state is up, starting, down, disabled or left_out; saved is null or
+{results, failed, chars_before, chars_after, tokens_before, tokens_after}, for all of them
+with since.";
 
 const CALL_EXAMPLES: &str = "\
 Examples:
@@ -294,9 +302,14 @@ Examples:
   narrows call demo__echo '{\"text\": \"hello\"}'   the same by its published name
   echo '{\"path\": \".\"}' | narrows call files list_directory -
   narrows call files read_file @arguments.json --json
+  narrows call files read_file '{\"path\": \"app.log\"}' --goal 'find the retry' --explain
 
 Only the server that is called is started. Text goes to stdout; progress, log messages and
-error results go to stderr. A server that wants to ask its user something cannot.";
+error results go to stderr. A server that wants to ask its user something cannot.
+
+A result over its budget (`shape` of the configuration) is made shorter, as it is for clients.
+--explain tells what was cut, why, and by which prune_id `recover_text` gives it back: to
+clients of a gateway with the same `recovery.path`; without one it is gone with this command.";
 
 #[cfg(test)]
 mod tests {

@@ -18,11 +18,15 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
-use narrows_gateway::settings::{Builtin, Settings, UpstreamKind, UpstreamSettings};
+use narrows_gateway::settings::{
+    Builtin, RPC_TIMEOUT, RemoteManner, RemoteSettings, RpcServer, Settings, UpstreamKind,
+    UpstreamSettings,
+};
+use narrows_shape::Mask;
 
 pub(crate) use check::{Checked, DEFAULT_LISTEN, LeftOut, parse_listen};
 pub(crate) use environment::Environment;
-pub(crate) use problem::{Problem, Severity};
+pub(crate) use problem::{Place, Problem, Severity};
 
 use expand::Scope;
 use problem::{At, Problems, Source};
@@ -42,7 +46,7 @@ pub(crate) struct Config {
 const FILE_NAME: &str = "narrows.json";
 
 /// Reads the file that `flag` names, else `./narrows.json`, else the user's,
-/// else takes the built-in default: the demo server alone.
+/// else takes the built-in default.
 ///
 /// If anything is wrong, everything that is to be said comes back instead.
 pub(crate) fn load(flag: Option<&Path>, environment: &Environment) -> Result<Config, Vec<Problem>> {
@@ -94,12 +98,36 @@ fn locate(
     here.into_iter().chain(users).find(|path| exists(path))
 }
 
+/// What the route of plain JSON-RPC knows where there is no configuration at
+/// all: ids and ports on this machine.
+const RPC_SERVERS: [(&str, u16); 4] = [
+    ("fast-filesystem", 8004),
+    ("json-query", 8005),
+    ("sequential-thinking", 8006),
+    ("shrimp-task-manager", 8007),
+];
+
+fn rpc_server((id, port): (&str, u16)) -> RpcServer {
+    let url = format!("http://127.0.0.1:{port}");
+    RpcServer {
+        id: id.to_owned(),
+        remote: RemoteSettings {
+            url: url.parse().expect("an address and a port are a URL"),
+            headers: Vec::new(),
+            manner: RemoteManner::Rpc,
+        },
+        mask: Mask::default(),
+        timeout: RPC_TIMEOUT,
+    }
+}
+
 fn built_in(environment: &Environment) -> Config {
     let servers = [("demo", Builtin::Demo), ("pruner", Builtin::Pruner)];
     let server = |(id, which)| UpstreamSettings::new(id, UpstreamKind::Builtin(which));
     let gateway = Settings {
         upstreams: servers.map(server).into(),
         proxy: environment.proxies(),
+        rpc_servers: RPC_SERVERS.map(rpc_server).into(),
         ..Settings::default()
     };
     let checked = Checked {

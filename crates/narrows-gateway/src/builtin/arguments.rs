@@ -7,7 +7,7 @@ use narrows_wire::{Kind, Raw};
 
 /// The arguments of one call. What is wrong with them is a text for the model:
 /// it goes into a result with `isError` (MCP 2025-11-25, tools, error handling).
-pub(super) struct Arguments<'a> {
+pub(crate) struct Arguments<'a> {
     tool: &'a str,
     raw: Raw,
 }
@@ -15,7 +15,7 @@ pub(super) struct Arguments<'a> {
 impl<'a> Arguments<'a> {
     /// Refuses names that the tool does not know: a misspelt one that is
     /// silently ignored gives an answer to another question.
-    pub(super) fn read(tool: &'a str, raw: Option<Raw>, known: &[&str]) -> Result<Self, String> {
+    pub(crate) fn read(tool: &'a str, raw: Option<Raw>, known: &[&str]) -> Result<Self, String> {
         let raw = raw.unwrap_or_else(Raw::empty_object);
         if raw.kind() != Kind::Object {
             return Err(format!("The arguments of '{tool}' must be an object"));
@@ -40,7 +40,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// A string that must be there.
-    pub(super) fn text(&self, name: &str) -> Result<String, String> {
+    pub(crate) fn text(&self, name: &str) -> Result<String, String> {
         let text: String =
             self.required(name, "a string", |value| value.as_text().map(Into::into))?;
         // Half a character has no place in a text: it would come back as another.
@@ -52,12 +52,24 @@ impl<'a> Arguments<'a> {
     }
 
     /// `true` or `false`, which must be there.
-    pub(super) fn flag(&self, name: &str) -> Result<bool, String> {
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, String> {
         self.required(name, "true or false", Raw::as_bool)
     }
 
+    /// A string that may be left out.
+    pub(crate) fn optional_text(&self, name: &str) -> Result<Option<String>, String> {
+        let is_there = self.raw.member(name).is_some();
+        is_there.then(|| self.text(name)).transpose()
+    }
+
+    /// `true` or `false`, which may be left out.
+    pub(crate) fn optional_flag(&self, name: &str) -> Result<Option<bool>, String> {
+        let is_there = self.raw.member(name).is_some();
+        is_there.then(|| self.flag(name)).transpose()
+    }
+
     /// A number from 0 to 1 that must be there.
-    pub(super) fn share(&self, name: &str) -> Result<f64, String> {
+    pub(crate) fn share(&self, name: &str) -> Result<f64, String> {
         self.required(name, "a number from 0 to 1", |value| {
             let number: f64 = value.decode().ok()?;
             (0.0..=1.0).contains(&number).then_some(number)
@@ -66,7 +78,7 @@ impl<'a> Arguments<'a> {
 
     /// A whole number that must be there, of at least `least`. What is larger
     /// than a number can be here counts as the largest.
-    pub(super) fn at_least(&self, name: &str, least: u64) -> Result<u64, String> {
+    pub(crate) fn at_least(&self, name: &str, least: u64) -> Result<u64, String> {
         let wanted = format!("a whole number of at least {least}");
         self.required(name, &wanted, |value| {
             let number = u64::try_from(signed_whole(value)?).ok()?;
@@ -76,12 +88,12 @@ impl<'a> Arguments<'a> {
 
     /// Any whole number, which must be there; very large ones count as the
     /// largest that can be.
-    pub(super) fn whole(&self, name: &str) -> Result<i64, String> {
+    pub(crate) fn whole(&self, name: &str) -> Result<i64, String> {
         self.required(name, "a whole number", signed_whole)
     }
 
     /// An object that must be there, with no other members than the known ones.
-    pub(super) fn object(&self, name: &str, known: &[&str]) -> Result<Arguments<'a>, String> {
+    pub(crate) fn object(&self, name: &str, known: &[&str]) -> Result<Arguments<'a>, String> {
         let value = self.required(name, "an object", |value| {
             (value.kind() == Kind::Object).then(|| value.clone())
         })?;
@@ -89,7 +101,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// An array of objects that must be there.
-    pub(super) fn objects(&self, name: &str, known: &[&str]) -> Result<Vec<Arguments<'a>>, String> {
+    pub(crate) fn objects(&self, name: &str, known: &[&str]) -> Result<Vec<Arguments<'a>>, String> {
         let values = self.required(name, "an array of objects", |value| {
             let values: Vec<Raw> =
                 (value.kind() == Kind::Array).then(|| value.elements().collect())?;
@@ -101,7 +113,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// A whole number within bounds, or the default.
-    pub(super) fn number(
+    pub(crate) fn number(
         &self,
         name: &str,
         bounds: RangeInclusive<u64>,

@@ -2,24 +2,39 @@
 //! capabilities and instructions joined.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use narrows_wire::{Raw, token};
 
-use super::{Kind, Listing, Part, Scope, Target, Template, View};
-use crate::names;
+use super::{Kind, Listing, Part, Scope, Target, Template, View, lacks_goal};
 use crate::settings::{EndpointSettings, Uris};
+use crate::shaping::{GOAL_ARGUMENT, Policies};
 use crate::upstream::{Item, ListKind, ServerHello, State};
+use crate::{names, recover};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub(super) fn build(scope: &Scope, parts: &[Part], instructions_max_chars: usize) -> View {
+const GOAL: &str = r#"{"type":"string","description":"What you want to know from the result; of a very long one, the parts that tell it are kept"}"#;
+
+pub(super) fn build(
+    scope: &Scope,
+    policies: &Policies,
+    parts: &[Part],
+    instructions_max_chars: usize,
+) -> View {
     match scope {
-        Scope::Joined(settings) => joined(settings, parts, instructions_max_chars),
-        Scope::Single(index) => single(&parts[*index]),
+        Scope::Joined(settings) => joined(settings, policies, parts, instructions_max_chars),
+        Scope::Single(index) => single(&parts[*index], policies),
     }
 }
 
-fn joined(settings: &EndpointSettings, parts: &[Part], instructions_max_chars: usize) -> View {
+fn joined(
+    settings: &EndpointSettings,
+    policies: &Policies,
+    parts: &[Part],
+    instructions_max_chars: usize,
+) -> View {
+    let cuts = policies.cuts(parts.iter().map(|part| part.upstream.index));
     let wrapped = settings.uris == Uris::Wrapped;
     let named = |kind: ListKind| {
         let mut items = Vec::new();
@@ -35,22 +50,29 @@ fn joined(settings: &EndpointSettings, parts: &[Part], instructions_max_chars: u
             );
             for (item, name) in list.iter().zip(published) {
                 let origin = wrapped.then(|| origin(part, Some(("originalName", item))));
-                items.push(published_item(item, Some(&name), origin));
+                let item_of = published_item(item, Some(&name), origin);
+                items.push(match kind {
+                    ListKind::Tools => with_goal(part, item, item_of, policies),
+                    _ => item_of,
+                });
                 routes.insert(name.into(), target(part, item));
             }
         }
-        Kind {
-            listing: Listing::render(kind.member(), items.into_iter()),
-            routes,
-        }
+        (items, routes)
     };
+    let (mut tools, routes) = named(ListKind::Tools);
+    let recover = cuts.then(|| recover_name(&routes));
+    tools.extend(recover.as_deref().map(recover::tool));
+    let tools = Kind::of(ListKind::Tools, tools, routes);
+    let (prompts, routes) = named(ListKind::Prompts);
     View {
-        tools: named(ListKind::Tools),
-        prompts: named(ListKind::Prompts),
+        tools,
+        recover,
+        prompts: Kind::of(ListKind::Prompts, prompts, routes),
         resources: resources(parts, settings.uris),
-        templates: templates(parts, wrapped),
+        templates: templates(parts, wrapped, cuts),
         patterns: patterns(parts),
-        capabilities: capabilities(parts),
+        capabilities: capabilities(parts, cuts),
         server_info: Raw::empty_object()
             .with_member("name", &Raw::string("narrows"))
             .with_member("title", &Raw::string("Narrows"))
@@ -61,27 +83,33 @@ fn joined(settings: &EndpointSettings, parts: &[Part], instructions_max_chars: u
     }
 }
 
-fn single(part: &Part) -> View {
-    let own = |kind: ListKind| {
-        let list = part.offer.list(kind);
-        Kind {
-            listing: Listing::render(kind.member(), list.iter().map(|item| item.raw.clone())),
-            routes: list
-                .iter()
-                .map(|item| (item.key.clone(), target(part, item)))
-                .collect(),
-        }
+fn single(part: &Part, policies: &Policies) -> View {
+    let cuts = policies.cuts(std::iter::once(part.upstream.index));
+    let routes = |kind: ListKind| {
+        let list = part.offer.list(kind).iter();
+        list.map(|item| (item.key.clone(), target(part, item)))
+            .collect::<HashMap<_, _>>()
     };
+    let own = |kind: ListKind| {
+        let items = part.offer.list(kind).iter().map(|item| item.raw.clone());
+        Kind::of(kind, items.collect(), routes(kind))
+    };
+    let tools = part.offer.tools.iter();
+    let tools = tools.map(|item| with_goal(part, item, item.raw.clone(), policies));
+    let routes = routes(ListKind::Tools);
+    let recover = cuts.then(|| recover_name(&routes));
+    let tools = tools.chain(recover.as_deref().map(recover::tool)).collect();
     let parts = std::slice::from_ref(part);
     let hello = part.offer.hello.as_ref();
     let object = |field: fn(&ServerHello) -> &Raw| {
         hello.map_or_else(Raw::empty_object, |hello| field(hello).clone())
     };
     View {
-        tools: own(ListKind::Tools),
+        tools: Kind::of(ListKind::Tools, tools, routes),
+        recover,
         prompts: own(ListKind::Prompts),
         resources: own(ListKind::Resources),
-        templates: templates(parts, false),
+        templates: templates(parts, false, cuts),
         patterns: patterns(parts),
         capabilities: object(|hello| &hello.capabilities),
         server_info: object(|hello| &hello.server_info),
@@ -89,6 +117,50 @@ fn single(part: &Part) -> View {
         parts: parts.to_vec(),
         single: true,
     }
+}
+
+impl Kind {
+    fn of(kind: ListKind, items: Vec<Raw>, routes: HashMap<Box<str>, Target>) -> Kind {
+        Kind {
+            listing: Listing::render(kind.member(), items.into_iter()),
+            routes,
+        }
+    }
+}
+
+/// How the gateway's own tool for what was cut is called: a server's tool of
+/// this name keeps it.
+fn recover_name(tools: &HashMap<Box<str>, Target>) -> Arc<str> {
+    let taken = tools.contains_key(recover::NAME);
+    let name = if taken {
+        recover::OTHER_NAME
+    } else {
+        recover::NAME
+    };
+    name.into()
+}
+
+/// A listed tool with the argument `goal`, where the endpoint adds it. It is
+/// taken out again before the tool is called.
+fn with_goal(part: &Part, item: &Item, listed: Raw, policies: &Policies) -> Raw {
+    let policy = policies.tool(part.upstream.index, &item.place);
+    if !policy.is_some_and(|policy| policy.goal_param) || !lacks_goal(item) {
+        return listed;
+    }
+    let object = |raw: Option<Raw>| {
+        let object = raw.filter(|raw| raw.kind() == narrows_wire::Kind::Object);
+        object.unwrap_or_else(Raw::empty_object)
+    };
+    let schema = match listed.member("inputSchema") {
+        Some(schema) => object(Some(schema)),
+        None => Raw::from_static(r#"{"type":"object"}"#),
+    };
+    let properties =
+        object(schema.member("properties")).with_member(GOAL_ARGUMENT, &Raw::from_static(GOAL));
+    listed.with_member(
+        "inputSchema",
+        &schema.with_member("properties", &properties),
+    )
 }
 
 fn resources(parts: &[Part], uris: Uris) -> Kind {
@@ -110,20 +182,18 @@ fn resources(parts: &[Part], uris: Uris) -> Kind {
             );
         }
     }
-    Kind {
-        listing: Listing::render(ListKind::Resources.member(), items.into_iter()),
-        routes,
-    }
+    Kind::of(ListKind::Resources, items, routes)
 }
 
-fn templates(parts: &[Part], wrapped: bool) -> Listing {
+fn templates(parts: &[Part], wrapped: bool, cuts: bool) -> Listing {
     let items = parts.iter().flat_map(|part| {
         part.offer.templates.iter().map(move |item| {
             let origin = wrapped.then(|| origin(part, None));
             published_item(item, None, origin)
         })
     });
-    Listing::render(ListKind::Templates.member(), items)
+    let own = cuts.then(|| Raw::from_static(recover::TEMPLATE));
+    Listing::render(ListKind::Templates.member(), items.chain(own))
 }
 
 fn patterns(parts: &[Part]) -> Vec<(Template, usize)> {
@@ -182,7 +252,7 @@ fn origin(part: &Part, own: Option<(&str, &Item)>) -> Raw {
 
 /// A category is there if one upstream has it. While some are still starting
 /// all are, since what a server has is said only once, in `initialize`.
-fn capabilities(parts: &[Part]) -> Raw {
+fn capabilities(parts: &[Part], cuts: bool) -> Raw {
     let starting = parts
         .iter()
         .any(|part| matches!(part.upstream.state(), State::Starting));
@@ -195,8 +265,9 @@ fn capabilities(parts: &[Part]) -> Raw {
         ("completions", "{}"),
         ("logging", "{}"),
     ] {
-        // The gateway itself always has tools, if only to say that there are none.
-        if name == "tools" || any(name) {
+        // The gateway itself always has tools, if only to say that there are
+        // none, and gives back what it cut as resources, too.
+        if name == "tools" || (name == "resources" && cuts) || any(name) {
             all = all.with_member(name, &Raw::from_static(value));
         }
     }

@@ -75,7 +75,12 @@ fn joined(uris: Uris, separator: &str) -> View {
         separator: separator.into(),
         ..EndpointSettings::named("default")
     };
-    View::build(&Scope::Joined(settings), &parts(), 4_000)
+    View::build(
+        &Scope::Joined(settings),
+        &Policies::default(),
+        &parts(),
+        4_000,
+    )
 }
 
 #[track_caller]
@@ -234,7 +239,7 @@ fn resources_are_found_by_uri_wrapped_uri_and_template() {
 
 #[test]
 fn a_single_server_is_mirrored() {
-    let view = View::build(&Scope::Single(1), &parts(), 4_000);
+    let view = View::build(&Scope::Single(1), &Policies::default(), &parts(), 4_000);
     check_list(
         &view,
         ListKind::Tools,
@@ -255,7 +260,7 @@ fn instructions_are_joined_and_cut() {
         Some("## a\nuse a\n\n## b\nuse b")
     );
     let scope = Scope::Joined(EndpointSettings::named("x"));
-    let cut = View::build(&scope, &parts(), 10).instructions;
+    let cut = View::build(&scope, &Policies::default(), &parts(), 10).instructions;
     assert_eq!(cut.as_deref(), Some("## a\nus..."));
 }
 

@@ -107,7 +107,12 @@ impl Session {
         };
         let parts: Vec<Part> = parts.iter().map(own).collect();
         drop(variants);
-        let new = View::build(self.endpoint.scope(), &parts, instructions_max_chars);
+        let new = View::build(
+            self.endpoint.scope(),
+            self.endpoint.policies(),
+            &parts,
+            instructions_max_chars,
+        );
         let changes = changes(old, &new);
         self.own_view.store(Some(Arc::new(new)));
         self.tell_changed(&changes);

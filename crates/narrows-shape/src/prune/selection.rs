@@ -95,6 +95,66 @@ pub fn select(
     }
 }
 
+impl Selection {
+    /// What a goal wants of a text, for whoever has limits of another kind than
+    /// [`Limits`].
+    pub(crate) fn wishes(
+        engine: &dyn Engine,
+        lines: &Lines<'_>,
+        goal: &str,
+        source: SourceType,
+        deadline: &Deadline<'_>,
+    ) -> Result<Wishes, Fallback> {
+        let worth = engine
+            .worth(lines, goal, source, deadline)
+            .map_err(|_| Fallback::Timeout)?;
+        if worth.len() != lines.len() {
+            return Err(Fallback::InternalError);
+        }
+        let protected = protect::find(lines, source);
+        let mut order: Vec<usize> = (0..worth.len()).collect();
+        order.sort_unstable_by(|&a, &b| {
+            let is_protected = |at: usize| protected.lines[at];
+            let by_worth = worth[b].total_cmp(&worth[a]);
+            by_worth
+                .then_with(|| is_protected(b).cmp(&is_protected(a)))
+                .then(a.cmp(&b))
+        });
+        let differ = worth.windows(2).any(|two| two[0] != two[1]);
+        Ok(Wishes {
+            order,
+            protected,
+            differ,
+        })
+    }
+}
+
+/// The lines in the order in which a goal wants them.
+pub(crate) struct Wishes {
+    order: Vec<usize>,
+    protected: Protected,
+    /// Whether some lines serve the goal more than others.
+    pub(crate) differ: bool,
+}
+
+impl Wishes {
+    /// The best first; at equal worth those come first that protection would
+    /// keep.
+    pub(crate) fn order(&self) -> impl Iterator<Item = usize> {
+        self.order.iter().copied()
+    }
+
+    /// Whether protection would keep a line.
+    pub(crate) fn is_protected(&self, at: usize) -> bool {
+        self.protected.lines[at]
+    }
+
+    /// The lines that belong to a line.
+    pub(crate) fn block(&self, at: usize) -> Span {
+        self.protected.unit(at)
+    }
+}
+
 /// How many lines may go: never more than the ratio says, although the product
 /// may have been rounded up.
 fn most_cut(count: usize, ratio: f64) -> usize {

@@ -21,25 +21,51 @@ impl SourceType {
     /// with a time or a level are logs, lines that look like statements are
     /// code, and everything else is read as a document.
     pub fn guess(name: Option<&str>, text: &str) -> SourceType {
-        name.and_then(by_name).unwrap_or_else(|| by_text(text))
+        name.and_then(SourceType::of_file_name)
+            .unwrap_or_else(|| by_text(text))
+    }
+
+    /// By the ending of a file's name, or of a path or a URI that ends in one.
+    pub fn of_file_name(name: &str) -> Option<SourceType> {
+        let name = name.rsplit(['/', '\\']).next()?.to_ascii_lowercase();
+        let extension = name.rsplit_once('.')?.1;
+        // `app.log.1` is still a log.
+        let rotated = extension.bytes().all(|byte| byte.is_ascii_digit()) && name.contains(".log.");
+        by_extension(extension).or_else(|| rotated.then_some(SourceType::Logs))
+    }
+
+    /// By a MIME type. `text/plain` says nothing: code, logs and documents are
+    /// all served as that.
+    pub fn of_mime(mime: &str) -> Option<SourceType> {
+        let kind = mime.split(';').next()?.trim().to_ascii_lowercase();
+        let (family, name) = kind.split_once('/')?;
+        let name = name.strip_prefix("x-").unwrap_or(name);
+        let name = name.strip_prefix("vnd.").unwrap_or(name);
+        match (family, name) {
+            ("text", "plain") => None,
+            ("application", "xhtml+xml") => Some(SourceType::Docs),
+            // The words that are no ending of a file name.
+            ("text" | "application", word) => match word {
+                "javascript" | "ecmascript" | "typescript" | "python" | "python-script"
+                | "ruby" | "rust" | "perl" | "csrc" | "c++src" | "c++" | "c++hdr" | "chdr"
+                | "csharp" | "java-source" | "kotlin" | "golang" | "shellscript" | "httpd-php"
+                | "haskell" | "elixir" | "clojure" | "powershell" => Some(SourceType::Code),
+                "restructuredtext" | "latex" => Some(SourceType::Docs),
+                _ => by_extension(word),
+            },
+            _ => None,
+        }
     }
 }
 
-fn by_name(name: &str) -> Option<SourceType> {
-    let name = name.rsplit(['/', '\\']).next()?.to_ascii_lowercase();
-    let extension = name.rsplit_once('.')?.1;
-    // `app.log.1` is still a log.
-    let rotated = extension.bytes().all(|byte| byte.is_ascii_digit()) && name.contains(".log.");
+fn by_extension(extension: &str) -> Option<SourceType> {
     let kinds = [
         (CODE, SourceType::Code),
         (LOGS, SourceType::Logs),
         (DOCS, SourceType::Docs),
     ];
     let known = kinds.iter().find(|(words, _)| words.contains(&extension));
-    match known {
-        Some((_, kind)) => Some(*kind),
-        None => rotated.then_some(SourceType::Logs),
-    }
+    known.map(|(_, kind)| *kind)
 }
 
 fn by_text(text: &str) -> SourceType {
@@ -141,6 +167,27 @@ mod tests {
         check(Some("C:\\logs\\APP.LOG"), "", SourceType::Logs);
         check(Some("/var/log/app.log.3"), "", SourceType::Logs);
         check(Some("README.md"), "fn main() {}", SourceType::Docs);
+    }
+
+    #[test]
+    fn a_mime_type_tells() {
+        for (mime, expected) in [
+            ("text/markdown; charset=utf-8", Some(SourceType::Docs)),
+            ("TEXT/HTML", Some(SourceType::Docs)),
+            ("text/x-python", Some(SourceType::Code)),
+            ("text/x-rust", Some(SourceType::Code)),
+            ("application/javascript", Some(SourceType::Code)),
+            ("text/css", Some(SourceType::Code)),
+            ("application/x-ndjson", Some(SourceType::Logs)),
+            ("text/x-log", Some(SourceType::Logs)),
+            ("text/plain", None),
+            ("application/json", None),
+            ("image/png", None),
+            ("markdown", None),
+            ("", None),
+        ] {
+            assert_eq!(SourceType::of_mime(mime), expected, "{mime}");
+        }
     }
 
     #[test]

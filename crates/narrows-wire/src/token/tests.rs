@@ -127,3 +127,15 @@ proptest! {
         let _ = unwrap_uri(&format!("proxy://resource/{text}"));
     }
 }
+
+#[test]
+fn a_part_cursor_carries_what_it_continues() {
+    let of = Raw::from_static(r#"{"query":"é \"x\""}"#);
+    let cursor = part_cursor(70_000, &of);
+    assert_eq!(parse_part_cursor(&cursor), Ok((70_000, of)));
+    let refused = |json: &str| parse_part_cursor(&URL_SAFE.encode(json)) == Err(BadToken);
+    assert!(refused("{}") && refused("[]") && refused(r#"{"offset":1}"#));
+    assert!(refused(r#"{"offset":-1,"of":{}}"#) && refused(r#"{"offset":1,"offset":2,"of":{}}"#));
+    assert_eq!(parse_part_cursor("?"), Err(BadToken));
+    assert_eq!(parse_part_cursor(&"A".repeat(PART_MAX + 4)), Err(BadToken));
+}

@@ -1,5 +1,9 @@
 //! `narrows call`: one tool, through the same pipeline that clients take.
 
+mod receipt;
+#[cfg(test)]
+mod tests;
+
 use std::io::Read;
 use std::time::{Duration, Instant};
 
@@ -17,6 +21,7 @@ use super::{
 use crate::cli::{Call, ConfigOption};
 use crate::config::{Config, Environment};
 use crate::terminal::{answer, grouped, plain, say};
+use receipt::Terms;
 
 /// Notices that may wait to be shown.
 const QUEUE: usize = 256;
@@ -43,7 +48,7 @@ pub(crate) async fn run(options: Call, environment: &Environment) -> anyhow::Res
     let mut settings = config.checked.gateway.clone();
     only(&mut settings, &candidates);
     let done = with_gateway(settings, async |gateway| {
-        call(gateway, wanted, &candidates, &options, arguments).await
+        call(gateway, wanted, &candidates, &options, &config, arguments).await
     })
     .await?;
     Ok(done.unwrap_or(Exit::Failed))
@@ -201,6 +206,7 @@ async fn call(
     wanted: Wanted<'_>,
     candidates: &[String],
     options: &Call,
+    config: &Config,
     arguments: Raw,
 ) -> anyhow::Result<Exit> {
     let report = gateway.report();
@@ -230,13 +236,17 @@ async fn call(
         Ok(opened) => opened,
         Err(error) => return Ok(failed(&error)),
     };
-    let params = json!({ "name": published, "_meta": { "progressToken": 1 } });
-    let params = Raw::from_serialize(&params).with_member("arguments", &arguments);
+    let params = params(&published, options.goal.as_deref(), &arguments);
     let started = Instant::now();
     let result = request(opened, params).await;
     let took = started.elapsed();
     if options.explain {
-        explain(server, &published, &arguments, &result, took);
+        let tool = own_name(server, &published);
+        explain(server, &published, tool, &arguments, &result, took);
+        if let Ok(result) = &result {
+            let terms = Terms::of(&config.checked.gateway, &server.id, tool);
+            receipt::lines(result, terms).iter().for_each(say);
+        }
     }
     match result {
         Ok(result) => show(&result, options.json),
@@ -264,6 +274,15 @@ fn find_tool(server: &UpstreamReport, name: &str, option: &ConfigOption) -> Opti
         ));
     }
     found.map(|tool| tool.published.clone())
+}
+
+fn params(name: &str, goal: Option<&str>, arguments: &Raw) -> Raw {
+    let mut meta = json!({ "progressToken": 1 });
+    if let Some(goal) = goal {
+        meta["narrows/goal"] = json!(goal);
+    }
+    let params = json!({ "name": name, "_meta": meta });
+    Raw::from_serialize(&params).with_member("arguments", arguments)
 }
 
 /// Sends the call and shows what happens on the way.
@@ -358,19 +377,22 @@ fn failed(error: &Error) -> Exit {
     Exit::Failed
 }
 
+/// What the server itself calls the tool.
+fn own_name<'a>(server: &'a UpstreamReport, published: &'a str) -> &'a str {
+    let mut tools = server.tools.iter();
+    let tool = tools.find(|known| known.published == published);
+    tool.map_or(published, |known| known.name.as_str())
+}
+
 /// The way of the call and its cost.
 fn explain(
     server: &UpstreamReport,
     published: &str,
+    own: &str,
     arguments: &Raw,
     result: &Result<Raw, Error>,
     took: Duration,
 ) {
-    let name = server
-        .tools
-        .iter()
-        .find(|known| known.published == published);
-    let own = name.map_or(published, |known| known.name.as_str());
     say("endpoint:   default");
     say(format_args!("published:  {}", plain(published)));
     say(format_args!(

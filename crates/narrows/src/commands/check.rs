@@ -2,20 +2,22 @@
 
 use std::fmt::Write;
 use std::io;
+use std::path::Path;
 
 use narrows_gateway::settings::{Settings, Transport, UpstreamSettings};
 use narrows_gateway::{Failure, UpstreamReport, UpstreamState};
 use narrows_shape::estimate_tokens;
+use rustix::fs::Access;
 use serde_json::{Value, json};
 
 use super::hint::{hint, word};
 use super::{Exit, in_order, state_word, tell, trouble, with_gateway};
 use crate::cli::Check;
-use crate::config::{self, Config, Environment, Problem, Severity};
+use crate::config::{self, Config, Environment, Place, Problem, Severity};
 use crate::terminal::{Palette, Tone, answer, counted, grouped, plain};
 
 pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Result<Exit> {
-    let config = match config::load(options.config.config.as_deref(), environment) {
+    let mut config = match config::load(options.config.config.as_deref(), environment) {
         Ok(config) => config,
         Err(problems) => {
             tell(&problems);
@@ -27,8 +29,13 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
             return Ok(Exit::Usage);
         }
     };
+    let mut settings = config.checked.gateway.clone();
+    // Nothing is called here, so that there is nothing to keep.
+    if let Some(folder) = settings.recovery.path.take() {
+        let problem = trouble_with_folder(&folder, config.file.as_deref());
+        config.problems.extend(problem);
+    }
     tell(&config.problems);
-    let settings = config.checked.gateway.clone();
     let servers = with_gateway(settings.clone(), async |gateway| Ok(gateway.report())).await?;
     let Some(report) = servers else {
         return Ok(Exit::Failed);
@@ -56,6 +63,30 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
         (true, _) => Exit::Usage,
         (false, true) => Exit::Failed,
         (false, false) => Exit::Done,
+    })
+}
+
+/// What would keep a gateway from using a folder, which it makes if it is not there.
+fn trouble_with_folder(folder: &Path, file: Option<&Path>) -> Option<Problem> {
+    let there = folder.ancestors().find(|folder| folder.exists())?;
+    let what = if !there.is_dir() {
+        format!("'{}' is no folder", there.display())
+    } else if rustix::fs::access(there, Access::WRITE_OK | Access::EXEC_OK).is_err() {
+        format!("the folder '{}' cannot be written to", there.display())
+    } else {
+        return None;
+    };
+    let place = Place {
+        file: file?.display().to_string(),
+        position: None,
+        path: "recovery.path".to_owned(),
+    };
+    Some(Problem {
+        severity: Severity::Warning,
+        place: Some(place),
+        server: None,
+        what,
+        help: Some("what is cut would be kept in memory".to_owned()),
     })
 }
 

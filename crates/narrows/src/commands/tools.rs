@@ -1,7 +1,11 @@
-//! `narrows tools`: what the gateway would offer, and what it costs.
+//! `narrows tools`: what the gateway would offer, what it costs, and what
+//! shaping has saved.
+
+mod savings;
 
 use std::fmt::Write;
 use std::io;
+use std::path::Path;
 
 use narrows_gateway::settings::{EndpointSettings, Settings};
 use narrows_gateway::{ToolReport, UpstreamReport, UpstreamState};
@@ -17,6 +21,7 @@ use super::{
 use crate::cli::Tools;
 use crate::config::{Environment, LeftOut};
 use crate::terminal::{Palette, Tone, answer, counted, grouped, plain, say};
+use savings::{Saved, Savings};
 
 pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Result<Exit> {
     let config = match load(&options.config, environment) {
@@ -33,6 +38,10 @@ pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Re
     warn_of_left_out(&config);
     let mut settings = config.checked.gateway.clone();
     as_default(&mut settings, &options.endpoint);
+    // Nothing is called here, so that there is nothing to keep.
+    let totals = settings.recovery.path.take();
+    let totals = totals.map(|folder| read_totals(&folder));
+    let savings = Savings::of(&totals.unwrap_or_default());
     if let Some(id) = &options.server {
         only(&mut settings, std::slice::from_ref(id));
     }
@@ -52,9 +61,27 @@ pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Re
     }
     let palette = Palette::of(&io::stdout(), environment.no_color());
     match (&options.server, &options.tool) {
-        (Some(_), Some(tool)) => show_one(tool, &report, &options),
-        (server, _) => show_all(&report, left_out, server.is_some(), &options, palette),
+        (Some(_), Some(tool)) => show_one(tool, &report, &savings, &options),
+        _ => {
+            let list = List {
+                report: &report,
+                left_out,
+                savings: &savings,
+                server: options.server.as_deref(),
+            };
+            show_all(&list, &options, palette)
+        }
     }
+}
+
+/// What gateways that keep what they cut in this folder have written of it.
+fn read_totals(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_totals = |name: &str| name.starts_with("totals-") && name.ends_with(".json");
+    let totals = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_totals));
+    totals
+        .filter_map(|entry| std::fs::read_to_string(entry.path()).ok())
+        .collect()
 }
 
 /// Makes an endpoint the default one, whose names are in reports.
@@ -71,7 +98,12 @@ fn as_default(settings: &mut Settings, name: &str) {
     }];
 }
 
-fn show_one(name: &str, report: &[UpstreamReport], options: &Tools) -> anyhow::Result<Exit> {
+fn show_one(
+    name: &str,
+    report: &[UpstreamReport],
+    savings: &Savings,
+    options: &Tools,
+) -> anyhow::Result<Exit> {
     let Some(server) = report.first() else {
         return Ok(Exit::Failed);
     };
@@ -98,6 +130,7 @@ fn show_one(name: &str, report: &[UpstreamReport], options: &Tools) -> anyhow::R
         return Ok(Exit::Failed);
     };
     let tokens = estimate_tokens(tool.raw.as_str());
+    let saved = savings.of_tool(&server.id, &tool.name);
     let raw: Value = tool.raw.decode().unwrap_or_default();
     let text = if options.json {
         let whole = json!({
@@ -105,11 +138,13 @@ fn show_one(name: &str, report: &[UpstreamReport], options: &Tools) -> anyhow::R
             "name": tool.name,
             "published": tool.published,
             "tokens": tokens,
+            "saved": saved,
             "tool": raw,
         });
         format!("{whole:#}\n")
     } else {
-        let mut text = format!("{}  ~{} tokens\n", plain(&tool.published), grouped(tokens));
+        let (name, tokens) = (plain(&tool.published), grouped(tokens));
+        let mut text = format!("{name}  ~{tokens} tokens{}\n", after(saved));
         if let Some(description) = raw.get("description").and_then(Value::as_str) {
             let lines = description.lines().map(|line| format!("{}\n", plain(line)));
             text.push_str(&lines.collect::<String>());
@@ -127,17 +162,21 @@ fn show_one(name: &str, report: &[UpstreamReport], options: &Tools) -> anyhow::R
     Ok(Exit::Done)
 }
 
-fn show_all(
-    report: &[UpstreamReport],
-    left_out: &[LeftOut],
-    one: bool,
-    options: &Tools,
-    palette: Palette,
-) -> anyhow::Result<Exit> {
+/// What is listed.
+struct List<'a> {
+    report: &'a [UpstreamReport],
+    left_out: &'a [LeftOut],
+    savings: &'a Savings,
+    /// The only server that was asked for.
+    server: Option<&'a str>,
+}
+
+fn show_all(list: &List<'_>, options: &Tools, palette: Palette) -> anyhow::Result<Exit> {
+    let report = list.report;
     let text = if options.json {
-        format!("{:#}\n", as_json(report, left_out, &options.endpoint))
+        format!("{:#}\n", as_json(list, &options.endpoint))
     } else {
-        for_people(report, left_out, palette)
+        for_people(list, palette)
     };
     answer(&text)?;
     let down = report.iter().filter(|server| is_down(server)).count();
@@ -149,7 +188,8 @@ fn show_all(
         let command = command_line("check", &options.config);
         say(format_args!("{servers} {are} down; {command} says more"));
     }
-    let asked_for_is_down = one && report.iter().any(|server| trouble(&server.state).is_some());
+    let asked_for_is_down =
+        list.server.is_some() && report.iter().any(|server| trouble(&server.state).is_some());
     Ok(if asked_for_is_down {
         Exit::Failed
     } else {
@@ -157,7 +197,8 @@ fn show_all(
     })
 }
 
-fn for_people(report: &[UpstreamReport], left_out: &[LeftOut], palette: Palette) -> String {
+fn for_people(list: &List<'_>, palette: Palette) -> String {
+    let (report, savings) = (list.report, list.savings);
     let tools = || report.iter().flat_map(|server| &server.tools);
     let width = tools()
         .map(|tool| plain(&tool.published).chars().count())
@@ -174,8 +215,9 @@ fn for_people(report: &[UpstreamReport], left_out: &[LeftOut], palette: Palette)
             }
             None => {
                 let (number, tokens) = (server.tools.len(), cost(&server.tools));
-                let number = counted(number, "tool");
-                let _ = writeln!(text, "{id}  {number}, ~{} tokens", grouped(tokens));
+                let (number, tokens) = (counted(number, "tool"), grouped(tokens));
+                let saved = after(savings.of_server(&server.id));
+                let _ = writeln!(text, "{id}  {number}, ~{tokens} tokens{saved}");
             }
         }
         for tool in &server.tools {
@@ -183,10 +225,14 @@ fn for_people(report: &[UpstreamReport], left_out: &[LeftOut], palette: Palette)
             let name = plain(&tool.published);
             let line = format!("  {name:<width$}  {tokens:>7}  {}", first_line(tool));
             let _ = writeln!(text, "{}", line.trim_end());
+            if let Some(saved) = savings.of_tool(&server.id, &tool.name) {
+                let saved = palette.paint(Tone::Good, &saved.short());
+                let _ = writeln!(text, "  {:width$}           {saved}", "");
+            }
         }
         text
     };
-    let servers = in_order(report.iter().map(server).collect(), left_out, |out| {
+    let servers = in_order(report.iter().map(server).collect(), list.left_out, |out| {
         let id = palette.paint(Tone::Strong, &plain(&out.id));
         let reason = format!("left out: {}", out.reason);
         format!("{id}  {}\n", palette.paint(Tone::Bad, &reason))
@@ -195,6 +241,9 @@ fn for_people(report: &[UpstreamReport], left_out: &[LeftOut], palette: Palette)
     let tokens: usize = report.iter().map(|server| cost(&server.tools)).sum();
     let number = counted(tools().count(), "tool");
     let _ = writeln!(text, "in all {number}, ~{} tokens", grouped(tokens));
+    if let Some(saved) = savings.last_line(list.server) {
+        let _ = writeln!(text, "{saved}");
+    }
     text
 }
 
@@ -202,34 +251,44 @@ fn is_down(server: &UpstreamReport) -> bool {
     matches!(server.state, UpstreamState::Down { .. })
 }
 
-fn as_json(report: &[UpstreamReport], left_out: &[LeftOut], endpoint: &str) -> Value {
-    let tool = |tool: &ToolReport| {
+/// What was saved, behind what is there.
+fn after(saved: Option<Saved>) -> String {
+    saved.map_or_else(String::new, |saved| format!("; {}", saved.short()))
+}
+
+fn as_json(list: &List<'_>, endpoint: &str) -> Value {
+    let (report, savings) = (list.report, list.savings);
+    let tool = |server: &str, tool: &ToolReport| {
         json!({
             "name": tool.name,
             "published": tool.published,
             "description": description(tool),
             "tokens": estimate_tokens(tool.raw.as_str()),
+            "saved": savings.of_tool(server, &tool.name),
         })
     };
     let server = |server: &UpstreamReport| {
+        let tools = server.tools.iter().map(|known| tool(&server.id, known));
         json!({
             "id": server.id,
             "state": state_word(&server.state),
             "reason": trouble(&server.state),
             "tokens": cost(&server.tools),
-            "tools": server.tools.iter().map(tool).collect::<Vec<_>>(),
+            "saved": savings.of_server(&server.id),
+            "tools": tools.collect::<Vec<_>>(),
         })
     };
-    let servers = in_order(
-        report.iter().map(server).collect(),
-        left_out,
-        |out| json!({ "id": out.id, "state": "left_out", "reason": out.reason, "tokens": 0, "tools": [] }),
-    );
+    let servers = in_order(report.iter().map(server).collect(), list.left_out, |out| {
+        let saved = savings.of_server(&out.id);
+        json!({ "id": out.id, "state": "left_out", "reason": out.reason, "tokens": 0,
+                    "saved": saved, "tools": [] })
+    });
     json!({
         "endpoint": endpoint,
         "servers": servers,
         "tools": report.iter().map(|server| server.tools.len()).sum::<usize>(),
         "tokens": report.iter().map(|server| cost(&server.tools)).sum::<usize>(),
+        "saved": savings.all_as_json(list.server),
     })
 }
 

@@ -5,21 +5,22 @@
 
 mod address;
 mod later;
+mod recovery;
 mod remote;
 mod server;
+mod shape;
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use narrows_gateway::settings::{
-    EndpointSettings, Limits, RecoverySettings, Settings, Transport, Uris,
-};
+use narrows_gateway::settings::{EndpointSettings, Limits, Settings, Transport, Uris};
 
 use super::expand::Scope;
 use super::problem::{At, Problems};
-use super::raw::{RawEndpoint, RawFile, RawLimits, RawRecovery, Servers, UrisWord};
+use super::raw::{RawEndpoint, RawFile, RawLimits, Servers, UrisWord};
 use super::read::{Field, Given};
+use shape::{MaskLimits, Standing};
 
 /// Where we listen if nobody says anything.
 pub(crate) const DEFAULT_LISTEN: SocketAddr =
@@ -54,7 +55,11 @@ pub(crate) struct LeftOut {
 pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>) -> Checked {
     let defaults = Settings::default();
     let request_timeout = seconds(&raw.request_timeout_s, Least::MoreThanZero, problems);
-    let servers = server::check_all(raw, request_timeout, scope, problems);
+    let top = server::Top {
+        request_timeout,
+        mask: MaskLimits::default().with(&raw.shape, problems),
+    };
+    let servers = server::check_all(raw, top, scope, problems);
     let gateway = Settings {
         upstreams: servers.upstreams,
         endpoints: endpoints(raw, problems),
@@ -67,9 +72,9 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
         limits: limits(raw.limits.value(), problems),
         guard: None,
         proxy: scope.environment.proxies(),
-        recovery: recovery(raw.recovery.value(), problems),
+        recovery: recovery::recovery(raw.recovery.value(), scope, problems),
         pruner: defaults.pruner,
-        shape: defaults.shape,
+        shape: shape::choice(&raw.shape, Standing::TopOrServer, problems),
         rpc_servers: Vec::new(),
     };
     check_structure(raw, problems);
@@ -197,19 +202,8 @@ fn endpoint(
         }
         settings.name_max = name_max.value;
     }
+    settings.shape = shape::choice(&raw.shape, Standing::EndpointOrTool, problems);
     settings
-}
-
-fn recovery(raw: Option<&RawRecovery>, problems: &mut Problems<'_>) -> RecoverySettings {
-    let mut recovery = RecoverySettings::default();
-    let Some(raw) = raw else { return recovery };
-    if let Some(ttl) = seconds(&raw.ttl_s, Least::MoreThanZero, problems) {
-        recovery.ttl = ttl;
-    }
-    if let Some(max_bytes) = raw.max_bytes.value() {
-        recovery.max_bytes = *max_bytes;
-    }
-    recovery
 }
 
 fn limits(raw: Option<&RawLimits>, problems: &mut Problems<'_>) -> Limits {
@@ -291,7 +285,7 @@ pub(super) enum Least {
 }
 
 /// A year. Nobody waits longer, and sums of times stay far from their end.
-const LONGEST: f64 = 366.0 * 24.0 * 3600.0;
+pub(super) const LONGEST: f64 = 366.0 * 24.0 * 3600.0;
 
 pub(super) fn seconds(
     given: &Field<f64>,

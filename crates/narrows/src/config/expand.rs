@@ -23,6 +23,7 @@ pub(crate) struct Scope<'a> {
     pub(crate) folder: &'a Path,
 }
 
+/// Why a text has no value.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unexpanded {
     /// These variables are not set.
@@ -32,6 +33,32 @@ pub(crate) enum Unexpanded {
     Malformed,
     /// `${input:...}`, which VS Code asks its user for.
     Input,
+}
+
+pub(crate) const NOBODY_TO_ASK: &str = "there is nobody to ask for ${input:...}";
+
+impl Unexpanded {
+    /// What is wrong and what would be right, for each thing that is.
+    pub(crate) fn told(&self) -> Vec<(String, String)> {
+        match self {
+            Unexpanded::Unset(names) => {
+                let told = |name: &String| {
+                    let what = format!("environment variable {name} is not set");
+                    (what, format!("set it, or give a default: ${{{name}:-...}}"))
+                };
+                names.iter().map(told).collect()
+            }
+            Unexpanded::Malformed => {
+                let help = "write ${VAR}, ${VAR:-default} or ${env:VAR}, and $${ for ${ itself";
+                let what = "a `${` here does not name a variable";
+                vec![(what.to_owned(), help.to_owned())]
+            }
+            Unexpanded::Input => {
+                let help = "set an environment variable and name it as ${VAR}";
+                vec![(NOBODY_TO_ASK.to_owned(), help.to_owned())]
+            }
+        }
+    }
 }
 
 /// Replaces all variables in `text`, once: values are not looked into again.

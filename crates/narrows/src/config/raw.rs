@@ -52,7 +52,8 @@ table! {
         /// The instructions of all servers, joined, are cut at this many
         /// characters. Default 4000.
         "instructions_max_chars" => instructions_max_chars: usize,
-        /// The request timeout of servers that set none, in seconds. Default 300.
+        /// The request timeout of servers that set none, in seconds. Default
+        /// 300, and 30 on the route of plain JSON-RPC.
         "request_timeout_s" | "requestTimeoutSeconds" | "response_timeout" => request_timeout_s: f64,
         /// Bounds on everything that peers can make grow.
         "limits" => limits: RawLimits,
@@ -126,7 +127,8 @@ table! {
         "disabled" => disabled: bool,
         /// How long starting may take until its lists are there, in seconds. Default 30.
         "startup_timeout_s" | "startup_timeout" => startup_timeout_s: f64,
-        /// How long a call may take without a sign of progress, in seconds. Default 300.
+        /// How long a call may take without a sign of progress, in seconds.
+        /// Default 300, and 30 on the route of plain JSON-RPC.
         "request_timeout_s" => request_timeout_s: f64,
         /// The same as clients write it. They do not agree on the unit: more
         /// than 1000 counts as milliseconds, anything else as seconds.
@@ -295,42 +297,62 @@ table! {
 table! {
     /// The store of what was cut.
     struct RawRecovery {
-        /// Default 600.
+        /// How long what was cut can be had again, in seconds. Default 600.
         "ttl_s" => ttl_s: f64,
-        /// Default 268435456.
+        /// All of it together, in bytes; the oldest leaves first. Default 268435456.
         "max_bytes" => max_bytes: usize,
+        /// The folder in which it outlives the process, relative to this
+        /// file's. Without one it is kept in memory.
+        "path" => path: String,
     }
 }
 
 table! {
     /// The budget of a result and how it is met.
     struct RawShape {
-        /// Default 80000.
+        /// The most characters of text in one result, markers included; 0 or
+        /// less switches the budget off. Default 80000.
         "max_chars" => max_chars: i64,
-        "mask" => mask: RawMask,
+        /// What becomes of images, audio and blobs: `keep` neither counts nor
+        /// cuts them, `note` puts a text in their place in results over the
+        /// budget. Default `keep`.
+        "binary" => binary: BinaryWord,
+        /// Whether tools are listed with an optional argument `goal`. Default `false`.
+        "goal_param" => goal_param: bool,
+        /// How results are pruned.
         "prune" => prune: RawPrune,
-        "binary" => binary: Binary,
+        /// What is cut out of answers on the route of plain JSON-RPC; at the
+        /// top and for servers.
+        "mask" => mask: RawMask,
     }
 }
 
 table! {
+    /// Which strings are too long, and what is left of them.
     struct RawMask {
+        /// Longer strings are cut; 0 or less cuts none. Default 4000.
         "max_chars" => max_chars: i64,
-        "head_chars" => head_chars: i64,
-        "tail_chars" => tail_chars: i64,
+        /// What stays at the beginning. Default 2000.
+        "head_chars" => head_chars: usize,
+        /// What stays at the end. Default 2000.
+        "tail_chars" => tail_chars: usize,
     }
 }
 
 table! {
+    /// How results are pruned.
     struct RawPrune {
+        /// How long keeping a result within its budget may take.
+        "timeout_ms" => timeout_ms: usize,
+        // These two are options of the tool `prune_text`, which every call of
+        // it names itself.
         "max_prune_ratio" => max_prune_ratio: f64,
         "min_keep_lines" => min_keep_lines: usize,
-        "timeout_ms" => timeout_ms: usize,
     }
 }
 
 words! {
-    enum Binary, "value of `binary`" {
+    enum BinaryWord, "value of `binary`" {
         "keep" => Keep,
         "note" => Note,
     }

@@ -1,5 +1,6 @@
 //! A configuration text in, what it comes to and what is wrong with it out.
 
+mod budgets;
 mod documented;
 mod places;
 mod servers;

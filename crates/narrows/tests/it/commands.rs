@@ -1,6 +1,7 @@
 //! `check`, `tools` and `call` against the built-in server and dead ones.
 
 mod call;
+mod shaping;
 mod transports;
 
 use std::io::{Read, Write};

@@ -59,6 +59,15 @@ fn help_says_where_clients_connect_and_what_has_no_effect_yet() {
         2,
         "{stdio}"
     );
+    let call = words("call");
+    for part in [
+        "--goal <TEXT>",
+        "--goal 'find the retry' --explain",
+        "`recovery.path`",
+    ] {
+        assert!(call.contains(part), "{part} is not in {call}");
+    }
+    assert!(words("tools").contains("Where the configuration has a `recovery.path`"));
     for command in ["check", "tools"] {
         let text = words(command);
         let states = "state is up, starting, down, disabled or left_out";

@@ -13,4 +13,5 @@ mod program;
 mod pruner;
 mod secrets;
 mod serving;
+mod shaping;
 mod transports;

@@ -28,6 +28,10 @@ impl Folder {
         folder
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         std::fs::write(self.0.join(name), text).expect("a file can be written");
     }

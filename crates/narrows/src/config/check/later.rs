@@ -2,8 +2,8 @@
 //! Whatever comes to life loses its line here.
 
 use crate::config::problem::{At, Problems};
-use crate::config::raw::{Expose, RawFile, Shape};
-use crate::config::read::{Field, Table};
+use crate::config::raw::{Expose, RawFile};
+use crate::config::read::Table;
 
 const TOP_LEVEL: &[&str] = &[
     "presets",
@@ -26,10 +26,9 @@ const ENDPOINT: &[&str] = &[
     "toon_compression_min_size",
 ];
 
-/// Words that ask for what is done anyway are fine: `"expose": "all"`, `"shape": false`.
+/// Words that ask for what is done anyway are fine: `"expose": "all"`.
 pub(super) fn warn_of_keys_without_effect(raw: &RawFile, problems: &mut Problems<'_>) {
     warn_of(raw, TOP_LEVEL, problems);
-    shape(&raw.shape, problems);
     for (_, endpoint) in raw
         .endpoints
         .value()
@@ -38,22 +37,10 @@ pub(super) fn warn_of_keys_without_effect(raw: &RawFile, problems: &mut Problems
     {
         let endpoint = &endpoint.value;
         warn_of(endpoint, ENDPOINT, problems);
-        shape(&endpoint.shape, problems);
         let expose = endpoint.expose.given();
         if let Some(expose) = expose.filter(|expose| expose.value != Expose::All) {
             no_effect("expose", &expose.at, problems);
         }
-    }
-    for entry in super::entries(raw) {
-        let Some(server) = &entry.server else {
-            continue;
-        };
-        problems.server = Some(entry.id.value.clone());
-        shape(&server.shape, problems);
-        for (_, tool) in server.tools.value().iter().flat_map(|tools| &tools.0) {
-            shape(&tool.value.shape, problems);
-        }
-        problems.server = None;
     }
 }
 
@@ -62,14 +49,6 @@ fn warn_of(table: &dyn Table, keys: &[&str], problems: &mut Problems<'_>) {
         if keys.contains(&key) {
             no_effect(key, at, problems);
         }
-    }
-}
-
-fn shape(given: &Field<Shape>, problems: &mut Problems<'_>) {
-    if let Some(given) = given.given()
-        && let Shape::On = given.value
-    {
-        no_effect("shape", &given.at, problems);
     }
 }
 

@@ -10,8 +10,9 @@ use narrows_gateway::settings::{
 use narrows_wire::frame::Framing;
 
 use super::remote::implied;
+use super::shape::{self, MaskLimits, Standing};
 use super::{Least, LeftOut, entries, seconds};
-use crate::config::expand::{Forms, Scope, Unexpanded, expand, expand_home};
+use crate::config::expand::{Forms, NOBODY_TO_ASK, Scope, Unexpanded, expand, expand_home};
 use crate::config::problem::{At, Problems};
 use crate::config::raw::{
     Entry, InheritEnv, RawFile, RawServer, SharingWord, StdioMode, TransportWord,
@@ -24,6 +25,13 @@ const BUILTIN: &[(&str, Builtin)] = &[("demo", Builtin::Demo), ("pruner", Builti
 /// The largest `timeout` that counts as seconds; see the raw key.
 const IN_SECONDS: Duration = Duration::from_secs(1000);
 
+/// What the top of the file says for servers that do not say it themselves.
+#[derive(Clone, Copy)]
+pub(super) struct Top {
+    pub(super) request_timeout: Option<Duration>,
+    pub(super) mask: MaskLimits,
+}
+
 /// What all servers of the file come to.
 #[derive(Default)]
 pub(super) struct Servers {
@@ -34,7 +42,7 @@ pub(super) struct Servers {
 
 pub(super) fn check_all(
     raw: &RawFile,
-    request_timeout: Option<Duration>,
+    top: Top,
     scope: Scope<'_>,
     problems: &mut Problems<'_>,
 ) -> Servers {
@@ -62,7 +70,7 @@ pub(super) fn check_all(
         if let Some(said) = desk.said {
             servers.said.insert(id.clone(), said);
         }
-        let common = common(server, request_timeout, problems);
+        let common = common(server, top, problems);
         problems.server = None;
         if let Some(out) = out {
             servers.left_out.push(out);
@@ -90,11 +98,7 @@ fn is_enabled(server: &RawServer) -> bool {
 }
 
 /// The settings that every kind of server has; id and kind are still to come.
-fn common(
-    server: &RawServer,
-    request_timeout: Option<Duration>,
-    problems: &mut Problems<'_>,
-) -> UpstreamSettings {
+fn common(server: &RawServer, top: Top, problems: &mut Problems<'_>) -> UpstreamSettings {
     let mut settings = UpstreamSettings::new("", UpstreamKind::Builtin(Builtin::Demo));
     settings.enabled = is_enabled(server);
     if let (Some(enabled), Some(disabled)) = (server.enabled.value(), server.disabled.given())
@@ -125,9 +129,13 @@ fn common(
     // means less than a second by thousands, or hours by a small number.
     let foreign = seconds(&server.timeout, Least::MoreThanZero, problems);
     let foreign = foreign.map(|time| if time > IN_SECONDS { time / 1000 } else { time });
-    if let Some(time) = own.or(foreign).or(request_timeout) {
+    if let Some(time) = own.or(foreign).or(top.request_timeout) {
         settings.request_timeout = time;
+        settings.rpc_timeout = time;
     }
+    settings.mask = top.mask.with(&server.shape, problems).mask();
+    settings.shape = shape::choice(&server.shape, Standing::TopOrServer, problems);
+    settings.tool_shapes = shape::of_tools(server, problems);
     settings
 }
 
@@ -146,8 +154,6 @@ pub(super) struct Desk<'a, 'p> {
     /// Whether there is a value that a user would have to be asked for.
     asks: bool,
 }
-
-const NOBODY_TO_ASK: &str = "there is nobody to ask for ${input:...}";
 
 impl Desk<'_, '_> {
     fn kind(&mut self, entry: &Entry, server: &RawServer) -> Option<UpstreamKind> {
@@ -318,27 +324,18 @@ impl Desk<'_, '_> {
         let expanded = match expand(&given.value, forms, self.scope) {
             Ok(expanded) => expanded,
             Err(_) if !self.enabled => given.value.clone(),
-            Err(Unexpanded::Unset(names)) => {
-                for name in names {
-                    let what = format!("environment variable {name} is not set");
-                    let help = format!("set it, or give a default: ${{{name}:-...}}");
-                    self.problems.left_out(&given.at, what, help);
-                    if !self.unset.contains(&name) {
-                        self.unset.push(name);
+            Err(unexpanded) => {
+                for (what, help) in unexpanded.told() {
+                    match unexpanded {
+                        Unexpanded::Malformed => self.problems.error(&given.at, what, help),
+                        _ => self.problems.left_out(&given.at, what, help),
                     }
                 }
-                return None;
-            }
-            Err(Unexpanded::Malformed) => {
-                let help = "write ${VAR}, ${VAR:-default} or ${env:VAR}, and $${ for ${ itself";
-                self.problems
-                    .error(&given.at, "a `${` here does not name a variable", help);
-                return None;
-            }
-            Err(Unexpanded::Input) => {
-                let help = "set an environment variable and name it as ${VAR}";
-                self.problems.left_out(&given.at, NOBODY_TO_ASK, help);
-                self.asks = true;
+                match unexpanded {
+                    Unexpanded::Unset(names) => self.note_unset(names),
+                    Unexpanded::Input => self.asks = true,
+                    Unexpanded::Malformed => {}
+                }
                 return None;
             }
         };
@@ -348,6 +345,14 @@ impl Desk<'_, '_> {
             return None;
         }
         Some(expanded)
+    }
+
+    fn note_unset(&mut self, names: Vec<String>) {
+        for name in names {
+            if !self.unset.contains(&name) {
+                self.unset.push(name);
+            }
+        }
     }
 
     pub(super) fn pointless(&mut self, at: Option<&At>, key: &str, help: &str) {

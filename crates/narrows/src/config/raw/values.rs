@@ -4,25 +4,28 @@ use super::{RawSelected, RawServer, RawShape};
 use crate::config::problem::{At, Problems};
 use crate::config::read::{Given, Node, Read, read_list};
 
-/// `false` for off, or what to do.
+/// `false` for off, or what to do; `true` says nothing more than that.
 #[derive(Debug)]
 pub(crate) enum Shape {
     Off,
-    On,
+    On(Box<RawShape>),
 }
 
 impl Read for Shape {
-    const EXPECTED: &'static str = "false or an object";
+    const EXPECTED: &'static str = "true, false or an object";
 
     fn read(node: &Node<'_>, problems: &mut Problems<'_>) -> Option<Self> {
         if let Some(literal) = node.value.as_boolean_lit() {
-            return Some(if literal.value { Shape::On } else { Shape::Off });
+            return Some(match literal.value {
+                true => Shape::On(Box::default()),
+                false => Shape::Off,
+            });
         }
         if node.value.as_object().is_none() {
             node.wrong_type(Self::EXPECTED, problems);
             return None;
         }
-        RawShape::read(node, problems).map(|_| Shape::On)
+        RawShape::read(node, problems).map(|shape| Shape::On(Box::new(shape)))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The reference page knows every key and every transport.
 
+use super::outcome;
 use super::settings::checked;
 
 const PAGE: &str = include_str!(concat!(
@@ -24,6 +25,22 @@ fn every_key_is_on_the_reference_page() {
         count += 1;
     }
     assert!(count > 60, "the tables are read");
+}
+
+#[test]
+fn the_examples_of_budgets_are_read_without_a_word() {
+    let (_, budgets) = PAGE
+        .split_once("## Budgets on results")
+        .expect("it is there");
+    let examples = budgets.split("```jsonc\n").skip(1);
+    let mut count = 0;
+    for example in examples.filter_map(|rest| rest.split("```").next()) {
+        let outcome = outcome(example);
+        let told = ["error: ", "warning: ", "note: "];
+        assert!(!told.iter().any(|word| outcome.contains(word)), "{outcome}");
+        count += 1;
+    }
+    assert_eq!(count, 2, "the examples are read");
 }
 
 #[test]

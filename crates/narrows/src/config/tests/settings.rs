@@ -175,15 +175,13 @@ fn what_is_wrong_with_them() {
 #[test]
 fn what_has_no_effect_yet_is_told() {
     check(
-        r#"{"mcpServers": {"demo": {"type": "builtin", "shape": false, "tools": {"echo": {"shape": {"max_chars": 5}}}}},
+        r#"{"mcpServers": {"demo": {"type": "builtin", "shape": false, "tools": {"echo": {"shape": {"max_chars": 5000}}}}},
             "presets": {"review": {"id": "review", "name": "Review", "tools": ["files/*", "!files/write_*", {"serverId": "a", "toolName": "b", "enabled": true}], "prompts": null, "resources": []}},
             "preset_dir": "presets",
             "endpoints": {"default": {"preset": "review", "expose": "all"}, "lazy": {"expose": "lazy", "encoding": "toon", "pin": ["a"]}},
-            "shape": {"max_chars": 80000, "mask": {"max_chars": 4000}, "prune": {"max_prune_ratio": 0.5}},
-            "recovery": {"ttl_s": 600}, "max_description_len": 5}"#,
+            "shape": {"max_chars": 80000, "mask": {"max_chars": 4000}, "prune": {"timeout_ms": 500}},
+            "recovery": {"ttl_s": 600, "path": "cut"}, "max_description_len": 5}"#,
         expect![[r#"
-            warning: narrows.json:1:89: server 'demo': `shape` has no effect yet
-              path: mcpServers.demo.tools.echo.shape
             warning: narrows.json:2:24: `presets` has no effect yet
               path: presets
               help: until then every tool is allowed
@@ -199,9 +197,7 @@ fn what_has_no_effect_yet_is_told() {
               path: endpoints.lazy.encoding
             warning: narrows.json:4:131: `pin` has no effect yet
               path: endpoints.lazy.pin
-            warning: narrows.json:5:22: `shape` has no effect yet
-              path: shape
-            warning: narrows.json:6:64: `max_description_len` has no effect yet
+            warning: narrows.json:6:79: `max_description_len` has no effect yet
               path: max_description_len
             demo builtin Demo
         "#]],

@@ -40,7 +40,16 @@ fn call_prints_the_text() {
             --- stderr
         "#]],
     );
-    let ran = folder.run(&["call", "demo", "echo", arguments, "--explain"]);
+    let explained = [
+        "call",
+        "demo",
+        "echo",
+        arguments,
+        "--explain",
+        "--goal",
+        "it",
+    ];
+    let ran = folder.run(&explained);
     check(
         &ran,
         expect![[r#"
@@ -55,6 +64,7 @@ fn call_prints_the_text() {
             arguments:  N bytes
             time:       N ms
             result:     N bytes, N tokens
+            shaped:     no
         "#]],
     );
 }

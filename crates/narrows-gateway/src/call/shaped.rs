@@ -1,0 +1,139 @@
+//! The last step of a call: its result within the budget of the endpoint; and
+//! the calls that give back what was cut.
+
+use std::sync::Arc;
+
+use narrows_wire::Raw;
+
+use super::Call;
+use crate::catalogue::{Target, View};
+use crate::error::Error;
+use crate::events::Tag;
+use crate::recover;
+use crate::recovery::{Owner, Store};
+use crate::session::Session;
+use crate::shaping::{Aim, Form, GOAL_ARGUMENT, Job, Policy, Shaping, Source};
+
+/// What has to be remembered of a request until its result is there.
+pub(super) struct Wish {
+    policy: Policy,
+    params: Option<Raw>,
+    /// What the argument said that the endpoint adds to tools.
+    goal: Option<String>,
+}
+
+impl Call<'_> {
+    /// What is wanted of the result of a tool. Our own argument is taken out
+    /// of the params: no server knows it.
+    pub(super) fn wish_for_tool(&mut self, view: &View, target: &Target) -> Option<Wish> {
+        let policies = self.session.endpoint().policies();
+        let policy = policies.tool(target.upstream.index, &target.name)?;
+        let goal = match policy.goal_param && view.lacks_goal(target) {
+            true => self.take_goal(),
+            false => None,
+        };
+        Some(Wish {
+            policy,
+            params: self.params.clone(),
+            goal,
+        })
+    }
+
+    pub(super) fn wish_for_resource(&self, target: &Target) -> Option<Wish> {
+        let policies = self.session.endpoint().policies();
+        let policy = policies.server(target.upstream.index)?;
+        Some(Wish {
+            policy,
+            params: self.params.clone(),
+            goal: None,
+        })
+    }
+
+    fn take_goal(&mut self) -> Option<String> {
+        let params = self.params.as_ref()?;
+        let arguments = params.member("arguments")?;
+        let goal = arguments.member(GOAL_ARGUMENT)?;
+        let others = arguments.without_member(GOAL_ARGUMENT);
+        self.params = Some(params.with_member("arguments", &others));
+        Some(goal.as_text().unwrap_or_default().trim().to_owned())
+    }
+
+    /// The gateway's own tool.
+    pub(super) async fn recover(self) -> Result<Raw, Error> {
+        let arguments = match &self.params {
+            Some(params) => super::picked(params, ["arguments"])?,
+            None => [None],
+        };
+        let [arguments] = arguments;
+        self.with_store(move |store, owner, max_chars| {
+            recover::call(store, owner, max_chars, arguments)
+        })
+        .await
+    }
+
+    /// The gateway's own resources.
+    pub(super) async fn read_receipt(self, uri: String) -> Result<Raw, Error> {
+        self.with_store(move |store, owner, max_chars| recover::read(store, owner, max_chars, &uri))
+            .await
+    }
+
+    /// The store may have to read from a disk, and a text may be long.
+    async fn with_store(
+        self,
+        read: impl FnOnce(&dyn Store, &Owner, usize) -> Result<Raw, Error> + Send + 'static,
+    ) -> Result<Raw, Error> {
+        let endpoint = self.session.endpoint();
+        let store = endpoint.shaping().store().clone();
+        let max_chars = endpoint.policies().own_max_chars();
+        let owner = self.session.owner();
+        let work = tokio::task::spawn_blocking(move || read(&*store, &owner, max_chars));
+        let failed = |_| Error::BadParams("The text could not be read".to_owned());
+        work.await.map_err(failed)?
+    }
+}
+
+impl Wish {
+    /// Whether places in the params have to be looked up again.
+    pub(super) fn changed_params(&self) -> bool {
+        self.goal.is_some()
+    }
+
+    /// The result within its budget. Small ones are not even looked at.
+    pub(super) async fn grant(
+        self,
+        session: &Arc<Session>,
+        tag: Tag,
+        target: &Target,
+        form: impl FnOnce(&View) -> Form,
+        result: Raw,
+    ) -> Raw {
+        if !Shaping::may_exceed(&result, &self.policy) {
+            return result;
+        }
+        let view = session.view();
+        let Some(recover) = view.recover().cloned() else {
+            return result;
+        };
+        let form = form(&view);
+        drop(view);
+        let name = target.name.as_text().unwrap_or_default();
+        let source = Source {
+            server: &target.upstream.settings.id,
+            tool: match form {
+                Form::Tool { .. } => &name,
+                // There are more resources than anybody can count.
+                Form::Resource => "resources/read",
+            },
+        };
+        let job = Job {
+            result,
+            form,
+            policy: self.policy,
+            aim: Aim::of(self.params.as_ref(), self.goal),
+            owner: session.owner(),
+            recover,
+        };
+        let shaping = session.endpoint().shaping();
+        Box::pin(shaping.shape(tag, source, job)).await
+    }
+}

@@ -1,0 +1,100 @@
+//! The same as a resource: `narrows://receipt/{id}{?start,end}`.
+
+use narrows_shape::prune::Lines;
+use narrows_wire::Raw;
+
+use crate::error::{Error, ItemKind};
+use crate::recovery::{Owner, Store};
+
+const SCHEME: &str = "narrows://receipt/";
+
+/// As it is listed where something may be cut.
+pub(crate) const TEMPLATE: &str = r#"{"uriTemplate":"narrows://receipt/{id}{?start,end}","name":"narrows-receipt","title":"Text that was cut","description":"The original of a text that was cut, by the prune_id of its marker; start and end are lines, counted from 1.","mimeType":"text/plain"}"#;
+
+pub(crate) fn is_receipt(uri: &str) -> bool {
+    uri.starts_with(SCHEME)
+}
+
+/// Reads the lines that a URI asks for, as many as fit; the answer says how
+/// to get the next.
+pub(crate) fn read(
+    store: &dyn Store,
+    owner: &Owner,
+    max_chars: usize,
+    uri: &str,
+) -> Result<Raw, Error> {
+    let unknown = || Error::Unknown {
+        kind: ItemKind::Resource,
+        name: uri.chars().take(200).collect(),
+        nearest: Vec::new(),
+    };
+    let (receipt, start, end) = parse(uri).ok_or_else(unknown)?;
+    let text = store.fetch(owner, receipt).ok_or_else(unknown)?;
+    let lines = Lines::new(&text);
+    let (start, end) = (
+        start.unwrap_or(1),
+        end.unwrap_or(usize::MAX).min(lines.len()),
+    );
+    if start < 1 || (start > end && !lines.is_empty()) {
+        return Err(Error::BadParams(format!(
+            "Lines are counted from 1 to {}, and the last does not come before the first",
+            lines.len()
+        )));
+    }
+    let mut last = start - 1;
+    let mut room = max_chars;
+    let fitting = lines
+        .iter()
+        .skip(start - 1)
+        .take(end + 1 - start.min(end + 1));
+    for line in fitting {
+        let size = line.chars().count() + 1;
+        // One line is given whole, however long: there is no way to ask for less.
+        if size > room && last >= start {
+            break;
+        }
+        room = room.saturating_sub(size);
+        last += 1;
+    }
+    let shown = match (start, last) {
+        _ if last < start => "",
+        (1, last) if last == lines.len() => &text,
+        _ => lines.span(&(start - 1..last)),
+    };
+    let address = |start: usize, end: usize| format!("{SCHEME}{receipt}?start={start}&end={end}");
+    let here = if last < start {
+        uri.to_owned()
+    } else {
+        address(start, last)
+    };
+    let item = Raw::empty_object()
+        .with_member("uri", &Raw::string(&here))
+        .with_member("mimeType", &Raw::from_static(r#""text/plain""#))
+        .with_member("text", &Raw::string(shown));
+    let contents = format!("[{}]", item.as_str());
+    let contents = Raw::parse(contents.into()).expect("an array of one value");
+    let result = Raw::empty_object().with_member("contents", &contents);
+    if last >= end {
+        return Ok(result);
+    }
+    let next = Raw::string(&address(last + 1, end));
+    let meta = Raw::empty_object().with_member("narrows/next", &next);
+    Ok(result.with_member("_meta", &meta))
+}
+
+/// Receipt, first and last line.
+fn parse(uri: &str) -> Option<(&str, Option<usize>, Option<usize>)> {
+    let rest = uri.strip_prefix(SCHEME)?;
+    let (receipt, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (mut start, mut end) = (None, None);
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=')?;
+        let value = Some(value.parse().ok()?);
+        match name {
+            "start" => start = value,
+            "end" => end = value,
+            _ => return None,
+        }
+    }
+    Some((receipt, start, end))
+}

@@ -1,0 +1,187 @@
+//! Results within a budget: what is too long for a model is made shorter, and
+//! kept whole in the recovery store before anything of it is cut.
+//!
+//! The length of a result decides first, so that what is small is not parsed.
+//! Everything else happens off the async threads, a few results at a time
+//! (`work`). It fails open: what cannot be shaped in time, or cannot be kept,
+//! passes as it came, and is counted.
+
+mod account;
+mod blocks;
+mod goal;
+mod policy;
+#[cfg(test)]
+mod tests;
+mod work;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use narrows_shape::prune::{Engine, Fallback};
+use narrows_wire::Raw;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+pub(crate) use self::account::Account;
+pub(crate) use self::goal::{ARGUMENT as GOAL_ARGUMENT, Aim};
+pub(crate) use self::policy::{Policies, Policy};
+use self::work::Report;
+use crate::events::{self, Tag};
+use crate::recovery::{Owner, Store};
+
+/// Results of so many bytes are counted in no time.
+const QUICK: usize = 256 * 1024;
+
+/// How long a result waits for its turn while others are worked on.
+const QUEUE_WAIT: Duration = Duration::from_secs(30);
+
+/// The service, one for all endpoints.
+pub(crate) struct Shaping {
+    store: Arc<dyn Store>,
+    engine: Arc<dyn Engine>,
+    /// Results at work at once: more than there are cores would only make all
+    /// of them late.
+    workers: Arc<Semaphore>,
+    account: Account,
+}
+
+/// A result, and what is known of it.
+pub(crate) struct Job {
+    pub(crate) result: Raw,
+    pub(crate) form: Form,
+    pub(crate) policy: Policy,
+    pub(crate) aim: Aim,
+    /// Who may have back what is cut.
+    pub(crate) owner: Owner,
+    /// The tool that gives it back, as the client knows it.
+    pub(crate) recover: Arc<str>,
+}
+
+/// What kind of result it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Of `tools/call`.
+    Tool {
+        /// Clients hold `structuredContent` against it, so that is not touched.
+        output_schema: bool,
+    },
+    /// Of `resources/read`.
+    Resource,
+}
+
+impl Form {
+    fn items(self) -> &'static str {
+        match self {
+            Form::Tool { .. } => "content",
+            Form::Resource => "contents",
+        }
+    }
+}
+
+/// Whose result it is, for the log and the account.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) server: &'a str,
+    /// The server's own name of the tool; for resources the method.
+    pub(crate) tool: &'a str,
+}
+
+impl Shaping {
+    pub(crate) fn new(store: Arc<dyn Store>, engine: Arc<dyn Engine>) -> Shaping {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Shaping {
+            store,
+            engine,
+            workers: Arc::new(Semaphore::new(cores)),
+            account: Account::default(),
+        }
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Whether a result of this size may be over the budget at all: JSON never
+    /// takes fewer bytes than the characters it stands for.
+    pub(crate) fn may_exceed(result: &Raw, policy: &Policy) -> bool {
+        result.len() > policy.max_chars
+    }
+
+    /// The result within its budget.
+    pub(crate) async fn shape(&self, tag: Tag, source: Source<'_>, job: Job) -> Raw {
+        let original = job.result.clone();
+        // Larger ones are looked at where nobody waits for the thread.
+        let looked = match original.len() {
+            ..=QUICK => Ok((work::is_over(&job), job)),
+            _ => tokio::task::spawn_blocking(|| (work::is_over(&job), job)).await,
+        };
+        let job = match looked {
+            Ok((true, job)) => job,
+            Ok((false, _)) => return original,
+            Err(_) => return self.failed(tag, source, Fallback::InternalError, original),
+        };
+        let worker = match timeout(QUEUE_WAIT, self.workers.clone().acquire_owned()).await {
+            Ok(Ok(worker)) => worker,
+            _ => return self.failed(tag, source, Fallback::Timeout, original),
+        };
+        let (store, engine) = (self.store.clone(), self.engine.clone());
+        let limit = job.policy.timeout;
+        let work = tokio::task::spawn_blocking(move || {
+            let _worker = worker;
+            work::shape(&job, &*store, &*engine)
+        });
+        // The work minds its time itself; this is for what does not ask.
+        let outcome = match timeout(limit + Duration::from_millis(500), work).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) => Err(Fallback::InternalError),
+            Err(_) => Err(Fallback::Timeout),
+        };
+        match outcome {
+            Ok(Some((result, report))) => {
+                self.done(tag, source, &report);
+                result
+            }
+            Ok(None) => original,
+            Err(why) => self.failed(tag, source, why, original),
+        }
+    }
+
+    fn done(&self, tag: Tag, source: Source<'_>, report: &Report) {
+        self.account.enter(source.server, source.tool, |saved| {
+            saved.results += 1;
+            saved.chars_before += report.chars.before as u64;
+            saved.chars_after += report.chars.after as u64;
+            saved.tokens_before += report.tokens.before as u64;
+            saved.tokens_after += report.tokens.after as u64;
+        });
+        events::audit("facade_to_llm.shaped", tag, || {
+            vec![
+                ("server", Raw::string(source.server)),
+                ("tool", Raw::string(source.tool)),
+                ("chars", Raw::from_serialize(&report.chars)),
+                ("tokens", Raw::from_serialize(&report.tokens)),
+                ("stages", Raw::from_serialize(&report.stages())),
+                ("receipts", Raw::from_serialize(&report.receipts())),
+            ]
+        });
+    }
+
+    fn failed(&self, tag: Tag, source: Source<'_>, why: Fallback, original: Raw) -> Raw {
+        self.account.enter(source.server, source.tool, |saved| {
+            saved.failed += 1;
+        });
+        events::trouble("facade_to_llm.shape_failed", tag, || {
+            vec![
+                ("server", Raw::string(source.server)),
+                ("tool", Raw::string(source.tool)),
+                ("reason", Raw::string(why.code())),
+                ("bytes", Raw::number(original.len() as u64)),
+            ]
+        });
+        original
+    }
+}

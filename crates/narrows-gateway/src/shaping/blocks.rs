@@ -1,0 +1,171 @@
+//! Where the texts of a result are, and what takes the place of one.
+
+use narrows_shape::prune::SourceType;
+use narrows_wire::{Kind, Raw};
+
+use super::Form;
+use crate::settings::Binary;
+
+/// A part of a result that counts to its budget.
+pub(super) struct Block {
+    /// The item that holds it, by its place in the list.
+    pub(super) item: Option<usize>,
+    /// Where it stands in that item, or in the result.
+    member: &'static str,
+    /// The value that holds it, a slice of the result.
+    pub(super) place: Raw,
+    pub(super) kind: BlockKind,
+}
+
+pub(super) enum BlockKind {
+    Text {
+        /// By the MIME type or the name that stand beside it.
+        source: Option<SourceType>,
+    },
+    /// `structuredContent`.
+    Structured,
+    /// Base64 of an image, audio or a blob.
+    Binary {
+        mime: String,
+        /// The content item that holds it.
+        item: Raw,
+    },
+}
+
+/// All that counts, in the order in which it stands. What is named twice is
+/// read by nobody the same way, and left alone.
+pub(super) fn find(result: &Raw, form: Form, binary: Binary) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for (at, item) in items(result, form).into_iter().enumerate() {
+        let at = Some(at);
+        if let Form::Resource = form {
+            blocks.extend(resource(at, &item, &item, ["text", "blob"], binary));
+            continue;
+        }
+        let [kind, text, data, mime, inner] = item
+            .pick(["type", "text", "data", "mimeType", "resource"])
+            .unwrap_or_default();
+        let kind = kind.as_ref().and_then(Raw::as_text);
+        match kind.as_deref() {
+            Some("text") => blocks.extend(text.filter(is_text).map(|place| Block {
+                item: at,
+                member: "text",
+                place,
+                kind: BlockKind::Text { source: None },
+            })),
+            Some("image" | "audio") if binary == Binary::Note => {
+                blocks.extend(data.filter(is_text).map(|place| Block {
+                    item: at,
+                    member: "data",
+                    place,
+                    kind: BlockKind::Binary {
+                        mime: text_of(mime.as_ref()),
+                        item: item.clone(),
+                    },
+                }));
+            }
+            Some("resource") => blocks.extend(inner.and_then(|inner| {
+                let members = ["resource.text", "resource.blob"];
+                resource(at, &item, &inner, members, binary)
+            })),
+            _ => {}
+        }
+    }
+    if let Form::Tool { .. } = form
+        && let Some(place) = structured(result)
+    {
+        blocks.push(Block {
+            item: None,
+            member: "structuredContent",
+            place,
+            kind: BlockKind::Structured,
+        });
+    }
+    blocks
+}
+
+impl Block {
+    /// Where it stands, for people and programs: `content[0].text`.
+    pub(super) fn at(&self, form: Form) -> String {
+        match self.item {
+            Some(item) => format!("{}[{item}].{}", form.items(), self.member),
+            None => self.member.to_owned(),
+        }
+    }
+}
+
+/// The array whose items may hold texts.
+pub(super) fn list(result: &Raw, form: Form) -> Option<Raw> {
+    let [items] = result.pick([form.items()]).unwrap_or_default();
+    items.filter(|items| items.kind() == Kind::Array)
+}
+
+/// Its items.
+pub(super) fn items(result: &Raw, form: Form) -> Vec<Raw> {
+    let list = list(result, form);
+    list.iter().flat_map(|list| list.elements()).collect()
+}
+
+pub(super) fn structured(result: &Raw) -> Option<Raw> {
+    let [structured] = result.pick(["structuredContent"]).unwrap_or_default();
+    structured.filter(|structured| matches!(structured.kind(), Kind::Object | Kind::Array))
+}
+
+/// A content item of text in the place of one that is none, under the form
+/// that its result wants.
+pub(super) fn text_item(text: &str, instead_of: Option<&Raw>, form: Form) -> Raw {
+    let text = Raw::string(text);
+    match form {
+        Form::Tool { .. } => Raw::from_static(r#"{"type":"text"}"#).with_member("text", &text),
+        Form::Resource => {
+            let uri = instead_of.and_then(|item| item.member("uri"));
+            let uri = uri.unwrap_or_else(|| Raw::from_static(r#""""#));
+            Raw::empty_object()
+                .with_member("uri", &uri)
+                .with_member("mimeType", &Raw::from_static(r#""text/plain""#))
+                .with_member("text", &text)
+        }
+    }
+}
+
+/// The text or blob of a resource, `inner`, which `item` holds or is.
+fn resource(
+    at: Option<usize>,
+    item: &Raw,
+    inner: &Raw,
+    [text_member, blob_member]: [&'static str; 2],
+    binary: Binary,
+) -> Option<Block> {
+    let [text, blob, mime, uri] = inner.pick(["text", "blob", "mimeType", "uri"]).ok()?;
+    let mime = text_of(mime.as_ref());
+    if let Some(place) = text.filter(is_text) {
+        let named = || SourceType::of_file_name(&text_of(uri.as_ref()));
+        return Some(Block {
+            item: at,
+            member: text_member,
+            place,
+            kind: BlockKind::Text {
+                source: SourceType::of_mime(&mime).or_else(named),
+            },
+        });
+    }
+    let place = blob.filter(is_text).filter(|_| binary == Binary::Note)?;
+    Some(Block {
+        item: at,
+        member: blob_member,
+        place,
+        kind: BlockKind::Binary {
+            mime,
+            item: item.clone(),
+        },
+    })
+}
+
+fn is_text(raw: &Raw) -> bool {
+    raw.kind() == Kind::String
+}
+
+fn text_of(raw: Option<&Raw>) -> String {
+    let text = raw.and_then(Raw::as_text).unwrap_or_default();
+    text.chars().take(200).collect()
+}

@@ -1,0 +1,202 @@
+//! What a call is about: the goal of whoever reads its result, and what kind
+//! of text that will be. Both are taken from the request, if it tells.
+
+use narrows_shape::prune::SourceType;
+use narrows_wire::{Kind, Raw};
+
+/// A goal is a sentence or two; more is cut.
+const MAX_CHARS: usize = 500;
+
+/// Where a client says its goal.
+const META: &str = "narrows/goal";
+
+/// The argument that endpoints may add to tools.
+pub(crate) const ARGUMENT: &str = "goal";
+
+/// Arguments whose values say what is looked for, the most telling first.
+const TELLING: &[&str] = &[
+    "goal",
+    "query",
+    "question",
+    "q",
+    "search",
+    "search_term",
+    "search_query",
+    "keyword",
+    "keywords",
+    "pattern",
+    "regex",
+    "filter",
+    "command",
+    "cmd",
+    "path",
+    "paths",
+    "file",
+    "file_path",
+    "filename",
+    "filepath",
+    "uri",
+];
+
+/// Those of them that name files.
+const FILES: &[&str] = &[
+    "path",
+    "paths",
+    "file",
+    "file_path",
+    "filename",
+    "filepath",
+    "uri",
+];
+
+/// What a request tells of the result that it wants.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Aim {
+    pub(crate) goal: Option<String>,
+    /// Of the text, by the name of the file it is from.
+    pub(crate) source: Option<SourceType>,
+}
+
+impl Aim {
+    /// Of `tools/call` or `resources/read`. `goal` is what our own argument said.
+    pub(crate) fn of(params: Option<&Raw>, goal: Option<String>) -> Aim {
+        let goal = goal.filter(|goal| !goal.is_empty());
+        let Some(params) = params else {
+            return Aim { goal, source: None };
+        };
+        let [meta, arguments, uri] = params
+            .pick(["_meta", "arguments", "uri"])
+            .unwrap_or_default();
+        let said = meta.and_then(|meta| meta.member(META));
+        let said = said.as_ref().and_then(words);
+        let arguments: Vec<(String, String)> = arguments
+            .iter()
+            .flat_map(|arguments| arguments.members())
+            .filter_map(|(name, value)| Some((plain_name(&name), words(&value)?)))
+            .collect();
+        let named = |wanted: &&str| {
+            let found = arguments.iter().find(|(name, _)| name == wanted);
+            found.map(|(_, words)| words.clone())
+        };
+        let file = FILES.iter().find_map(named);
+        let file = file.or_else(|| uri.as_ref().and_then(words));
+        Aim {
+            goal: said.or(goal).or_else(|| TELLING.iter().find_map(named)),
+            source: file.and_then(|name| SourceType::of_file_name(&name)),
+        }
+    }
+}
+
+/// The words of an argument: a text, or several.
+fn words(value: &Raw) -> Option<String> {
+    let text = match value.kind() {
+        Kind::String => value.as_text()?.into_owned(),
+        Kind::Array => {
+            let texts = value.elements().take(20);
+            let texts: Vec<String> = texts
+                .filter_map(|text| text.as_text().map(|text| text.into_owned()))
+                .collect();
+            texts.join(" ")
+        }
+        _ => return None,
+    };
+    let cut: String = text.trim().chars().take(MAX_CHARS).collect();
+    (!cut.is_empty()).then_some(cut)
+}
+
+/// `filePath` and `file-path` are `file_path`.
+fn plain_name(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len() + 4);
+    for (at, letter) in name.chars().take(64).enumerate() {
+        if letter.is_ascii_uppercase() && at > 0 {
+            plain.push('_');
+        }
+        plain.push(if letter == '-' {
+            '_'
+        } else {
+            letter.to_ascii_lowercase()
+        });
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(params: &str, own: Option<&str>, goal: Option<&str>, source: Option<SourceType>) {
+        let params = Raw::parse(params.to_owned().into()).expect("a test's JSON");
+        let aim = Aim::of(Some(&params), own.map(str::to_owned));
+        assert_eq!((aim.goal.as_deref(), aim.source), (goal, source));
+    }
+
+    #[test]
+    fn a_goal_that_is_said_goes_before_one_that_is_read_out_of_arguments() {
+        let said = r#"{"_meta":{"narrows/goal":" why it fails "},"arguments":{"query":"x"}}"#;
+        check(said, Some("own"), Some("why it fails"), None);
+        check(
+            r#"{"arguments":{"query":"x"}}"#,
+            Some("own"),
+            Some("own"),
+            None,
+        );
+        check(
+            r#"{"arguments":{"path":"p","query":"x"}}"#,
+            None,
+            Some("x"),
+            None,
+        );
+        check(
+            r#"{"arguments":{"keywords":["a","b",3]}}"#,
+            None,
+            Some("a b"),
+            None,
+        );
+        check(
+            r#"{"arguments":{"searchQuery":"deep sea"}}"#,
+            None,
+            Some("deep sea"),
+            None,
+        );
+    }
+
+    #[test]
+    fn nothing_telling_is_no_goal() {
+        check(
+            r#"{"arguments":{"limit":5,"query":"  ","path":7}}"#,
+            None,
+            None,
+            None,
+        );
+        check(r#"{"arguments":[1],"_meta":"no"}"#, None, None, None);
+    }
+
+    #[test]
+    fn a_file_tells_what_its_text_is() {
+        let code = Some(SourceType::Code);
+        check(
+            r#"{"arguments":{"filePath":"src/main.rs"}}"#,
+            None,
+            Some("src/main.rs"),
+            code,
+        );
+        check(
+            r#"{"uri":"file:///var/log/syslog.log"}"#,
+            None,
+            None,
+            Some(SourceType::Logs),
+        );
+    }
+
+    #[test]
+    fn a_long_goal_is_cut() {
+        let long = "é".repeat(2_000);
+        let params = Raw::empty_object().with_member(
+            "_meta",
+            &Raw::empty_object().with_member("narrows/goal", &Raw::string(&long)),
+        );
+        let goal = Aim::of(Some(&params), None).goal.expect("there is one");
+        assert_eq!(goal.chars().count(), MAX_CHARS);
+    }
+}

@@ -1,0 +1,233 @@
+//! How much of a result may pass, for every tool and server of an endpoint.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use narrows_wire::Raw;
+
+use crate::settings::{Binary, Builtin, ShapeChoice, UpstreamKind, UpstreamSettings};
+
+/// How long keeping a result within its budget may take, if nobody says otherwise.
+const TIMEOUT: Duration = Duration::from_millis(1_500);
+
+/// What becomes of the results of one tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Policy {
+    /// The most characters of text.
+    pub(crate) max_chars: usize,
+    pub(crate) binary: Binary,
+    /// The tool is listed with an argument `goal` of ours.
+    pub(crate) goal_param: bool,
+    pub(crate) timeout: Duration,
+}
+
+impl Policy {
+    fn of(choice: ShapeChoice, on: bool) -> Option<Policy> {
+        on.then(|| Policy {
+            max_chars: choice.max_chars.unwrap_or(ShapeChoice::MAX_CHARS),
+            binary: choice.binary.unwrap_or(Binary::Keep),
+            goal_param: choice.goal_param.unwrap_or(false),
+            timeout: choice.timeout.unwrap_or(TIMEOUT),
+        })
+    }
+}
+
+/// The policies of one endpoint. Tool goes over server, server over endpoint,
+/// endpoint over what is said for all.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Policies {
+    /// By the index of the upstream.
+    servers: Vec<OfServer>,
+    /// The budget of what the gateway itself answers here.
+    own_max_chars: usize,
+}
+
+#[derive(Debug, Clone, Default)]
+struct OfServer {
+    all: Option<Policy>,
+    /// Of tools that differ.
+    tools: HashMap<String, Option<Policy>>,
+}
+
+impl Policies {
+    /// An endpoint that joins all upstreams.
+    pub(crate) fn joined<'a>(
+        top: ShapeChoice,
+        endpoint: ShapeChoice,
+        upstreams: impl Iterator<Item = &'a UpstreamSettings>,
+    ) -> Policies {
+        let below = endpoint.or(top);
+        let resolve = |choice: ShapeChoice| {
+            let choice = choice.or(below);
+            Policy::of(choice, choice.on.unwrap_or(true))
+        };
+        Policies::new(below, upstreams, resolve)
+    }
+
+    /// The endpoint of one upstream, which mirrors it: its results pass as they
+    /// are unless something is said for just this server or tool.
+    pub(crate) fn single<'a>(
+        top: ShapeChoice,
+        upstreams: impl Iterator<Item = &'a UpstreamSettings>,
+    ) -> Policies {
+        let resolve = |choice: ShapeChoice| Policy::of(choice.or(top), choice.on == Some(true));
+        Policies::new(top, upstreams, resolve)
+    }
+
+    fn new<'a>(
+        below: ShapeChoice,
+        upstreams: impl Iterator<Item = &'a UpstreamSettings>,
+        resolve: impl Fn(ShapeChoice) -> Option<Policy>,
+    ) -> Policies {
+        let of = |upstream: &UpstreamSettings| {
+            let mut server = upstream.shape;
+            // What its tools give back was asked for by line.
+            if let UpstreamKind::Builtin(Builtin::Pruner) = upstream.kind {
+                server.on = server.on.or(Some(false));
+            }
+            let tool = |(name, choice): (&String, &ShapeChoice)| {
+                (name.clone(), resolve(choice.or(server)))
+            };
+            OfServer {
+                all: resolve(server),
+                tools: upstream.tool_shapes.iter().map(tool).collect(),
+            }
+        };
+        Policies {
+            servers: upstreams.map(of).collect(),
+            own_max_chars: below.max_chars.unwrap_or(ShapeChoice::MAX_CHARS),
+        }
+    }
+
+    /// Of a tool, by the server's own name for it.
+    pub(crate) fn tool(&self, upstream: usize, name: &Raw) -> Option<Policy> {
+        let server = self.servers.get(upstream)?;
+        if !server.tools.is_empty()
+            && let Some(name) = name.as_text()
+            && let Some(policy) = server.tools.get(&*name)
+        {
+            return *policy;
+        }
+        server.all
+    }
+
+    /// Of the resources of a server.
+    pub(crate) fn server(&self, upstream: usize) -> Option<Policy> {
+        self.servers.get(upstream)?.all
+    }
+
+    /// Whether anything may be cut for some of these upstreams, so that there
+    /// must be a way to get it back.
+    pub(crate) fn cuts(&self, mut upstreams: impl Iterator<Item = usize>) -> bool {
+        upstreams.any(|index| {
+            self.servers.get(index).is_some_and(|server| {
+                server.all.is_some() || server.tools.values().any(Option::is_some)
+            })
+        })
+    }
+
+    /// The most characters in one answer of the gateway's own tools.
+    pub(crate) fn own_max_chars(&self) -> usize {
+        self.own_max_chars.max(ShapeChoice::LEAST_CHARS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OFF: ShapeChoice = choice(Some(false), None);
+
+    const fn choice(on: Option<bool>, max_chars: Option<usize>) -> ShapeChoice {
+        ShapeChoice {
+            on,
+            max_chars,
+            binary: None,
+            goal_param: None,
+            timeout: None,
+        }
+    }
+
+    fn server(which: Builtin, shape: ShapeChoice, tool: Option<ShapeChoice>) -> UpstreamSettings {
+        UpstreamSettings {
+            shape,
+            tool_shapes: tool
+                .map(|choice| ("t".to_owned(), choice))
+                .into_iter()
+                .collect(),
+            ..UpstreamSettings::new("s", UpstreamKind::Builtin(which))
+        }
+    }
+
+    fn budgets(policies: &Policies) -> [Option<usize>; 3] {
+        let budget = |policy: Option<Policy>| policy.map(|policy| policy.max_chars);
+        [
+            budget(policies.tool(0, &Raw::string("t"))),
+            budget(policies.tool(0, &Raw::string("other"))),
+            budget(policies.server(0)),
+        ]
+    }
+
+    #[track_caller]
+    fn check_joined(
+        top: ShapeChoice,
+        endpoint: ShapeChoice,
+        upstream: UpstreamSettings,
+        expected: [Option<usize>; 3],
+    ) {
+        let policies = Policies::joined(top, endpoint, [&upstream].into_iter());
+        assert_eq!(budgets(&policies), expected);
+        let cuts = expected.iter().any(Option::is_some);
+        assert_eq!(policies.cuts([0].into_iter()), cuts);
+    }
+
+    #[test]
+    fn tool_over_server_over_endpoint_over_top() {
+        let none = ShapeChoice::default();
+        let demo = |shape, tool| server(Builtin::Demo, shape, tool);
+        let of = |chars| choice(Some(true), Some(chars));
+        check_joined(none, none, demo(none, None), [Some(80_000); 3]);
+        check_joined(of(9_000), none, demo(none, None), [Some(9_000); 3]);
+        check_joined(of(9_000), of(8_000), demo(none, None), [Some(8_000); 3]);
+        check_joined(of(9_000), OFF, demo(of(7_000), None), [Some(7_000); 3]);
+        check_joined(
+            of(9_000),
+            none,
+            demo(OFF, Some(of(6_000))),
+            [Some(6_000), None, None],
+        );
+        check_joined(
+            none,
+            none,
+            demo(none, Some(OFF)),
+            [None, Some(80_000), Some(80_000)],
+        );
+        check_joined(OFF, none, demo(none, None), [None; 3]);
+        // What is said of the budget alone switches nothing on.
+        check_joined(OFF, none, demo(choice(None, Some(5_000)), None), [None; 3]);
+    }
+
+    #[test]
+    fn the_pruner_is_left_alone_unless_it_is_named() {
+        let none = ShapeChoice::default();
+        let pruner = |shape| server(Builtin::Pruner, shape, None);
+        check_joined(choice(Some(true), None), none, pruner(none), [None; 3]);
+        let on = choice(Some(true), None);
+        check_joined(none, none, pruner(on), [Some(80_000); 3]);
+    }
+
+    #[test]
+    fn the_endpoint_of_one_server_shapes_what_is_said_of_it() {
+        let top = choice(Some(true), Some(9_000));
+        let none = ShapeChoice::default();
+        let check = |shape, tool, expected| {
+            let upstream = server(Builtin::Demo, shape, tool);
+            let policies = Policies::single(top, [&upstream].into_iter());
+            assert_eq!(budgets(&policies), expected);
+        };
+        check(none, None, [None; 3]);
+        let on = choice(Some(true), None);
+        check(on, None, [Some(9_000); 3]);
+        check(none, Some(on), [Some(9_000), None, None]);
+    }
+}

@@ -1,0 +1,597 @@
+//! One result, made to fit: what counts is counted, then the budget is shared
+//! out, and every text that is over its share is kept and cut.
+
+use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use narrows_shape::budget::{self, Fitted, Order, Place, Stage};
+use narrows_shape::estimate_tokens;
+use narrows_shape::prune::{Deadline, Engine, Fallback, SourceType};
+use narrows_wire::Raw;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::blocks::{self, Block, BlockKind};
+use super::{Form, Job};
+use crate::recovery::{Receipt, Store};
+use crate::settings::ShapeChoice;
+
+/// Cuts that are told one by one; the store has the whole anyway.
+const CUTS_TOLD: usize = 100;
+
+/// The member of a result's `_meta` that tells programs what was done.
+const META: &str = "narrows/receipt";
+
+/// What a note takes at most, besides the words of others.
+const NOTE: usize = 400;
+
+/// What was done to a result.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Report {
+    /// The first of them, for who expects one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prune_id: Option<String>,
+    pub(super) chars: Change,
+    pub(super) tokens: Change,
+    blocks: Vec<BlockReport>,
+}
+
+/// A size before and after. Tokens are estimated.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(super) struct Change {
+    pub(super) before: usize,
+    pub(super) after: usize,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct BlockReport {
+    at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prune_id: Option<String>,
+    chars: Change,
+    tokens: Change,
+    stages: Vec<&'static str>,
+    goal: Option<String>,
+    source: Option<&'static str>,
+    cuts: Vec<Value>,
+    #[serde(skip_serializing_if = "is_zero")]
+    more_cuts: usize,
+}
+
+impl Report {
+    pub(super) fn stages(&self) -> Vec<&'static str> {
+        let mut all: Vec<&str> = self.blocks.iter().flat_map(|b| b.stages.clone()).collect();
+        all.dedup();
+        all
+    }
+
+    pub(super) fn receipts(&self) -> Vec<&str> {
+        let receipts = self.blocks.iter().filter_map(|b| b.prune_id.as_deref());
+        receipts.collect()
+    }
+}
+
+/// Whether the texts may be over the budget, by their size alone: a result can
+/// be large by its images.
+pub(super) fn is_over(job: &Job) -> bool {
+    let blocks = blocks::find(&job.result, job.form, job.policy.binary);
+    let bytes: usize = blocks.iter().map(|block| block.place.len()).sum();
+    bytes > job.policy.max_chars
+}
+
+/// The result within its budget, and what was done to it; `None` if it is
+/// within already.
+pub(super) fn shape(
+    job: &Job,
+    store: &dyn Store,
+    engine: &dyn Engine,
+) -> Result<Option<(Raw, Report)>, Fallback> {
+    let until = Instant::now().checked_add(job.policy.timeout);
+    let passed = || until.is_some_and(|until| Instant::now() >= until);
+    let deadline = Deadline::new(&passed);
+    let work = Work {
+        job,
+        store,
+        engine,
+        deadline: &deadline,
+    };
+    // A fault in here must not take the result with it.
+    catch_unwind(AssertUnwindSafe(|| work.run())).unwrap_or(Err(Fallback::InternalError))
+}
+
+struct Work<'a> {
+    job: &'a Job,
+    store: &'a dyn Store,
+    engine: &'a dyn Engine,
+    deadline: &'a Deadline<'a>,
+}
+
+/// A block with its text, and what becomes of it.
+struct Piece {
+    block: Block,
+    text: Arc<str>,
+    before: usize,
+    /// It is another form of what a text says, so that it takes no share.
+    repeats: bool,
+    outcome: Option<Outcome>,
+}
+
+struct Outcome {
+    fitted: Fitted,
+    after: usize,
+    receipt: Option<Receipt>,
+}
+
+/// Items that went whole.
+struct Dropped {
+    items: Vec<Raw>,
+    gone: Vec<bool>,
+    /// The item that stands for them.
+    note: Raw,
+    report: BlockReport,
+}
+
+impl Dropped {
+    /// The result without them, and with the other edits made.
+    fn apply(self, job: &Job, edits: Vec<(Option<usize>, &Raw, Raw)>) -> Raw {
+        let mut items = self.items;
+        let mut whole = job.result.edit();
+        for (at, place, new) in edits {
+            match at {
+                Some(at) => items[at] = items[at].edit().replace(place, new).finish(),
+                None => whole = whole.replace(place, new),
+            }
+        }
+        let mut left: Vec<&Raw> = Vec::new();
+        let mut told = false;
+        for (item, gone) in items.iter().zip(&self.gone) {
+            if !gone {
+                left.push(item);
+            } else if !std::mem::replace(&mut told, true) {
+                left.push(&self.note);
+            }
+        }
+        let list = blocks::list(&job.result, job.form);
+        let list = list.expect("items were dropped from it");
+        let left = Raw::parse(joined(&left).into()).expect("an array of values");
+        whole.replace(&list, left).finish()
+    }
+}
+
+impl Change {
+    fn add(&mut self, other: Change) {
+        self.before += other.before;
+        self.after += other.after;
+    }
+}
+
+impl Piece {
+    fn chars(&self) -> usize {
+        self.outcome.as_ref().map_or(self.before, |o| o.after)
+    }
+}
+
+impl Work<'_> {
+    fn run(&self) -> Result<Option<(Raw, Report)>, Fallback> {
+        let max = self.job.policy.max_chars;
+        let mut pieces = self.pieces();
+        if total(&pieces) <= max {
+            return Ok(None);
+        }
+        self.note_binaries(&mut pieces)?;
+        if total(&pieces) > max {
+            self.tighten(&mut pieces)?;
+        }
+        let mut dropped = None;
+        if total(&pieces) > max {
+            let sizes: Vec<usize> = counted(&pieces).map(Piece::chars).collect();
+            if smallest_cut(&sizes, max).is_some_and(|share| share < ShapeChoice::LEAST_CHARS) {
+                dropped = Some(self.drop_items(&mut pieces)?);
+            } else {
+                self.cut(&mut pieces, &shares(&sizes, max))?;
+            }
+        }
+        Ok(Some(self.finish(&pieces, dropped)))
+    }
+
+    /// All that counts, with its text.
+    fn pieces(&self) -> Vec<Piece> {
+        let Job {
+            result,
+            form,
+            policy,
+            ..
+        } = self.job;
+        let blocks = blocks::find(result, *form, policy.binary);
+        let mut pieces: Vec<Piece> = blocks.into_iter().map(Piece::of).collect();
+        let untouchable = matches!(
+            form,
+            Form::Tool {
+                output_schema: true
+            }
+        );
+        if untouchable {
+            pieces.retain(|piece| !matches!(piece.block.kind, BlockKind::Structured));
+        }
+        let structured = pieces
+            .iter()
+            .position(|piece| matches!(piece.block.kind, BlockKind::Structured));
+        if let Some(at) = structured {
+            pieces[at].repeats = is_repeated(&pieces, at);
+        }
+        pieces
+    }
+
+    /// Images and the like give way to notes, where that is wanted.
+    fn note_binaries(&self, pieces: &mut [Piece]) -> Result<(), Fallback> {
+        for piece in pieces {
+            let BlockKind::Binary { mime, .. } = &piece.block.kind else {
+                continue;
+            };
+            let receipt = self.keep(&piece.text)?;
+            let mime = if mime.is_empty() { "binary data" } else { mime };
+            let size = size_of_base64(&piece.text);
+            let tool = &self.job.recover;
+            let text = format!(
+                "⟦narrows: {mime}, {size}, cut; get its base64 with {tool} prune_id={receipt}⟧"
+            );
+            piece.outcome = Some(Outcome {
+                after: text.chars().count(),
+                fitted: Fitted {
+                    text,
+                    stages: vec![Stage::Base64],
+                    cuts: vec![Place::Chars {
+                        first: 1,
+                        last: piece.before,
+                    }],
+                },
+                receipt: Some(receipt),
+            });
+        }
+        Ok(())
+    }
+
+    /// JSON in fewer characters, with nothing cut.
+    fn tighten(&self, pieces: &mut [Piece]) -> Result<(), Fallback> {
+        for piece in pieces {
+            self.deadline.check().map_err(|_| Fallback::Timeout)?;
+            if !matches!(piece.block.kind, BlockKind::Text { .. }) {
+                continue;
+            }
+            if let Some(fitted) = budget::tighten(&piece.text) {
+                let after = fitted.text.chars().count();
+                piece.outcome = Some(Outcome {
+                    after,
+                    fitted,
+                    // Nothing is cut, so it need not be there; but who wants
+                    // the text as it was can have it.
+                    receipt: self.store.keep(&self.job.owner, piece.text.clone()).ok(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Every text that is over its share is kept and cut to it.
+    fn cut(&self, pieces: &mut [Piece], shares: &[usize]) -> Result<(), Fallback> {
+        let mut shares = shares.iter();
+        for piece in pieces.iter_mut().filter(|piece| !piece.repeats) {
+            let share = *shares.next().expect("a share for each that counts");
+            if piece.chars() > share {
+                self.cut_to(piece, share)?;
+            }
+        }
+        // What repeats a text in another form is shortened as much as that was.
+        let most = self.job.policy.max_chars;
+        let was_cut = |piece: &Piece| {
+            let cut = |outcome: &Outcome| !outcome.fitted.cuts.is_empty();
+            piece.outcome.as_ref().is_some_and(cut)
+        };
+        if pieces.iter().any(was_cut) {
+            for piece in pieces.iter_mut().filter(|piece| piece.repeats) {
+                if piece.before > most {
+                    self.cut_to(piece, most)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn cut_to(&self, piece: &mut Piece, share: usize) -> Result<(), Fallback> {
+        let kept = piece.outcome.take().and_then(|outcome| outcome.receipt);
+        let receipt = match kept {
+            Some(receipt) => receipt,
+            None => self.keep(&piece.text)?,
+        };
+        let order = Order {
+            max_chars: share,
+            goal: self.job.aim.goal.as_deref(),
+            source: self.source(&piece.block),
+            receipt: receipt.as_str(),
+            tool: &self.job.recover,
+        };
+        let fit = match piece.block.kind {
+            BlockKind::Structured => budget::fit_json,
+            _ => budget::fit,
+        };
+        let fitted = fit(&piece.text, &order, self.engine, self.deadline)?;
+        piece.outcome = Some(Outcome {
+            after: fitted.text.chars().count(),
+            fitted,
+            receipt: Some(receipt),
+        });
+        Ok(())
+    }
+
+    /// Where there are so many texts that none could keep anything worth
+    /// reading, whole items go: the first and the last stay.
+    fn drop_items(&self, pieces: &mut Vec<Piece>) -> Result<Dropped, Fallback> {
+        let Job {
+            result,
+            form,
+            policy,
+            ..
+        } = self.job;
+        let items = blocks::items(result, *form);
+        let mut sizes = vec![None; items.len()];
+        for piece in pieces.iter() {
+            if let Some(at) = piece.block.item {
+                sizes[at] = Some(piece.chars());
+            }
+        }
+        let fixed: usize = counted(pieces)
+            .filter(|piece| piece.block.item.is_none())
+            .map(Piece::chars)
+            .sum();
+        let gone = middle(&sizes, policy.max_chars.saturating_sub(NOTE + fixed));
+        let all: Vec<&Raw> = items
+            .iter()
+            .zip(&gone)
+            .filter(|(_, gone)| **gone)
+            .map(|(item, _)| item)
+            .collect();
+        let whole: Arc<str> = joined(&all).into();
+        let receipt = self.keep(&whole)?;
+        let first = gone.iter().position(|gone| *gone).unwrap_or_default();
+        let last = gone.iter().rposition(|gone| *gone).unwrap_or_default();
+        let tokens = estimate_tokens(&whole);
+        let text = format!(
+            "⟦narrows: {} items between {} and {} of {} cut (~{tokens} tokens); get them with {} prune_id={receipt}⟧",
+            all.len(),
+            first + 1,
+            last + 1,
+            items.len(),
+            self.job.recover,
+        );
+        let before = whole.chars().count();
+        pieces.retain(|piece| piece.block.item.is_none_or(|at| !gone[at]));
+        Ok(Dropped {
+            note: blocks::text_item(&text, all.first().copied(), *form),
+            report: BlockReport {
+                at: format!("{}[{first}]", form.items()),
+                prune_id: Some(receipt.to_string()),
+                chars: Change {
+                    before,
+                    after: text.chars().count(),
+                },
+                tokens: Change {
+                    before: tokens,
+                    after: estimate_tokens(&text),
+                },
+                stages: vec!["items"],
+                goal: None,
+                source: None,
+                cuts: vec![json!({ "chars": [1, before] })],
+                more_cuts: 0,
+            },
+            gone,
+            items,
+        })
+    }
+
+    /// The pieces put back into the result, with the account of it all.
+    fn finish(&self, pieces: &[Piece], dropped: Option<Dropped>) -> (Raw, Report) {
+        let (mut chars, mut tokens) = (Change::default(), Change::default());
+        let mut blocks = Vec::new();
+        let mut edits: Vec<(Option<usize>, &Raw, Raw)> = Vec::new();
+        if let Some(dropped) = &dropped {
+            chars.add(dropped.report.chars);
+            tokens.add(dropped.report.tokens);
+            blocks.push(dropped.report.clone());
+        }
+        for piece in pieces {
+            let before = estimate_tokens(&piece.text);
+            let after = match &piece.outcome {
+                Some(outcome) => estimate_tokens(&outcome.fitted.text),
+                None => before,
+            };
+            let in_tokens = Change { before, after };
+            if !piece.repeats {
+                chars.add(Change {
+                    before: piece.before,
+                    after: piece.chars(),
+                });
+                tokens.add(in_tokens);
+            }
+            if let Some(outcome) = &piece.outcome {
+                let (place, new) = self.replacement(piece, &outcome.fitted.text);
+                edits.push((piece.block.item, place, new));
+                blocks.push(self.report(piece, outcome, in_tokens));
+            }
+        }
+        let report = Report {
+            prune_id: blocks.iter().find_map(|block| block.prune_id.clone()),
+            chars,
+            tokens,
+            blocks,
+        };
+        let shaped = match dropped {
+            Some(dropped) => dropped.apply(self.job, edits),
+            None => {
+                let edit = self.job.result.edit();
+                let edit = edits
+                    .into_iter()
+                    .fold(edit, |edit, (_, place, new)| edit.replace(place, new));
+                edit.finish()
+            }
+        };
+        let meta = shaped.member("_meta").unwrap_or_else(Raw::empty_object);
+        let meta = meta.with_member(META, &Raw::from_serialize(&report));
+        (shaped.with_member("_meta", &meta), report)
+    }
+
+    /// What stands in the place of a piece, and where that is.
+    fn replacement<'p>(&self, piece: &'p Piece, text: &str) -> (&'p Raw, Raw) {
+        let place = &piece.block.place;
+        match &piece.block.kind {
+            BlockKind::Text { .. } => (place, Raw::string(text)),
+            BlockKind::Structured => {
+                let json = Raw::parse(text.to_owned().into());
+                (place, json.unwrap_or_else(|_| Raw::empty_object()))
+            }
+            BlockKind::Binary { item, .. } => {
+                (item, blocks::text_item(text, Some(item), self.job.form))
+            }
+        }
+    }
+
+    fn report(&self, piece: &Piece, outcome: &Outcome, tokens: Change) -> BlockReport {
+        let Fitted { stages, cuts, .. } = &outcome.fitted;
+        let pruned = stages.contains(&Stage::Pruned) || stages.contains(&Stage::Rows);
+        let told = cuts.iter().take(CUTS_TOLD).map(|cut| match cut {
+            Place::Lines { first, last } => json!({ "lines": [first, last] }),
+            Place::Chars { first, last } => json!({ "chars": [first, last] }),
+        });
+        BlockReport {
+            at: piece.block.at(self.job.form),
+            prune_id: outcome.receipt.as_ref().map(Receipt::to_string),
+            chars: Change {
+                before: piece.before,
+                after: outcome.after,
+            },
+            tokens,
+            stages: stages.iter().map(|stage| stage.word()).collect(),
+            goal: self.job.aim.goal.clone().filter(|_| pruned),
+            source: self.source(&piece.block).map(SourceType::word),
+            cuts: told.collect(),
+            more_cuts: cuts.len().saturating_sub(CUTS_TOLD),
+        }
+    }
+
+    fn source(&self, block: &Block) -> Option<SourceType> {
+        match block.kind {
+            BlockKind::Text { source } => source.or(self.job.aim.source),
+            _ => None,
+        }
+    }
+
+    fn keep(&self, text: &Arc<str>) -> Result<Receipt, Fallback> {
+        let kept = self.store.keep(&self.job.owner, text.clone());
+        kept.map_err(|_| Fallback::RecoveryUnavailable)
+    }
+}
+
+impl Piece {
+    fn of(block: Block) -> Piece {
+        let text: Arc<str> = match block.kind {
+            BlockKind::Structured => block.place.as_str().into(),
+            _ => block.place.as_text().unwrap_or(Cow::Borrowed("")).into(),
+        };
+        Piece {
+            before: text.chars().count(),
+            text,
+            block,
+            repeats: false,
+            outcome: None,
+        }
+    }
+}
+
+fn counted(pieces: &[Piece]) -> impl Iterator<Item = &Piece> {
+    pieces.iter().filter(|piece| !piece.repeats)
+}
+
+fn total(pieces: &[Piece]) -> usize {
+    counted(pieces).map(Piece::chars).sum()
+}
+
+/// Whether a text says the same as the structured content.
+fn is_repeated(pieces: &[Piece], structured: usize) -> bool {
+    let is_json = |piece: &&Piece| {
+        let start = piece.text.trim_start().as_bytes().first();
+        matches!(start, Some(b'{' | b'[')) && matches!(piece.block.kind, BlockKind::Text { .. })
+    };
+    let mut texts = pieces.iter().filter(is_json).peekable();
+    if texts.peek().is_none() {
+        return false;
+    }
+    let wanted: Option<Value> = serde_json::from_str(&pieces[structured].text).ok();
+    wanted.is_some() && texts.any(|piece| serde_json::from_str(&piece.text).ok() == wanted)
+}
+
+/// How a budget is shared out: who needs less than an equal part leaves the
+/// rest to the others.
+fn shares(sizes: &[usize], budget: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|&at| sizes[at]);
+    let mut shares = vec![0; sizes.len()];
+    let mut left = budget;
+    for (done, &at) in order.iter().enumerate() {
+        let equal = left / (sizes.len() - done);
+        shares[at] = sizes[at].min(equal);
+        left -= shares[at];
+    }
+    shares
+}
+
+/// The least that is left of a text that has to be cut.
+fn smallest_cut(sizes: &[usize], budget: usize) -> Option<usize> {
+    let shares = shares(sizes, budget);
+    let cut = shares
+        .iter()
+        .zip(sizes)
+        .filter(|(share, size)| share < size);
+    cut.map(|(share, _)| *share).min()
+}
+
+/// Which items go, so that the sizes of the others come to at most `room`:
+/// three quarters of it are for the first, the rest for the last. Items
+/// without a size stay.
+fn middle(sizes: &[Option<usize>], room: usize) -> Vec<bool> {
+    let fitting = |sizes: &mut dyn Iterator<Item = &Option<usize>>, mut room: usize| {
+        let fits = |size: &&Option<usize>| {
+            let left = room.checked_sub(size.unwrap_or_default());
+            room = left.unwrap_or(room);
+            left.is_some()
+        };
+        sizes.take_while(fits).count()
+    };
+    let first = fitting(&mut sizes.iter(), room - room / 4);
+    let last = fitting(&mut sizes[first..].iter().rev(), room / 4);
+    let gone = first..sizes.len() - last;
+    let goes = |(at, size): (usize, &Option<usize>)| gone.contains(&at) && size.is_some();
+    sizes.iter().enumerate().map(goes).collect()
+}
+
+/// Values as an array, each on a line of its own.
+fn joined(values: &[&Raw]) -> String {
+    let values: Vec<&str> = values.iter().map(|value| value.as_str()).collect();
+    format!("[{}]", values.join(",\n"))
+}
+
+/// What base64 decodes to, in words.
+fn size_of_base64(text: &str) -> String {
+    let padding = text.bytes().rev().take_while(|&byte| byte == b'=').count();
+    let bytes = (text.len() / 4 * 3).saturating_sub(padding.min(2));
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{} kB", bytes / 1_000),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}

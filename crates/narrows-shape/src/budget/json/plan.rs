@@ -1,0 +1,480 @@
+//! Which rows and which parts of strings go.
+//!
+//! From the top down, each value is given as many characters as it may have. An
+//! object shares them out among its members: the largest come down to one level,
+//! and strings are touched only where rows alone cannot do it. An array keeps the
+//! rows that fit; one of a few large rows shares out like an object if only rows
+//! within them have to go. An object of many members that no sharing can save
+//! loses members as an array does rows. How many markers that takes is bounded.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::count;
+use super::tree::{self, Floors, Kind, Node};
+use crate::budget::keep::{Room, Shelf};
+use crate::budget::marker::{self, Unit};
+use crate::budget::notes::Noted;
+use crate::budget::{Order, Work};
+use crate::json::mended;
+use crate::prune::{Fallback, Lines, SourceType};
+
+/// The most markers in one text.
+const MOST_GAPS: usize = 8;
+/// An array of so many rows may keep them all.
+const FEW_ROWS: usize = 8;
+/// Rows from the beginning that stay whatever the goal, to show their shape.
+const FIRST_ROWS: usize = 2;
+/// Rows from the end that stay if there is no goal: they show how far it goes,
+/// and the gap before them needs no marker more than one at the end.
+const LAST_ROWS: usize = 3;
+/// With fewer characters, a part of a value tells nothing.
+const LEAST_PART: usize = 600;
+/// What is left of a string that is cut, at least.
+const LEAST_STRING: usize = 100;
+/// A path of more characters is named by its end.
+const LONGEST_PATH: usize = 80;
+const LONGEST_KEY: usize = 40;
+
+/// Something that goes, in the text with notes.
+#[derive(Clone)]
+pub(super) struct Cut {
+    pub(super) span: Range<usize>,
+    pub(super) what: What,
+}
+
+#[derive(Clone)]
+pub(super) enum What {
+    /// Children of a container, from the first to the last of so many, counted
+    /// from 1.
+    Children {
+        kind: Kind,
+        path: String,
+        first: usize,
+        last: usize,
+        total: usize,
+    },
+    /// Characters inside of a string.
+    Chars,
+}
+
+impl What {
+    pub(super) fn unit(&self) -> Unit<'_> {
+        match self {
+            What::Children {
+                kind: Kind::Object,
+                path,
+                ..
+            } => Unit::Keys(path),
+            What::Children { path, .. } => Unit::Rows(path),
+            What::Chars => Unit::Chars,
+        }
+    }
+}
+
+/// A marker as it stands in JSON: a string among rows, a member among members,
+/// a part of a string.
+pub(super) fn in_json(what: &What, marker: &str) -> String {
+    // A string cannot fail to be JSON.
+    let quoted = serde_json::to_string(marker).unwrap_or_default();
+    match what {
+        What::Children {
+            kind: Kind::Object, ..
+        } => format!("{quoted}:null"),
+        What::Children { .. } => quoted,
+        What::Chars => quoted.trim_matches('"').to_owned(),
+    }
+}
+
+pub(super) struct Planner<'a> {
+    noted: &'a Noted,
+    work: &'a Work<'a>,
+    chars: usize,
+    root: Option<Node>,
+    char_marker: usize,
+    /// The children of containers, as they were found the first time.
+    listings: HashMap<usize, Rc<Listing>>,
+    cuts: Vec<Cut>,
+}
+
+/// The children of a container.
+struct Listing {
+    starts: Vec<u32>,
+    /// What all children before each cost, with their commas.
+    sums: Vec<u32>,
+    /// In the order in which they are to be kept.
+    order: Vec<u32>,
+}
+
+/// How many characters something was brought to; `None` if it cannot be.
+type Reached = Result<Option<usize>, Fallback>;
+
+impl<'a> Planner<'a> {
+    /// For a text with notes that are made from an original of so many
+    /// characters.
+    pub(super) fn new(noted: &'a Noted, chars: usize, work: &'a Work<'a>) -> Planner<'a> {
+        let cost = |what: &What| marker_cost(work.order, what, chars, chars);
+        let rows = What::Children {
+            kind: Kind::Array,
+            path: "x".repeat(LONGEST_PATH),
+            first: 0,
+            last: 0,
+            total: 0,
+        };
+        let char_marker = cost(&What::Chars);
+        let floors = Floors {
+            array: 2 + cost(&rows),
+            string: 2 + char_marker + LEAST_STRING,
+        };
+        Planner {
+            noted,
+            work,
+            chars,
+            root: Node::read(&noted.text, floors),
+            char_marker,
+            listings: HashMap::new(),
+            cuts: Vec::new(),
+        }
+    }
+
+    /// How many characters the original has.
+    pub(super) fn chars(&self) -> usize {
+        self.chars
+    }
+
+    /// What has to go for the text to have no more than so many characters, in
+    /// order.
+    pub(super) fn plan(&mut self, budget: usize) -> Result<Option<Vec<Cut>>, Fallback> {
+        let Some(root) = self.root.take() else {
+            return Ok(None);
+        };
+        self.cuts.clear();
+        let reached = self.fit(&root, "$", budget, MOST_GAPS);
+        self.root = Some(root);
+        let mut cuts = std::mem::take(&mut self.cuts);
+        cuts.sort_unstable_by_key(|cut| cut.span.start);
+        Ok(reached?.map(|_| cuts))
+    }
+
+    /// The depth of the tree bounds how often this calls itself.
+    fn fit(&mut self, node: &Node, path: &str, budget: usize, gaps: usize) -> Reached {
+        self.work.check()?;
+        if node.chars <= budget {
+            return Ok(Some(node.chars));
+        }
+        if node.kind == Kind::Text {
+            return Ok(self.cut_string(node, budget));
+        }
+        let mode = (0..2).find(|&mode| node.least_of_children(mode) <= budget);
+        let shares = match node.kind {
+            Kind::Array => mode.filter(|&mode| mode == 0 && node.children <= FEW_ROWS),
+            _ => mode,
+        };
+        if let Some(mode) = shares {
+            let before = self.cuts.len();
+            if let Some(chars) = self.share(node, path, budget, gaps, mode)? {
+                return Ok(Some(chars));
+            }
+            self.cuts.truncate(before);
+        }
+        self.drop_children(node, path, budget, gaps)
+    }
+
+    /// Brings the largest children down to one level.
+    fn share(
+        &mut self,
+        node: &Node,
+        path: &str,
+        budget: usize,
+        gaps: usize,
+        mode: usize,
+    ) -> Reached {
+        let large: usize = node.nodes.iter().map(|child| child.chars).sum();
+        let small = node.chars - large;
+        let mut room = budget.saturating_sub(small);
+        let share = |child: &Node, level: usize| level.clamp(child.least[mode], child.chars);
+        let sum = |level: usize| -> usize { node.nodes.iter().map(|it| share(it, level)).sum() };
+        let (mut fits, mut exceeds) = (0, budget + 1);
+        while exceeds - fits > 1 {
+            let level = fits.midpoint(exceeds);
+            match sum(level) <= room {
+                true => fits = level,
+                false => exceeds = level,
+            }
+        }
+        let (mut heavy, light): (Vec<&Node>, Vec<&Node>) =
+            (node.nodes.iter()).partition(|child| share(child, fits) < child.chars);
+        if heavy.len() > gaps || heavy.is_empty() {
+            return Ok(None);
+        }
+        let light: usize = light.iter().map(|child| child.chars).sum();
+        room = room.saturating_sub(light);
+        // The smallest first: what those leave goes to the others.
+        heavy.sort_by_key(|child| child.chars);
+        let mut reserved: usize = heavy.iter().map(|child| child.least[mode]).sum();
+        let mut reached = small + light;
+        for (nth, child) in heavy.iter().enumerate() {
+            reserved -= child.least[mode];
+            let equal = room / (heavy.len() - nth);
+            let most = room.saturating_sub(reserved);
+            let share = equal.clamp(child.least[mode].min(most), most);
+            let path = self.step(path, node, child);
+            let Some(chars) = self.fit(child, &path, share, gaps / heavy.len())? else {
+                return Ok(None);
+            };
+            room -= chars;
+            reached += chars;
+        }
+        Ok(Some(reached))
+    }
+
+    /// Keeps the children that fit, the best first.
+    fn drop_children(&mut self, node: &Node, path: &str, budget: usize, gaps: usize) -> Reached {
+        let listing = self.listing(node)?;
+        let total = listing.sums.len() - 1;
+        let gap = |first: usize, last: usize| What::Children {
+            kind: node.kind,
+            path: path.to_owned(),
+            first,
+            last,
+            total,
+        };
+        let marker = marker_cost(self.work.order, &gap(0, 0), total, self.chars) + 1;
+        // Of the two brackets one is paid by the comma that the last one lacks.
+        let room = Room {
+            cost: budget.saturating_sub(1),
+            gaps,
+        };
+        if marker > room.cost {
+            return Ok(None);
+        }
+        let mut shelf = Shelf::new(&listing.sums, marker);
+        let single = |at: usize| at..at + 1;
+        for _ in 0..2 {
+            let order = listing.order.iter();
+            shelf.take(order.map(|&at| single(at as usize)), room);
+            shelf.close(single, room);
+        }
+        self.keep_a_part(node, path, &listing, &mut shelf, room)?;
+        for span in shelf.kept_not() {
+            let bytes = listing.starts[span.start] as usize..listing.starts[span.end] as usize - 1;
+            self.cuts.push(Cut {
+                span: bytes,
+                what: gap(span.start + 1, span.end),
+            });
+        }
+        Ok(Some(shelf.used() + 1))
+    }
+
+    /// Where most of the room is left because the next best child is too large,
+    /// a part of that one is kept.
+    fn keep_a_part(
+        &mut self,
+        node: &Node,
+        path: &str,
+        listing: &Listing,
+        shelf: &mut Shelf<'_>,
+        room: Room,
+    ) -> Result<(), Fallback> {
+        let mut order = listing.order.iter().map(|&at| at as usize);
+        let Some(at) = order.find(|&at| !shelf.is_kept(at)) else {
+            return Ok(());
+        };
+        let Some(child) = node.nodes.iter().find(|child| child.index == at) else {
+            return Ok(());
+        };
+        let used = shelf.used_beside(at);
+        let key = child.span.start - listing.starts[at] as usize;
+        let left = room.cost.saturating_sub(used + key + 1);
+        if left < LEAST_PART || left < room.cost / 2 {
+            return Ok(());
+        }
+        let gaps = room.gaps.saturating_sub(shelf.gaps()).max(1);
+        let path = self.step(path, node, child);
+        let before = self.cuts.len();
+        match self.fit(child, &path, left, gaps)? {
+            Some(chars) => shelf.keep_at(at, chars + key + 1),
+            None => self.cuts.truncate(before),
+        }
+        Ok(())
+    }
+
+    fn cut_string(&mut self, node: &Node, budget: usize) -> Option<usize> {
+        let kept = budget.checked_sub(2 + self.char_marker)?;
+        if kept < LEAST_STRING {
+            return None;
+        }
+        let inside = node.span.start + 1..node.span.end - 1;
+        let text = &self.noted.text[inside.clone()];
+        let middle = count::middle(text, kept.div_ceil(2), kept / 2);
+        let middle = whole_escapes(text, middle);
+        let span = inside.start + middle.start..inside.start + middle.end;
+        let span = self.noted.around_notes(span);
+        let gone = count::chars(&self.noted.text[span.clone()]);
+        self.cuts.push(Cut {
+            span,
+            what: What::Chars,
+        });
+        Some(node.chars - gone + self.char_marker)
+    }
+
+    fn listing(&mut self, node: &Node) -> Result<Rc<Listing>, Fallback> {
+        if let Some(listing) = self.listings.get(&node.span.start) {
+            return Ok(Rc::clone(listing));
+        }
+        let text = self.noted.text.as_str();
+        let starts = tree::children(text, &node.span);
+        self.work.check()?;
+        let mut sums = Vec::with_capacity(starts.len());
+        sums.push(0);
+        let mut sum = 0;
+        for two in starts.windows(2) {
+            sum += count::chars(&text[two[0] as usize..two[1] as usize]) as u32;
+            sums.push(sum);
+        }
+        let order = match self.work.order.goal() {
+            Some(goal) => self.order_for(goal, &starts)?,
+            None => order_of_text(starts.len() - 1),
+        };
+        let listing = Rc::new(Listing {
+            starts,
+            sums,
+            order,
+        });
+        self.listings.insert(node.span.start, Rc::clone(&listing));
+        Ok(listing)
+    }
+
+    /// The first ones, and then those that serve the goal most. Each child is a
+    /// line to the engine.
+    fn order_for(&self, goal: &str, starts: &[u32]) -> Result<Vec<u32>, Fallback> {
+        let mut rows = String::new();
+        for two in starts.windows(2) {
+            rows.push_str(&self.noted.text[two[0] as usize..two[1] as usize - 1]);
+            rows.push('\n');
+        }
+        let lines = Lines::new(&rows);
+        let worth = self
+            .work
+            .engine
+            .worth(&lines, goal, SourceType::Logs, self.work.deadline)
+            .map_err(|_| Fallback::Timeout)?;
+        if worth.len() != starts.len() - 1 {
+            return Err(Fallback::InternalError);
+        }
+        let mut order: Vec<u32> = (0..worth.len() as u32).collect();
+        let first = FIRST_ROWS.min(order.len());
+        order[first..].sort_unstable_by(|&a, &b| {
+            let (worth_a, worth_b) = (worth[a as usize], worth[b as usize]);
+            worth_b.total_cmp(&worth_a).then(a.cmp(&b))
+        });
+        Ok(order)
+    }
+
+    /// The path of a child.
+    fn step(&self, path: &str, node: &Node, child: &Node) -> String {
+        let path = match node.kind {
+            Kind::Object => {
+                let key = mended(&self.noted.text[child.key.clone()]);
+                let key: String = serde_json::from_str(&key).unwrap_or_default();
+                let is_plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+                let is_name = !key.is_empty() && key.chars().all(is_plain);
+                let key = shortened(&key, LONGEST_KEY);
+                match is_name {
+                    true => format!("{path}.{key}"),
+                    false => format!("{path}['{key}']"),
+                }
+            }
+            _ => format!("{path}[{}]", child.index),
+        };
+        match count::chars(&path) > LONGEST_PATH {
+            true => {
+                let skipped = count::chars(&path) - (LONGEST_PATH - 2);
+                format!("$…{}", path.chars().skip(skipped).collect::<String>())
+            }
+            false => path,
+        }
+    }
+}
+
+impl Node {
+    /// The fewest characters if all of the children stay in part.
+    fn least_of_children(&self, mode: usize) -> usize {
+        let large: usize = self.nodes.iter().map(|child| child.chars).sum();
+        let least: usize = self.nodes.iter().map(|child| child.least[mode]).sum();
+        self.chars - large + least
+    }
+}
+
+/// What a marker costs at most where it stands in JSON.
+fn marker_cost(order: &Order<'_>, what: &What, total: usize, chars: usize) -> usize {
+    let longest = marker::longest(order, what.unit(), total, chars);
+    count::chars(&in_json(what, &longest))
+}
+
+/// The first ones, with a few of the last among them.
+fn order_of_text(count: usize) -> Vec<u32> {
+    let last = LAST_ROWS.min(count / 4);
+    let (mut front, back) = (
+        0..(count - last) as u32,
+        (count - last) as u32..count as u32,
+    );
+    let mut order = Vec::with_capacity(count);
+    for at in back.rev() {
+        order.extend(front.by_ref().take(3));
+        order.push(at);
+    }
+    order.extend(front);
+    order
+}
+
+/// The smallest span around this one that cuts no escape into two, and no pair
+/// of them that is one character.
+fn whole_escapes(string: &str, span: Range<usize>) -> Range<usize> {
+    let Range { mut start, mut end } = span;
+    let bytes = string.as_bytes();
+    let mut at = 0;
+    while let Some(next) = memchr::memchr(b'\\', &bytes[at..]) {
+        let escape = at + next;
+        if escape >= end {
+            break;
+        }
+        at = escape + escape_length(&bytes[escape..]);
+        if (escape + 1..at).contains(&start) {
+            start = escape;
+        }
+        if (escape + 1..at).contains(&end) {
+            end = at;
+        }
+    }
+    start..end
+}
+
+fn escape_length(bytes: &[u8]) -> usize {
+    let is_half = |at: usize, first: &[u8]| {
+        let half = bytes.get(at..at + 4);
+        half.is_some_and(|it| {
+            it.starts_with(b"\\u") && b"dD".contains(&it[2]) && first.contains(&it[3])
+        })
+    };
+    let length = match bytes.get(1) {
+        Some(b'u') if is_half(0, b"89abAB") && is_half(6, b"cdefCDEF") => 12,
+        Some(b'u') => 6,
+        _ => 2,
+    };
+    length.min(bytes.len())
+}
+
+/// A name for people: not too long, and on one line.
+fn shortened(name: &str, most: usize) -> String {
+    let on_line = |c: char| match c {
+        c if c.is_control() || c == '⟧' => '?',
+        c => c,
+    };
+    let mut short: String = name.chars().take(most).map(on_line).collect();
+    if short.len() < name.len() {
+        short.push('…');
+    }
+    short
+}

@@ -1,0 +1,184 @@
+//! Which of many things stay, so that they and the markers for the gaps between
+//! them cost no more than they may.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// Things in a row, of which some are kept.
+pub(super) struct Shelf<'a> {
+    /// What everything before each thing costs, and at last what all cost.
+    sums: &'a [u32],
+    kept: Vec<bool>,
+    gap_cost: usize,
+    gaps: usize,
+    used: usize,
+}
+
+/// How much may be kept.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    pub(super) cost: usize,
+    pub(super) gaps: usize,
+}
+
+impl<'a> Shelf<'a> {
+    /// Nothing is kept yet. There is at least one thing.
+    pub(super) fn new(sums: &'a [u32], gap_cost: usize) -> Shelf<'a> {
+        Shelf {
+            sums,
+            kept: vec![false; sums.len().saturating_sub(1)],
+            gap_cost,
+            gaps: 1,
+            used: gap_cost,
+        }
+    }
+
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
+    pub(super) fn is_kept(&self, at: usize) -> bool {
+        self.kept[at]
+    }
+
+    /// Keeps what there is room for, in the order in which it is wished.
+    pub(super) fn take(&mut self, wishes: impl Iterator<Item = Range<usize>>, room: Room) {
+        // A block that is wished by each of its parts is looked at once.
+        let mut refused = HashSet::new();
+        for wish in wishes {
+            if self.kept[wish.start] || wish.len() > 1 && refused.contains(&wish.start) {
+                continue;
+            }
+            if !self.keep(wish.clone(), room) && wish.len() > 1 {
+                refused.insert(wish.start);
+            }
+        }
+    }
+
+    /// Keeps what lies in gaps that cost less than their marker, and then what
+    /// follows on what is kept as far as there is room, in blocks that stay
+    /// whole.
+    pub(super) fn close(&mut self, block: impl Fn(usize) -> Range<usize>, room: Room) {
+        for gap in self.kept_not() {
+            if self.cost(&gap) <= self.gap_cost {
+                self.used = self.used + self.cost(&gap) - self.gap_cost;
+                self.gaps -= 1;
+                self.kept[gap].fill(true);
+            }
+        }
+        let mut at = 1;
+        while at < self.kept.len() {
+            let mut next = at + 1;
+            if self.kept[at - 1] && !self.kept[at] {
+                let block = block(at);
+                next = block.end.max(next);
+                self.keep(block, room);
+            }
+            at = next;
+        }
+    }
+
+    /// Keeps a thing at a cost that is not its own, whatever the room.
+    pub(super) fn keep_at(&mut self, at: usize, cost: usize) {
+        let gaps = self.gaps_with(&(at..at + 1));
+        self.used = self.used + cost + gaps * self.gap_cost - self.gaps * self.gap_cost;
+        self.gaps = gaps;
+        self.kept[at] = true;
+    }
+
+    /// What would be used if a thing were kept that costs nothing.
+    pub(super) fn used_beside(&self, at: usize) -> usize {
+        let gaps = self.gaps_with(&(at..at + 1));
+        self.used + gaps * self.gap_cost - self.gaps * self.gap_cost
+    }
+
+    pub(super) fn gaps(&self) -> usize {
+        self.gaps
+    }
+
+    /// The gaps, in order.
+    pub(super) fn kept_not(&self) -> Vec<Range<usize>> {
+        let mut gaps: Vec<Range<usize>> = Vec::new();
+        for at in (0..self.kept.len()).filter(|&at| !self.kept[at]) {
+            match gaps.last_mut() {
+                Some(gap) if gap.end == at => gap.end = at + 1,
+                _ => gaps.push(at..at + 1),
+            }
+        }
+        gaps
+    }
+
+    fn keep(&mut self, span: Range<usize>, room: Room) -> bool {
+        let gaps = self.gaps_with(&span);
+        let new = span.clone().filter(|&at| !self.kept[at]);
+        let cost: usize = new.map(|at| self.cost(&(at..at + 1))).sum();
+        let used = self.used + cost + gaps * self.gap_cost - self.gaps * self.gap_cost;
+        if used > room.cost || gaps > room.gaps.max(self.gaps) {
+            return false;
+        }
+        self.kept[span].fill(true);
+        (self.gaps, self.used) = (gaps, used);
+        true
+    }
+
+    fn cost(&self, span: &Range<usize>) -> usize {
+        (self.sums[span.end] - self.sums[span.start]) as usize
+    }
+
+    /// How many gaps there are with a span kept, too.
+    fn gaps_with(&self, span: &Range<usize>) -> usize {
+        let begins = |&at: &usize| !self.kept[at] && (at == 0 || self.kept[at - 1]);
+        let reach = span.start..(span.end + 1).min(self.kept.len());
+        let gone = reach.filter(begins).count();
+        let rest = usize::from(self.kept.get(span.end) == Some(&false));
+        self.gaps - gone + rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(costs: &[u32], wishes: &[Range<usize>], room: Room, gaps: &[Range<usize>]) {
+        let mut sums = vec![0];
+        sums.extend(costs.iter().scan(0, |sum, cost| {
+            *sum += cost;
+            Some(*sum)
+        }));
+        let mut shelf = Shelf::new(&sums, 10);
+        shelf.take(wishes.iter().cloned(), room);
+        shelf.close(|at| at..at + 1, room);
+        assert_eq!(shelf.kept_not(), gaps);
+        let kept = (0..costs.len()).filter(|&at| shelf.is_kept(at));
+        let cost: u32 = kept.map(|at| costs[at]).sum();
+        assert_eq!(shelf.gaps(), gaps.len());
+        assert_eq!(shelf.used(), cost as usize + 10 * gaps.len());
+        assert!(shelf.used() <= room.cost);
+    }
+
+    #[test]
+    fn wishes_are_met_in_their_order_and_what_follows_them_fills_the_room() {
+        let room = |cost, gaps| Room { cost, gaps };
+        check(&[20; 6], &[2..3, 4..5], room(75, 3), &[0..2, 3..6]);
+        check(&[20; 6], &[2..3, 4..5], room(60, 3), &[0..2, 4..6]);
+        check(&[20; 6], &[2..3, 4..5], room(200, 9), &[0..2]);
+        check(&[20; 6], &[2..3, 4..5], room(200, 2), &[0..2]);
+        // A block is kept as a whole or not at all.
+        check(&[20; 6], &[1..4, 1..4, 0..1], room(60, 9), &[2..6]);
+        // Nothing fits.
+        check(&[20; 2], &[0..1], room(20, 9), &[0..2]);
+    }
+
+    #[test]
+    fn a_gap_that_is_cheaper_than_its_marker_is_none() {
+        let room = Room { cost: 50, gaps: 9 };
+        check(
+            &[20, 9, 1, 30],
+            &[0..1, 3..4],
+            Room { cost: 70, gaps: 9 },
+            &[],
+        );
+        check(&[20, 5, 2, 30], &[0..1], room, &[3..4]);
+    }
+}

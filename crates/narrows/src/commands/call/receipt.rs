@@ -1,0 +1,207 @@
+//! What was cut out of a result and why, for people.
+//!
+//! Read from the receipt that the gateway puts into the result. Whatever has
+//! another shape is nobody's receipt, and nothing is said of it.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use narrows_gateway::settings::{Settings, ShapeChoice};
+use narrows_wire::Raw;
+use serde::Deserialize;
+
+use crate::terminal::{counted, grouped, plain};
+
+/// Blocks that are told one by one.
+const BLOCKS: usize = 20;
+
+/// Cuts of one block that are told.
+const CUTS: usize = 10;
+
+/// Characters of a goal that are told.
+const GOAL: usize = 100;
+
+/// What held for the call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    /// The most characters of a result.
+    budget: usize,
+    /// How long the whole texts outlive this command, if they do.
+    kept: Option<Duration>,
+}
+
+impl Terms {
+    /// Those of a tool, by the server's own name of it, on the default endpoint.
+    pub(super) fn of(settings: &Settings, server: &str, tool: &str) -> Terms {
+        let mut upstreams = settings.upstreams.iter();
+        let upstream = upstreams.find(|upstream| upstream.id == server);
+        let of_tool = upstream.and_then(|upstream| upstream.tool_shapes.get(tool));
+        let of_server = upstream.map(|upstream| &upstream.shape);
+        let of_endpoint = settings.endpoints.first().map(|endpoint| &endpoint.shape);
+        let places = [of_tool, of_server, of_endpoint, Some(&settings.shape)];
+        let shape = places.into_iter().flatten().copied();
+        let shape = shape.fold(ShapeChoice::default(), ShapeChoice::or);
+        let recovery = &settings.recovery;
+        Terms {
+            budget: shape.max_chars.unwrap_or(ShapeChoice::MAX_CHARS),
+            kept: recovery.path.is_some().then_some(recovery.ttl),
+        }
+    }
+}
+
+/// What there is to say of a result, in lines.
+pub(super) fn lines(result: &Raw, terms: Terms) -> Vec<String> {
+    let receipt = result
+        .member("_meta")
+        .and_then(|meta| meta.member("narrows/receipt"));
+    let Some(receipt) = receipt else {
+        return vec!["shaped:     no".to_owned()];
+    };
+    match receipt.decode::<Receipt>() {
+        Ok(receipt) => receipt.lines(terms),
+        Err(_) => Vec::new(),
+    }
+}
+
+#[derive(Deserialize)]
+struct Receipt {
+    chars: Change,
+    tokens: Change,
+    blocks: Vec<Block>,
+}
+
+#[derive(Deserialize)]
+struct Change {
+    before: usize,
+    after: usize,
+}
+
+#[derive(Deserialize)]
+struct Block {
+    /// Where it stands in the result.
+    at: String,
+    prune_id: String,
+    chars: Change,
+    tokens: Change,
+    stages: Vec<String>,
+    goal: Option<String>,
+    source: Option<String>,
+    #[serde(default)]
+    cuts: Vec<Cut>,
+    /// How many are not among them.
+    #[serde(default)]
+    more_cuts: usize,
+}
+
+/// From and to, both included.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Cut {
+    Lines(usize, usize),
+    Chars(usize, usize),
+}
+
+impl Receipt {
+    fn lines(&self, terms: Terms) -> Vec<String> {
+        let budget = grouped(terms.budget);
+        let change = change(&self.chars, &self.tokens);
+        let mut lines = vec![
+            format!("budget:     {budget} characters"),
+            format!("shaped:     {change}"),
+        ];
+        for block in self.blocks.iter().take(BLOCKS) {
+            lines.extend(block.lines());
+        }
+        if let Some(more) = self
+            .blocks
+            .len()
+            .checked_sub(BLOCKS)
+            .filter(|more| *more > 0)
+        {
+            lines.push(format!("  and {}", counted(more, "more block")));
+        }
+        lines.push(match terms.kept {
+            None => "  without `recovery.path` the whole text is gone with this command".to_owned(),
+            Some(time) => {
+                let seconds = usize::try_from(time.as_secs()).unwrap_or(usize::MAX);
+                let time = counted(seconds, "second");
+                format!("  `recovery.path` keeps the whole text for {time}")
+            }
+        });
+        lines
+    }
+}
+
+impl Block {
+    fn lines(&self) -> Vec<String> {
+        let at = plain(&self.at);
+        let mut lines = vec![format!("  {at}: {}", change(&self.chars, &self.tokens))];
+        let mut how: Vec<String> = self.stages.iter().map(|stage| self.stage(stage)).collect();
+        if let Some(source) = &self.source {
+            how.insert(0, format!("read as {}", plain(source)));
+        }
+        if !how.is_empty() {
+            lines.push(format!("    how:  {}", how.join("; ")));
+        }
+        if !self.cuts.is_empty() {
+            let cuts: Vec<String> = self.cuts.iter().take(CUTS).map(Cut::told).collect();
+            let untold = self.cuts.len() - cuts.len();
+            let more = match untold.saturating_add(self.more_cuts) {
+                0 => String::new(),
+                more => format!(" and {} more", grouped(more)),
+            };
+            lines.push(format!("    cut:  {}{more}", cuts.join(", ")));
+        }
+        let id = plain(&self.prune_id);
+        lines.push(format!("    back: recover_text prune_id={id}"));
+        lines
+    }
+
+    fn stage(&self, word: &str) -> String {
+        match word {
+            "compact" => "without the white space of JSON".to_owned(),
+            "toon" => "as TOON".to_owned(),
+            "base64" => "a note in place of base64".to_owned(),
+            "rows" => "rows of arrays were cut".to_owned(),
+            "pruned" => match &self.goal {
+                Some(goal) => {
+                    let goal = shortened(goal);
+                    format!("pruned to the goal '{goal}' (from the arguments or --goal)")
+                }
+                None => "pruned".to_owned(),
+            },
+            "masked" => "the middle was cut".to_owned(),
+            other => plain(other).into_owned(),
+        }
+    }
+}
+
+impl Cut {
+    fn told(&self) -> String {
+        match self {
+            Cut::Lines(first, last) if first == last => format!("line {first}"),
+            Cut::Lines(first, last) => format!("lines {first}-{last}"),
+            Cut::Chars(first, last) => format!("characters {first}-{last}"),
+        }
+    }
+}
+
+fn change(chars: &Change, tokens: &Change) -> String {
+    format!(
+        "{} -> {} characters, ~{} -> ~{} tokens",
+        grouped(chars.before),
+        grouped(chars.after),
+        grouped(tokens.before),
+        grouped(tokens.after)
+    )
+}
+
+fn shortened(goal: &str) -> String {
+    let mut start: String = goal.chars().take(GOAL).collect();
+    if start.len() < goal.len() {
+        start.push_str("...");
+    }
+    plain(&start).into_owned()
+}

@@ -1,0 +1,191 @@
+//! What the file says of long results: `shape` in its four places, and the
+//! `mask` in it, which is for the route of plain JSON-RPC.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use narrows_gateway::settings::{Binary, ShapeChoice};
+use narrows_shape::Mask;
+
+use super::LONGEST;
+use crate::config::problem::{At, Problems};
+use crate::config::raw::{BinaryWord, RawPrune, RawServer, RawShape, Shape};
+use crate::config::read::{Field, Given, Table};
+
+/// Where a `shape` stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// At the top or in a server.
+    TopOrServer,
+    /// In an endpoint or a tool, of which the route of plain JSON-RPC knows nothing.
+    EndpointOrTool,
+}
+
+/// What one `shape` says of results on endpoints.
+pub(super) fn choice(
+    given: &Field<Shape>,
+    standing: Standing,
+    problems: &mut Problems<'_>,
+) -> ShapeChoice {
+    let raw = match given.value() {
+        None => return ShapeChoice::default(),
+        Some(Shape::Off) => {
+            return ShapeChoice {
+                on: Some(false),
+                ..ShapeChoice::default()
+            };
+        }
+        Some(Shape::On(raw)) => raw,
+    };
+    if let (Standing::EndpointOrTool, Some(at)) = (standing, raw.mask.at()) {
+        let what = "`mask` has no effect here: it is for the route of plain JSON-RPC, \
+                    which knows neither endpoints nor tools";
+        problems.warn(at, what, "set it at the top or for a server");
+    }
+    let max_chars = raw.max_chars.given();
+    let max_chars = max_chars.and_then(|given| budget(given, problems));
+    ShapeChoice {
+        on: is_on(raw),
+        max_chars,
+        binary: raw.binary.value().map(|word| match word {
+            BinaryWord::Keep => Binary::Keep,
+            BinaryWord::Note => Binary::Note,
+        }),
+        goal_param: raw.goal_param.value().copied(),
+        timeout: raw.prune.value().and_then(|raw| prune(raw, problems)),
+    }
+}
+
+/// What is said of the tools of a server, by their own names.
+pub(super) fn of_tools(
+    server: &RawServer,
+    problems: &mut Problems<'_>,
+) -> HashMap<String, ShapeChoice> {
+    let tools = server.tools.value().into_iter().flat_map(|tools| &tools.0);
+    let said = tools.filter(|(_, tool)| !tool.value.shape.is_absent());
+    said.map(|(name, tool)| {
+        let choice = choice(&tool.value.shape, Standing::EndpointOrTool, problems);
+        (name.value.clone(), choice)
+    })
+    .collect()
+}
+
+/// A mask as the file writes it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MaskLimits {
+    max_chars: i64,
+    head_chars: usize,
+    tail_chars: usize,
+}
+
+impl Default for MaskLimits {
+    fn default() -> MaskLimits {
+        match Mask::default() {
+            Mask::Beyond {
+                max_chars,
+                head_chars,
+                tail_chars,
+            } => MaskLimits {
+                max_chars: i64::try_from(max_chars.get()).unwrap_or(i64::MAX),
+                head_chars,
+                tail_chars,
+            },
+            Mask::Off => MaskLimits {
+                max_chars: 0,
+                head_chars: 0,
+                tail_chars: 0,
+            },
+        }
+    }
+}
+
+impl MaskLimits {
+    /// These limits with what a `shape` says over them.
+    pub(super) fn with(self, given: &Field<Shape>, problems: &mut Problems<'_>) -> MaskLimits {
+        let Some(Shape::On(shape)) = given.value() else {
+            return self;
+        };
+        let Some(Given { value: raw, at }) = shape.mask.given() else {
+            return self;
+        };
+        let limits = MaskLimits {
+            max_chars: raw.max_chars.value().copied().unwrap_or(self.max_chars),
+            head_chars: raw.head_chars.value().copied().unwrap_or(self.head_chars),
+            tail_chars: raw.tail_chars.value().copied().unwrap_or(self.tail_chars),
+        };
+        limits.warn_of_overlap(at, problems);
+        limits
+    }
+
+    pub(super) fn mask(self) -> Mask {
+        Mask::new(self.max_chars, self.head_chars, self.tail_chars)
+    }
+
+    fn warn_of_overlap(self, at: &At, problems: &mut Problems<'_>) {
+        let most = usize::try_from(self.max_chars).unwrap_or(0);
+        let kept = self.head_chars.saturating_add(self.tail_chars);
+        if most > 0 && kept > most {
+            let what = format!(
+                "strings may come out longer than they were: of more than {most} characters, \
+                 {kept} are kept"
+            );
+            let help = format!("let `head_chars` and `tail_chars` be {most} together, or less");
+            problems.warn(at, what, help);
+        }
+    }
+}
+
+/// Naming a budget, or how it is met, asks for one. A `mask` alone says
+/// nothing of endpoints.
+fn is_on(raw: &RawShape) -> Option<bool> {
+    if raw.max_chars.value().is_some_and(|most| *most <= 0) {
+        return Some(false);
+    }
+    let keys = raw.given();
+    let only_mask = !keys.is_empty() && keys.iter().all(|(key, _)| *key == "mask");
+    (!only_mask).then_some(true)
+}
+
+/// `None` for none.
+fn budget(given: &Given<i64>, problems: &mut Problems<'_>) -> Option<usize> {
+    if given.value <= 0 {
+        return None;
+    }
+    let budget = usize::try_from(given.value).unwrap_or(usize::MAX);
+    let least = ShapeChoice::LEAST_CHARS;
+    if budget < least {
+        let what = format!(
+            "a budget is at least {least} characters: less leaves no room between the markers"
+        );
+        problems.error(&given.at, what, "0 switches it off");
+    }
+    Some(budget)
+}
+
+/// How long it may take. The other keys are the tool's, and checked all the same.
+fn prune(raw: &RawPrune, problems: &mut Problems<'_>) -> Option<Duration> {
+    if let Some(ratio) = raw.max_prune_ratio.given() {
+        match (0.0..=1.0).contains(&ratio.value) {
+            true => without_effect("max_prune_ratio", &ratio.at, problems),
+            false => problems.error(&ratio.at, "`max_prune_ratio` is from 0 to 1", ""),
+        }
+    }
+    if let Some(at) = raw.min_keep_lines.at() {
+        without_effect("min_keep_lines", at, problems);
+    }
+    let given = raw.timeout_ms.given()?;
+    let time = Duration::from_millis(given.value as u64);
+    if time.is_zero() || time.as_secs_f64() > LONGEST {
+        let what = "a time in milliseconds is more than 0, and less than a year";
+        problems.error(&given.at, what, "");
+        return None;
+    }
+    Some(time)
+}
+
+fn without_effect(key: &str, at: &At, problems: &mut Problems<'_>) {
+    let what = format!("`{key}` has no effect");
+    let help = "`prune_text` is told it with every call, and results on endpoints are pruned \
+                to the budget";
+    problems.warn(at, what, help);
+}

@@ -1,0 +1,90 @@
+//! What `tools` and `check` tell of what is cut out of results.
+
+use expect_test::expect;
+use serde_json::Value;
+
+use crate::program::Folder;
+
+/// The totals of two gateways, one of a tool and a server that are gone.
+const TOTALS: [&str; 2] = [
+    r#"{"since": "2026-01-02T03:04:05Z", "tools": [
+        {"server": "demo", "tool": "sample_log", "results": 12, "failed": 1, "chars_before": 1200345,
+         "chars_after": 79980, "tokens_before": 310000, "tokens_after": 20100},
+        {"server": "away", "tool": "x", "results": 1, "failed": 0, "chars_before": 100000,
+         "chars_after": 80000, "tokens_before": 30000, "tokens_after": 20000}]}"#,
+    r#"{"since": "2026-01-03T03:04:05Z", "tools": [
+        {"server": "demo", "tool": "sample_log", "results": 1, "failed": 0, "chars_before": 90000,
+         "chars_after": 80000, "tokens_before": 20000, "tokens_after": 10000}]}"#,
+];
+
+#[test]
+fn tools_tells_what_shaping_has_saved() {
+    let demo = r#""mcpServers": {"demo": {"type": "builtin"}}"#;
+    let folder = Folder::with(&format!(r#"{{{demo}, "recovery": {{"path": "."}}}}"#));
+    let with_none = folder.run(&["tools"]).stdout;
+    assert!(!with_none.contains("saved"), "{with_none}");
+    for (number, text) in TOTALS.iter().enumerate() {
+        folder.write(&format!("totals-{number}.json"), text);
+    }
+    folder.write("totals-2.json", "not JSON");
+    let ran = folder.run(&["tools"]);
+    let lines = ran.stdout.lines().filter(|line| line.contains("saved"));
+    // What stands before it is what the tools of the server cost.
+    let lines = lines.map(|line| match line.strip_prefix("demo  ") {
+        Some(server) => server.split_once("; ").expect("two parts").1,
+        None => line,
+    });
+    let lines: Vec<&str> = lines.collect();
+    expect![[r#"
+        13 results shortened, ~299,900 tokens saved (90 %), 1 left too long
+                                       13 results shortened, ~299,900 tokens saved (90 %), 1 left too long
+        saved since 2026-01-02T03:04:05Z: 14 results shortened, ~309,900 tokens saved (86 %), 1 left too long; 1,390,345 -> 239,980 characters, ~360,000 -> ~50,100 tokens"#]].assert_eq(&lines.join("\n"));
+    let json = |arguments: &[&str]| -> Value {
+        serde_json::from_str(&folder.run(arguments).stdout).expect("JSON")
+    };
+    let all = json(&["tools", "--json"]);
+    let demo = &all["servers"][0];
+    assert_eq!(demo["tools"][0]["saved"], Value::Null);
+    assert_eq!(demo["tools"][1]["saved"], demo["saved"]);
+    expect![[r#"
+        {"results":13,"failed":1,"chars_before":1290345,"chars_after":159980,"tokens_before":330000,"tokens_after":30100}
+        {"results":14,"failed":1,"chars_before":1390345,"chars_after":239980,"tokens_before":360000,"tokens_after":50100,"since":"2026-01-02T03:04:05Z"}"#]].assert_eq(&format!("{}\n{}", demo["saved"], all["saved"]));
+    let one = json(&["tools", "demo", "--json"]);
+    assert_eq!(one["saved"]["tokens_before"], 330_000);
+    let one = json(&["tools", "demo", "sample_log", "--json"]);
+    assert_eq!(one["saved"], demo["saved"]);
+    let one = folder.run(&["tools", "demo", "sample_log"]).stdout;
+    assert!(one.contains("13 results shortened"), "{one}");
+    let without = Folder::with(r#"{"mcpServers": {"demo": {"type": "builtin"}}}"#);
+    without.write("totals-0.json", TOTALS[0]);
+    let ran = without.run(&["tools"]);
+    assert!(!ran.stdout.contains("saved") && ran.stderr.is_empty());
+}
+
+#[test]
+fn check_tells_that_what_is_cut_cannot_be_kept_where_it_should() {
+    let config = |path: &str| {
+        format!(
+            r#"{{"mcpServers": {{"demo": {{"type": "builtin"}}}}, "recovery": {{"path": "{path}"}}}}"#
+        )
+    };
+    let folder = Folder::with(&config("narrows.json/cut"));
+    let ran = folder.run(&["check"]);
+    assert_eq!(ran.code, Some(0), "a warning only");
+    let told = ran
+        .stderr
+        .replace(&*folder.path().to_string_lossy(), "FOLDER");
+    expect![[r#"
+        warning: narrows.json: 'FOLDER/narrows.json' is no folder
+          path: recovery.path
+          help: what is cut would be kept in memory
+    "#]]
+    .assert_eq(&told);
+    let folder = Folder::with(&config("new/cut"));
+    let ran = folder.run(&["check"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert!(
+        !folder.path().join("new").exists(),
+        "looking changes nothing"
+    );
+}

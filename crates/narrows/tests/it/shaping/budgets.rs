@@ -1,0 +1,390 @@
+//! What is cut, and what is not.
+
+use narrows_testkit::scripted::{Script, Step};
+use narrows_testkit::until;
+use serde_json::{Value, json};
+
+use super::{Asks, answering, chars, numbered, receipt, saying, shaped, text_result, within};
+use crate::gateway::{Gateway, Piped, column, config, text, with};
+
+#[tokio::test]
+async fn a_text_of_the_budget_passes_byte_for_byte_and_one_more_is_cut() {
+    let fits = "é".repeat(20_000);
+    let (_gateway, _session, result) = shaped(&text_result(&fits), 20_000).await;
+    assert_eq!(result, text_result(&fits));
+    let over = "é".repeat(20_001);
+    let (_gateway, mut session, result) = shaped(&text_result(&over), 20_000).await;
+    let left = result["content"][0]["text"].as_str().expect("a text");
+    assert!(
+        chars(left) <= 20_000 && left.contains("⟦narrows: chars "),
+        "{left}"
+    );
+    let back = session.read_back(&receipt(&result), json!({})).await;
+    assert_eq!(back, over);
+}
+
+/// The result goes through untouched, as the very bytes that the server sent.
+#[tokio::test]
+async fn what_is_under_the_budget_keeps_its_every_byte() {
+    let odd = r#"{ "content":[ {"type":"text","text":"x\u00e9\/","n":1.0} ],"big":12345678901234567890123 , "structuredContent":{"a":1e2}}"#;
+    let server = Script::new("one")
+        .plain_tool("get")
+        .on_tool("get", [Step::reply(odd)])
+        .install();
+    let gateway = Gateway::serve(&within(&server, 1_000)).await;
+    let mut session = gateway.session("/mcp").await;
+    let params = json!({ "name": "one__get", "arguments": {} });
+    let request = session.request("tools/call", params);
+    let answer = session.post(&request).await;
+    let body = String::from_utf8(answer.body).expect("UTF-8");
+    assert!(body.contains(odd), "{body}");
+}
+
+/// The middle goes; what stays and what comes back is the whole.
+async fn check_lines(client: &mut impl Asks, whole: &str) {
+    let params = json!({ "name": "one__get", "arguments": {} });
+    let answer = client.ask("tools/call", params).await;
+    let left = text(&answer).to_owned();
+    assert!(chars(&left) <= 80_000, "{} characters", chars(&left));
+    let marker = left
+        .lines()
+        .find(|line| line.starts_with('⟦'))
+        .expect("a marker");
+    let (_, range) = marker.rsplit_once("ranges ").expect("a range");
+    let (start, end) = range
+        .trim_end_matches('⟧')
+        .split_once('-')
+        .expect("two ends");
+    let number = |text: &str| text.parse::<usize>().expect("a number");
+    let id = receipt(&answer["result"]);
+    assert!(marker.contains(&format!("prune_id={id}")), "{marker}");
+    let ranges = json!({ "ranges": [{ "start_line": number(start), "end_line": number(end) }], "include_line_numbers": false });
+    let middle = client.read_back(&id, ranges).await;
+    assert!(left.replace(marker, &middle) == whole, "not what it was");
+    assert!(
+        client.read_back(&id, json!({})).await == whole,
+        "not what it was"
+    );
+}
+
+#[tokio::test]
+async fn five_megabytes_of_lines_come_back_over_http() {
+    let whole = numbered(85_000);
+    assert!(whole.len() > 5_000_000);
+    let server = saying(&whole);
+    let gateway = Gateway::serve(&within(&server, 80_000)).await;
+    check_lines(&mut gateway.session("/mcp").await, &whole).await;
+}
+
+#[tokio::test]
+async fn five_megabytes_of_lines_come_back_over_stdio() {
+    let whole = numbered(85_000);
+    let server = saying(&whole);
+    let mut piped = Piped::open(&within(&server, 80_000)).await;
+    check_lines(&mut piped, &whole).await;
+}
+
+#[tokio::test]
+async fn five_megabytes_of_json_in_one_line_lose_rows() {
+    let row = |at: usize| json!({ "id": at, "name": format!("row é {at}"), "nested": { "tags": ["a", "b"], "ok": true }, "text": "lorem ipsum dolor sit amet" });
+    let rows: Vec<Value> = (0..50_000).map(row).collect();
+    let whole = json!({ "total": rows.len(), "rows": rows }).to_string();
+    assert!(whole.len() > 5_000_000 && !whole.contains('\n'));
+    let (_gateway, mut session, result) = shaped(&text_result(&whole), 80_000).await;
+    let left = result["content"][0]["text"].as_str().expect("a text");
+    assert!(chars(left) <= 80_000);
+    assert!(left.contains("rows") && left.contains("of 50000"), "{left}");
+    let back = session.read_back(&receipt(&result), json!({})).await;
+    assert!(back == whole, "not what it was");
+    // The marker's own words get the rows that are missing.
+    let (_, at) = left.split_once("start_char=").expect("a marker");
+    let (start, rest) = at.split_once(" end_char=").expect("its end");
+    let end: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    let number = |text: &str| text.parse::<u64>().expect("a number");
+    let part = json!({ "start_char": number(start), "end_char": number(&end) });
+    let part = session.read_back(&receipt(&result), part).await;
+    assert!(
+        whole.contains(&part) && part.starts_with(r#"{"id":"#),
+        "whole rows"
+    );
+}
+
+#[tokio::test]
+async fn images_audio_and_blobs_are_neither_counted_nor_cut() {
+    let data = "iVBORw0KGgo".repeat(30_000);
+    let result = json!({ "content": [
+        { "type": "image", "data": data, "mimeType": "image/png" },
+        { "type": "text", "text": "a screenshot" },
+        { "type": "audio", "data": data, "mimeType": "audio/wav" },
+        { "type": "resource", "resource": { "uri": "file:///x", "blob": data } },
+    ] });
+    let (_gateway, _session, same) = shaped(&result, 1_000).await;
+    assert_eq!(same, result);
+    // Nor where the text beside them is.
+    let mut long = result.clone();
+    long["content"][1]["text"] = Value::from("x\n".repeat(5_000));
+    let (_gateway, _session, cut) = shaped(&long, 1_000).await;
+    for at in [0, 2, 3] {
+        assert_eq!(cut["content"][at], result["content"][at]);
+    }
+    assert!(chars(cut["content"][1]["text"].as_str().expect("a text")) <= 1_000);
+}
+
+#[tokio::test]
+async fn binary_notes_are_for_who_wants_them() {
+    let data = "iVBORw0KGgo".repeat(30_000);
+    let server = answering(&json!({ "content": [
+        { "type": "image", "data": data, "mimeType": "image/png" },
+        { "type": "text", "text": "a screenshot" },
+    ] }));
+    let shape = json!({ "shape": { "max_chars": 1_000, "binary": "note" } });
+    let gateway = Gateway::serve(&with(config([("one", server.config())]), shape)).await;
+    let mut session = gateway.session("/mcp").await;
+    let answer = session.call_tool("one__get", json!({})).await;
+    assert!(
+        text(&answer).starts_with("⟦narrows: image/png, 247 kB, cut; "),
+        "{answer}"
+    );
+    assert_eq!(answer["result"]["content"][1]["text"], "a screenshot");
+    let back = session
+        .read_back(&receipt(&answer["result"]), json!({}))
+        .await;
+    assert!(back == data);
+}
+
+#[tokio::test]
+async fn several_texts_share_the_budget_and_short_ones_stay() {
+    let (long, short) = (numbered(2_000), "short é");
+    let result = json!({ "content": [
+        { "type": "text", "text": short },
+        { "type": "text", "text": long },
+        { "type": "resource", "resource": { "uri": "file:///a.log", "mimeType": "text/plain", "text": long } },
+    ], "isError": true, "extra": [1.0] });
+    let (_gateway, mut session, cut) = shaped(&result, 10_000).await;
+    assert_eq!(cut["content"][0], result["content"][0]);
+    assert_eq!(
+        (&cut["isError"], &cut["extra"]),
+        (&json!(true), &json!([1.0]))
+    );
+    let texts = [
+        &cut["content"][1]["text"],
+        &cut["content"][2]["resource"]["text"],
+    ];
+    let sizes = texts.map(|text| chars(text.as_str().expect("a text")));
+    assert!(
+        sizes.iter().sum::<usize>() + chars(short) <= 10_000,
+        "{sizes:?}"
+    );
+    assert!(sizes.iter().all(|size| *size > 4_000), "{sizes:?}");
+    let blocks = cut["_meta"]["narrows/receipt"]["blocks"]
+        .as_array()
+        .expect("blocks");
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        let id = block["prune_id"].as_str().expect("a receipt");
+        assert!(session.read_back(id, json!({})).await == long);
+    }
+}
+
+#[tokio::test]
+async fn of_very_many_texts_whole_items_go() {
+    let items: Vec<Value> = (0..1_000)
+        .map(|at| json!({ "type": "text", "text": format!("item {at} {}", "x".repeat(100)) }))
+        .collect();
+    let (_gateway, mut session, cut) = shaped(&json!({ "content": items }), 10_000).await;
+    let left = cut["content"].as_array().expect("items");
+    let size: usize = left
+        .iter()
+        .map(|item| chars(item["text"].as_str().unwrap_or("")))
+        .sum();
+    assert!((5_000..=10_000).contains(&size), "{size}");
+    assert_eq!((&left[0], left.last()), (&items[0], items.last()));
+    let back = session.read_back(&receipt(&cut), json!({})).await;
+    let back: Vec<Value> = serde_json::from_str(&back).expect("an array of items");
+    assert_eq!(left.len() - 1 + back.len(), items.len());
+    let kept = left.iter().filter(|item| items.contains(item)).count();
+    assert_eq!(kept, left.len() - 1);
+    assert!(back.iter().all(|item| items.contains(item)));
+}
+
+#[tokio::test]
+async fn structured_content_counts_where_no_text_says_the_same() {
+    let rows: Vec<Value> = (0..2_000)
+        .map(|at| json!({ "id": at, "name": "x" }))
+        .collect();
+    let data = json!({ "rows": rows });
+    // Said in the text, too: both are cut.
+    let both = json!({ "content": [{ "type": "text", "text": format!("{data:#}") }], "structuredContent": data });
+    let (_gateway, _session, cut) = shaped(&both, 5_000).await;
+    assert!(chars(cut["content"][0]["text"].as_str().expect("a text")) <= 5_000);
+    assert!(cut["structuredContent"].is_object());
+    assert!(cut["structuredContent"].to_string().chars().count() <= 5_000);
+    // Alone: it is what is cut.
+    let alone =
+        json!({ "content": [{ "type": "text", "text": "see there" }], "structuredContent": data });
+    let (_gateway, mut session, cut) = shaped(&alone, 5_000).await;
+    assert_eq!(cut["content"], alone["content"]);
+    assert!(cut["structuredContent"].to_string().chars().count() <= 5_000);
+    let back = session.read_back(&receipt(&cut), json!({})).await;
+    assert_eq!(serde_json::from_str::<Value>(&back).expect("JSON"), data);
+}
+
+#[tokio::test]
+async fn structured_content_with_an_output_schema_is_never_touched() {
+    let rows: Vec<Value> = (0..2_000)
+        .map(|at| json!({ "id": at, "name": "x" }))
+        .collect();
+    let data = json!({ "rows": rows });
+    let result = json!({ "content": [{ "type": "text", "text": data.to_string() }], "structuredContent": data });
+    let server = Script::new("one")
+        .tool(r#"{"name":"get","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}"#)
+        .on_tool("get", [Step::reply(result.to_string())])
+        .install();
+    let gateway = Gateway::serve(&within(&server, 5_000)).await;
+    let mut session = gateway.session("/mcp").await;
+    let answer = session.call_tool("one__get", json!({})).await;
+    assert_eq!(answer["result"]["structuredContent"], data);
+    assert!(chars(text(&answer)) <= 5_000);
+}
+
+#[tokio::test]
+async fn json_that_fits_when_it_is_written_shorter_loses_nothing() {
+    let rows: Vec<Value> = (0..250)
+        .map(|at| json!({ "id": at, "name": format!("n{at}") }))
+        .collect();
+    let pretty = format!("{:#}", json!(rows));
+    assert!(pretty.len() > 9_000);
+    let (_gateway, mut session, result) = shaped(&text_result(&pretty), 9_000).await;
+    let left = result["content"][0]["text"].as_str().expect("a text");
+    assert!(
+        left.starts_with("[250]{id,name}:") && !left.contains('⟦'),
+        "{left}"
+    );
+    let account = &result["_meta"]["narrows/receipt"];
+    assert_eq!(account["blocks"][0]["stages"], json!(["toon"]));
+    assert_eq!(account["blocks"][0]["cuts"], json!([]));
+    let back = session.read_back(&receipt(&result), json!({})).await;
+    assert_eq!(back, pretty);
+}
+
+#[tokio::test]
+async fn tool_goes_over_server_over_endpoint_over_top() {
+    let long = numbered(500);
+    let server = Script::new("s")
+        .plain_tool("get")
+        .plain_tool("other")
+        .on("tools/call", [Step::text(&long)])
+        .install();
+    let one = with(
+        server.config(),
+        json!({ "shape": { "max_chars": 4_000 }, "tools": { "other": { "shape": { "max_chars": 3_000 } } } }),
+    );
+    let off = with(server.config(), json!({ "shape": false }));
+    let servers = [("one", one), ("off", off), ("plain", server.config())];
+    let more = json!({
+        "shape": { "max_chars": 6_000 },
+        "endpoints": { "tight": { "shape": { "max_chars": 5_000 } }, "open": { "shape": false } },
+    });
+    let gateway = Gateway::serve(&with(config(servers), more)).await;
+    let whole = chars(&long);
+    for (path, tool, most) in [
+        ("/mcp", "one__get", 4_000),
+        ("/mcp", "one__other", 3_000),
+        ("/mcp", "off__get", whole),
+        ("/mcp", "plain__get", 6_000),
+        ("/mcp/tight", "one__get", 4_000),
+        ("/mcp/tight", "plain__get", 5_000),
+        ("/mcp/tight", "off__get", whole),
+        ("/mcp/open", "plain__get", whole),
+        ("/mcp/open", "one__get", 4_000),
+        ("/servers/plain/mcp", "get", whole),
+        ("/servers/one/mcp", "other", 3_000),
+    ] {
+        let mut session = gateway.session(path).await;
+        let answer = session.call_tool(tool, json!({})).await;
+        let size = chars(text(&answer));
+        assert!(size <= most && size > most * 3 / 4, "{path} {tool}: {size}");
+    }
+}
+
+#[tokio::test]
+async fn the_tool_is_listed_where_something_may_be_cut() {
+    let server = Script::new("s")
+        .plain_tool("recover_text")
+        .plain_tool("get")
+        .install();
+    let on = with(server.config(), json!({ "shape": true }));
+    let more =
+        json!({ "shape": { "max_chars": 6_000 }, "endpoints": { "open": { "shape": false } } });
+    let gateway = Gateway::serve(&with(config([("a", server.config())]), more)).await;
+    let of = async |gateway: &Gateway, path: &str| gateway.session(path).await.tool_names().await;
+    let own = ["a__recover_text", "a__get"];
+    assert_eq!(of(&gateway, "/mcp").await, [own[0], own[1], "recover_text"]);
+    assert_eq!(of(&gateway, "/mcp/open").await, own);
+    assert_eq!(
+        of(&gateway, "/servers/a/mcp").await,
+        ["recover_text", "get"]
+    );
+    let gateway = Gateway::serve(&config([("a", on)])).await;
+    let names = of(&gateway, "/servers/a/mcp").await;
+    assert_eq!(names, ["recover_text", "get", "narrows_recover_text"]);
+    let mut session = gateway.session("/mcp").await;
+    let list = session.call("resources/templates/list", json!({})).await;
+    let templates = column(&list, "resourceTemplates", "uriTemplate");
+    assert_eq!(templates, ["narrows://receipt/{id}{?start,end}"]);
+    assert!(session.hello["capabilities"]["resources"].is_object());
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_is_not_cut() {
+    let long = numbered(500);
+    let server = saying(&long);
+    let more = json!({ "recovery": { "max_bytes": 10_000 }, "shape": { "max_chars": 5_000 } });
+    let config = with(config([("one", server.config())]), more);
+    let gateway = Gateway::serve_with(&config, &["--log-format", "json"]).await;
+    let mut session = gateway.session("/mcp").await;
+    let answer = session.call_tool("one__get", json!({})).await;
+    assert_eq!(answer["result"], text_result(&long));
+    let told = || {
+        gateway
+            .program
+            .stderr()
+            .contains("facade_to_llm.shape_failed")
+    };
+    until("it is in the log", told).await;
+    let log = gateway.program.stderr();
+    assert!(
+        log.contains("facade_to_llm.shape_failed") && log.contains("recovery_unavailable"),
+        "{log}"
+    );
+}
+
+#[tokio::test]
+async fn every_shaped_result_is_told_in_the_log() {
+    let server = saying(&numbered(500));
+    let config = within(&server, 5_000);
+    let gateway = Gateway::serve_with(&config, &["--log-format", "json"]).await;
+    let mut session = gateway.session("/mcp").await;
+    let answer = session.call_tool("one__get", json!({})).await;
+    let event = || {
+        let log = gateway.program.stderr();
+        let mut lines = log.lines();
+        let event = lines.find(|line| line.contains("facade_to_llm.shaped"));
+        event.map(str::to_owned)
+    };
+    until("it is in the log", || event().is_some()).await;
+    let event = event().expect("it was just there");
+    let event: Value = serde_json::from_str(&event).expect("JSON");
+    let payload = &event["payload"];
+    assert_eq!(
+        (&payload["server"], &payload["tool"]),
+        (&json!("one"), &json!("get"))
+    );
+    assert_eq!(payload["stages"], json!(["masked"]));
+    assert_eq!(payload["receipts"], json!([receipt(&answer["result"])]));
+    assert_eq!(
+        payload["chars"],
+        answer["result"]["_meta"]["narrows/receipt"]["chars"]
+    );
+    assert!(payload["tokens"]["before"].as_u64() > payload["tokens"]["after"].as_u64());
+}
