@@ -3,6 +3,7 @@
 mod report;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -23,7 +24,7 @@ use crate::exchange::{
 };
 use crate::lock::Mutex;
 use crate::names;
-use crate::recovery;
+use crate::recovery::{self, totals::write_totals};
 use crate::session::{LogLevel, Session};
 use crate::settings::{EndpointSettings, Limits, Settings, UpstreamKind, Uris};
 use crate::shaping::{Policies, Shaping};
@@ -71,6 +72,9 @@ pub(crate) struct Inner {
     /// Those of a single upstream, by its index.
     singles: Vec<Arc<Endpoint>>,
     surroundings: Arc<Surroundings>,
+    shaping: Arc<Shaping>,
+    /// The folder for what outlives the process.
+    folder: Option<PathBuf>,
     pub(crate) limits: Limits,
     pub(crate) instructions_max_chars: usize,
     pub(crate) list_wait: Duration,
@@ -191,6 +195,7 @@ impl Gateway {
         {
             tracing::warn!("some background work did not end in time");
         }
+        self.0.keep_house().await;
     }
 }
 
@@ -269,6 +274,8 @@ impl Inner {
             singles: upstreams.iter().map(single).collect(),
             upstreams,
             surroundings,
+            shaping,
+            folder: settings.recovery.path,
             limits: settings.limits,
             instructions_max_chars: settings.instructions_max_chars,
             list_wait: settings.list_wait,
@@ -552,11 +559,27 @@ async fn end_what_is_idle(inner: Arc<Inner>) {
             tracing::debug!(session = session.serial(), "ending an idle session");
             session.close();
         }
-        inner.surroundings.pruner.purge();
+        inner.keep_house().await;
     }
 }
 
 impl Inner {
+    /// Lets go of texts whose time is over, and writes down what was saved.
+    async fn keep_house(&self) {
+        let (shaping, folder) = (self.shaping.clone(), self.folder.clone());
+        let work = tokio::task::spawn_blocking(move || {
+            shaping.store().purge();
+            if let Some(folder) = folder
+                && let Some(report) = shaping.account().report()
+                && let Err(error) = write_totals(&folder, &report)
+            {
+                tracing::debug!(%error, "what was saved could not be written down");
+            }
+        });
+        // A fault in there has told of itself.
+        let _ = work.await;
+    }
+
     fn all_settled(&self) -> bool {
         Instant::now() >= self.patience
             || self.upstreams.iter().all(|upstream| upstream.is_settled())

@@ -28,5 +28,6 @@ pub mod websocket;
 pub use builtin::{Pruner, PrunerError};
 pub use error::{Error, Fault, ItemKind};
 pub use gateway::{Door, Gateway, Health, Lifetime, Opened, ToolReport, UpstreamReport};
+pub use recover::NAME as RECOVER_TOOL;
 pub use session::{Session, Stay, random_id};
 pub use upstream::{Failure, FailureKind, Found, State as UpstreamState, guard};

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::recovery::{Owner, Store};
 
 /// The tool as it is called where nothing else has this name.
-pub(crate) const NAME: &str = "recover_text";
+pub const NAME: &str = "recover_text";
 
 /// The same where a server has a tool of this name.
 pub(crate) const OTHER_NAME: &str = "narrows_recover_text";

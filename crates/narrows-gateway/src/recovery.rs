@@ -5,8 +5,11 @@
 //! store is behind a trait, so that receipts can outlive the process where
 //! that is wanted.
 
+mod disk;
+mod files;
 #[cfg(test)]
 mod tests;
+pub mod totals;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -15,6 +18,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
+pub use self::disk::DiskStore;
 use crate::exchange::Principal;
 use crate::lock::Mutex;
 use crate::settings::RecoverySettings;
@@ -33,8 +37,23 @@ pub trait Store: Send + Sync {
 }
 
 /// The store that the settings ask for.
+///
+/// A folder that cannot be used is no reason to be without a store: texts are
+/// then kept in memory, and the log says so.
 pub fn open(settings: &RecoverySettings) -> Arc<dyn Store> {
-    Arc::new(MemoryStore::new(settings))
+    let Some(folder) = &settings.path else {
+        return Arc::new(MemoryStore::new(settings));
+    };
+    match DiskStore::open(folder, settings) {
+        Ok(store) => Arc::new(store),
+        Err(error) => {
+            tracing::warn!(
+                "what is shortened is kept in memory, since the folder {} cannot be used: {error}",
+                folder.display()
+            );
+            Arc::new(MemoryStore::new(settings))
+        }
+    }
 }
 
 /// Who may have a text back: nobody but who was given its receipt, by the same
@@ -87,6 +106,13 @@ impl Receipt {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether a text could be a receipt; nothing else becomes part of a path.
+    fn is_one(text: &str) -> bool {
+        let letter = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_uppercase();
+        let ulid = text.strip_prefix("prn_");
+        ulid.is_some_and(|ulid| ulid.len() == 26 && ulid.bytes().all(letter))
     }
 
     /// 48 bits of time, five to a letter, in the alphabet of Crockford; then as

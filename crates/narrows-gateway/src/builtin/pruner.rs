@@ -28,12 +28,15 @@ use tokio::sync::Semaphore;
 use self::request::{PruneRequest, RecoverRequest};
 pub(super) use self::server::Pruning;
 use crate::clock;
-use crate::recovery::{MemoryStore, Owner, Receipt, Store};
+use crate::recovery::{MemoryStore, Owner, Receipt, Store, Unavailable};
 use crate::settings::{PrunerSettings, RecoverySettings};
 
 /// Ranges that are longer together are refused: they may overlap, and a short
 /// request must not make an answer without end.
 const MAX_RECOVERED_BYTES: usize = 32 * 1024 * 1024;
+
+/// Texts of so many bytes are kept in no time, also on a disk.
+const QUICKLY_KEPT: usize = 64 * 1024;
 
 /// The bytes of a line number and what follows it, in a text of a million lines.
 const LONGEST_NUMBER: usize = 12;
@@ -132,11 +135,6 @@ impl Pruner {
         })
     }
 
-    /// Lets go of texts whose time is over.
-    pub(crate) fn purge(&self) {
-        self.store.purge();
-    }
-
     /// Calls a tool. The result holds the answer, an object, both as text and
     /// as `structuredContent`.
     pub async fn call(&self, tool: &str, arguments: Option<Raw>) -> Result<Raw, PrunerError> {
@@ -150,7 +148,7 @@ impl Pruner {
             }
             "recover_text" | "recover_range" => {
                 let request = RecoverRequest::read(arguments).map_err(wrong)?;
-                Raw::from_serialize(&self.recover(request)?)
+                Raw::from_serialize(&self.recover(request).await?)
             }
             "health" => {
                 request::nothing(tool, arguments).map_err(wrong)?;
@@ -163,7 +161,7 @@ impl Pruner {
 
     async fn prune(&self, mut request: PruneRequest, began: Instant) -> Pruned {
         let text: Arc<str> = std::mem::take(&mut request.text).into();
-        let (receipt, kept) = match self.store.keep(&self.owner, text.clone()) {
+        let (receipt, kept) = match self.keep(&text).await {
             Ok(receipt) => (receipt, true),
             Err(_) => (Receipt::new(), false),
         };
@@ -176,6 +174,16 @@ impl Pruner {
                 .await
         };
         Pruned::new(receipt, text, outcome, began)
+    }
+
+    /// A store may be on a disk, where long texts take their time.
+    async fn keep(&self, text: &Arc<str>) -> Result<Receipt, Unavailable> {
+        if text.len() <= QUICKLY_KEPT {
+            return self.store.keep(&self.owner, text.clone());
+        }
+        let (store, owner, text) = (self.store.clone(), self.owner.clone(), text.clone());
+        let keeping = tokio::task::spawn_blocking(move || store.keep(&owner, text));
+        keeping.await.unwrap_or(Err(Unavailable))
     }
 
     fn is_too_large(&self, text: &str) -> bool {
@@ -230,56 +238,65 @@ impl Pruner {
         }
     }
 
-    fn recover(&self, request: RecoverRequest) -> Result<Recovered, PrunerError> {
-        let text = self.store.fetch(&self.owner, &request.receipt);
-        let text = text.ok_or_else(|| PrunerError::NotFound(request.receipt.clone()))?;
-        let lines = Lines::new(&text);
-        let total = lines.len();
-        let mut raw_text = String::new();
-        let mut written = 0;
-        let mut ranges = Vec::with_capacity(request.ranges.len());
-        for (start, end) in request.ranges {
-            let fits = |line: i64| usize::try_from(line).ok().filter(|line| *line >= 1);
-            let (Some(start_line), Some(end_line)) = (fits(start), fits(end)) else {
-                return Err(PrunerError::InvalidRange { max_line: total });
-            };
-            if start_line > end_line || start_line > total {
-                return Err(PrunerError::InvalidRange { max_line: total });
-            }
-            let end_line = end_line.min(total);
-            if !ranges.is_empty() {
-                raw_text.push('\n');
-            }
-            let span = start_line - 1..end_line;
-            // Before it is written: one range alone may be the whole text.
-            written += bytes_in_json(lines.span(&span));
-            if request.include_line_numbers {
-                written += span.len() * LONGEST_NUMBER;
-            }
-            if written > MAX_RECOVERED_BYTES {
-                return Err(too_much());
-            }
-            if request.include_line_numbers {
-                lines.write_numbered(span, &mut raw_text);
-            } else {
-                raw_text.push_str(lines.span(&span));
-            }
-            ranges.push(Range {
-                start_line,
-                end_line,
-            });
-        }
-        Ok(Recovered {
-            raw_text,
-            metadata: Metadata {
-                prune_id: request.receipt,
-                ranges,
-                line_numbering: "original",
-                total_lines: total,
-                ends_with_newline: lines.ends_with_newline(),
-            },
-        })
+    async fn recover(&self, request: RecoverRequest) -> Result<Recovered, PrunerError> {
+        let (store, owner) = (self.store.clone(), self.owner.clone());
+        let not_found = PrunerError::NotFound(request.receipt.clone());
+        let reading = tokio::task::spawn_blocking(move || {
+            let text = store.fetch(&owner, &request.receipt);
+            let text = text.ok_or_else(|| PrunerError::NotFound(request.receipt.clone()))?;
+            recovered(&text, request)
+        });
+        reading.await.unwrap_or(Err(not_found))
     }
+}
+
+fn recovered(text: &str, request: RecoverRequest) -> Result<Recovered, PrunerError> {
+    let lines = Lines::new(text);
+    let total = lines.len();
+    let mut raw_text = String::new();
+    let mut written = 0;
+    let mut ranges = Vec::with_capacity(request.ranges.len());
+    for (start, end) in request.ranges {
+        let fits = |line: i64| usize::try_from(line).ok().filter(|line| *line >= 1);
+        let (Some(start_line), Some(end_line)) = (fits(start), fits(end)) else {
+            return Err(PrunerError::InvalidRange { max_line: total });
+        };
+        if start_line > end_line || start_line > total {
+            return Err(PrunerError::InvalidRange { max_line: total });
+        }
+        let end_line = end_line.min(total);
+        if !ranges.is_empty() {
+            raw_text.push('\n');
+        }
+        let span = start_line - 1..end_line;
+        // Before it is written: one range alone may be the whole text.
+        written += bytes_in_json(lines.span(&span));
+        if request.include_line_numbers {
+            written += span.len() * LONGEST_NUMBER;
+        }
+        if written > MAX_RECOVERED_BYTES {
+            return Err(too_much());
+        }
+        if request.include_line_numbers {
+            lines.write_numbered(span, &mut raw_text);
+        } else {
+            raw_text.push_str(lines.span(&span));
+        }
+        ranges.push(Range {
+            start_line,
+            end_line,
+        });
+    }
+    Ok(Recovered {
+        raw_text,
+        metadata: Metadata {
+            prune_id: request.receipt,
+            ranges,
+            line_numbering: "original",
+            total_lines: total,
+            ends_with_newline: lines.ends_with_newline(),
+        },
+    })
 }
 
 /// The engine panicked; where and why was told by the panic itself.

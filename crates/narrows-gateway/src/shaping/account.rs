@@ -1,6 +1,7 @@
 //! What was saved, by server and tool.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
@@ -11,6 +12,8 @@ use crate::lock::Mutex;
 pub(crate) struct Account {
     since: String,
     saved: Mutex<HashMap<(String, String), Saved>>,
+    /// Whether there is something that was not reported yet.
+    news: AtomicBool,
 }
 
 /// What shaping came to.
@@ -33,6 +36,7 @@ impl Default for Account {
         Account {
             since: clock::now().rfc3339(),
             saved: Mutex::default(),
+            news: AtomicBool::new(false),
         }
     }
 }
@@ -47,14 +51,15 @@ impl Account {
                 .entry((server.to_owned(), tool.to_owned()))
                 .or_default(),
         );
+        self.news.store(true, Ordering::Relaxed);
     }
 
-    /// As it is written down; `None` if there is nothing to tell.
+    /// As it is written down; `None` if there is nothing new to tell.
     pub(crate) fn report(&self) -> Option<String> {
-        let mut saved: Vec<_> = self.saved.lock().clone().into_iter().collect();
-        if saved.is_empty() {
+        if !self.news.swap(false, Ordering::Relaxed) {
             return None;
         }
+        let mut saved: Vec<_> = self.saved.lock().clone().into_iter().collect();
         saved.sort_by(|(a, _), (b, _)| a.cmp(b));
         let tools: Vec<_> = saved
             .iter()

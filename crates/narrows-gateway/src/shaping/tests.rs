@@ -1,1 +1,262 @@
+use std::sync::Arc;
+use std::time::Duration;
 
+use narrows_shape::prune::{Deadline, Lexical, Lines, OutOfTime, SourceType};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::recovery::{MemoryStore, Receipt, Unavailable};
+use crate::settings::Binary;
+
+const TAG: Tag = Tag {
+    session: 1,
+    request: 1,
+};
+const SOURCE: Source<'_> = Source {
+    server: "s",
+    tool: "t",
+};
+
+fn owner() -> Owner {
+    Owner::pruner()
+}
+
+fn job(result: &Value, max_chars: usize) -> Job {
+    Job {
+        result: Raw::from_serialize(result),
+        form: Form::Tool {
+            output_schema: false,
+        },
+        policy: Policy {
+            max_chars,
+            binary: Binary::Keep,
+            goal_param: false,
+            timeout: Duration::from_secs(20),
+        },
+        aim: Aim::default(),
+        owner: owner(),
+        recover: "recover_text".into(),
+    }
+}
+
+fn lines(count: usize) -> String {
+    (0..count)
+        .map(|at| format!("line {at} of a text that is long\n"))
+        .collect()
+}
+
+fn text_result(text: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }] })
+}
+
+fn with_engine(engine: impl Engine + 'static) -> (Shaping, Arc<MemoryStore>) {
+    let store = Arc::new(MemoryStore::new(&Default::default()));
+    (Shaping::new(store.clone(), Arc::new(engine)), store)
+}
+
+/// An engine that does not behave.
+struct Faulty(fn() -> Result<Vec<f32>, OutOfTime>);
+
+impl Engine for Faulty {
+    fn worth(
+        &self,
+        _: &Lines<'_>,
+        _: &str,
+        _: SourceType,
+        _: &Deadline<'_>,
+    ) -> Result<Vec<f32>, OutOfTime> {
+        (self.0)()
+    }
+}
+
+/// The result passes as it came, and is counted.
+async fn check_fails_open(shaping: Shaping, job: Job) {
+    let original = job.result.clone();
+    assert_eq!(shaping.shape(TAG, SOURCE, job).await, original);
+    let account: Value =
+        serde_json::from_str(&shaping.account.report().expect("it is counted")).expect("JSON");
+    assert_eq!(account["tools"][0]["failed"], 1);
+    assert_eq!(account["tools"][0]["results"], 0);
+}
+
+#[tokio::test]
+async fn an_engine_that_fails_takes_no_result_with_it() {
+    for wrong in [
+        (|| panic!("a fault")) as fn() -> _,
+        || Err(OutOfTime),
+        || Ok(vec![1.0]),
+    ] {
+        let mut job = job(&text_result(&lines(1_000)), 5_000);
+        job.aim.goal = Some("line 500".into());
+        check_fails_open(with_engine(Faulty(wrong)).0, job).await;
+    }
+}
+
+#[tokio::test]
+async fn what_takes_too_long_passes_as_it_came() {
+    let mut job = job(&text_result(&lines(1_000)), 5_000);
+    job.policy.timeout = Duration::ZERO;
+    job.aim.goal = Some("line 500".into());
+    check_fails_open(with_engine(Lexical).0, job).await;
+}
+
+struct Full;
+
+impl Store for Full {
+    fn keep(&self, _: &Owner, _: Arc<str>) -> Result<Receipt, Unavailable> {
+        Err(Unavailable)
+    }
+
+    fn fetch(&self, _: &Owner, _: &str) -> Option<Arc<str>> {
+        None
+    }
+
+    fn purge(&self) {}
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_is_written_shorter_but_not_cut() {
+    let shaping = || Shaping::new(Arc::new(Full), Arc::new(Lexical));
+    check_fails_open(shaping(), job(&text_result(&lines(1_000)), 5_000)).await;
+    let rows: Vec<Value> = (0..100).map(|at| json!({ "id": at, "n": "x" })).collect();
+    let pretty = format!("{:#}", json!(rows));
+    let shaped = shaping()
+        .shape(TAG, SOURCE, job(&text_result(&pretty), 2_000))
+        .await;
+    let shaped: Value = shaped.decode().expect("JSON");
+    let text = shaped["content"][0]["text"].as_str().expect("a text");
+    assert!(text.starts_with("[100]{id,n}:"), "{text}");
+    let receipt = &shaped["_meta"]["narrows/receipt"];
+    assert_eq!(
+        (&receipt["prune_id"], &receipt["blocks"][0]["stages"]),
+        (&Value::Null, &json!(["toon"]))
+    );
+}
+
+#[tokio::test]
+async fn an_unusual_result_is_left_alone_where_nothing_of_it_counts() {
+    for odd in [
+        json!({ "content": "x".repeat(5_000) }),
+        json!({ "content": [{ "type": "text", "text": 5, "more": "x".repeat(5_000) }] }),
+        json!({ "content": [["x".repeat(5_000)]] }),
+        json!(["x".repeat(5_000)]),
+        json!("x".repeat(5_000)),
+        json!({ "task": { "id": "x".repeat(5_000) } }),
+    ] {
+        let job = job(&odd, 1_000);
+        let original = job.result.clone();
+        let (shaping, _) = with_engine(Lexical);
+        assert_eq!(shaping.shape(TAG, SOURCE, job).await, original);
+        assert_eq!(shaping.account.report(), None);
+    }
+}
+
+#[tokio::test]
+async fn meta_of_the_server_stays() {
+    let mut result = text_result(&lines(1_000));
+    result["_meta"] = json!({ "theirs": 1 });
+    let (shaping, _) = with_engine(Lexical);
+    let shaped = shaping.shape(TAG, SOURCE, job(&result, 5_000)).await;
+    let meta: Value = shaped
+        .member("_meta")
+        .expect("there")
+        .decode()
+        .expect("JSON");
+    assert_eq!(meta["theirs"], 1);
+    assert!(meta["narrows/receipt"]["prune_id"].is_string());
+}
+
+/// Half a million items in one result take no longer than reading them does.
+#[tokio::test]
+async fn very_many_items_are_no_trouble() {
+    let item = json!({ "type": "text", "text": "é" });
+    let items = vec![item; 100_000];
+    let (shaping, store) = with_engine(Lexical);
+    let shaped = shaping
+        .shape(TAG, SOURCE, job(&json!({ "content": items }), 1_000))
+        .await;
+    assert!(shaped.len() < 100_000);
+    let shaped: Value = shaped.decode().expect("JSON");
+    let id = shaped["_meta"]["narrows/receipt"]["prune_id"]
+        .as_str()
+        .expect("a receipt");
+    let kept: Vec<Value> =
+        serde_json::from_str(&store.fetch(&owner(), id).expect("kept")).expect("JSON");
+    let left = shaped["content"].as_array().expect("items").len() - 1;
+    assert_eq!(kept.len() + left, 100_000);
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-zé🦀\n ]{0,40}",
+        "[a-z]{1,30}".prop_map(|word| format!("{word} {word}\n").repeat(60)),
+        "[a-z\"\\\\é]{1,9}".prop_map(|word| word.repeat(400)),
+        (1..200usize).prop_map(|rows| {
+            let rows: Vec<Value> = (0..rows)
+                .map(|at| json!({ "id": at, "name": "some name" }))
+                .collect();
+            json!({ "rows": rows }).to_string()
+        }),
+    ]
+}
+
+fn item() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        6 => text().prop_map(|text| json!({ "type": "text", "text": text })),
+        1 => text().prop_map(|text| json!({ "type": "resource", "resource": { "uri": "a.md", "text": text } })),
+        1 => text().prop_map(|text| json!({ "type": "image", "data": text, "mimeType": "image/png" })),
+        1 => Just(json!(null)),
+    ]
+}
+
+/// The characters that count, but for `structuredContent`.
+fn counted(result: &Value) -> usize {
+    let items = result["content"].as_array().expect("items");
+    let texts = items.iter().filter_map(|item| {
+        let text = if item["type"] == "text" {
+            &item["text"]
+        } else {
+            &item["resource"]["text"]
+        };
+        text.as_str()
+    });
+    texts.map(|text| text.chars().count()).sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn any_result_is_within_its_budget_and_can_be_had_whole(
+        items in prop::collection::vec(item(), 0..12),
+        goal in prop::option::of("[a-z]{1,9}"),
+        max_chars in 1_000..6_000usize,
+    ) {
+        let result = json!({ "content": items });
+        let mut job = job(&result, max_chars);
+        job.aim.goal = goal;
+        let store = MemoryStore::new(&Default::default());
+        let shaped = work::shape(&job, &store, &Lexical).expect("nothing fails");
+        let before = counted(&result);
+        let Some((shaped, _)) = shaped else {
+            prop_assert!(before <= max_chars);
+            return Ok(());
+        };
+        let shaped: Value = shaped.decode().expect("JSON");
+        prop_assert!(before > max_chars);
+        prop_assert!(counted(&shaped) <= max_chars, "{} of {max_chars}", counted(&shaped));
+        for block in shaped["_meta"]["narrows/receipt"]["blocks"].as_array().expect("blocks") {
+            let id = block["prune_id"].as_str().expect("a receipt");
+            let kept = store.fetch(&owner(), id).expect("it is kept");
+            prop_assert_eq!(kept.chars().count() as u64, block["chars"]["before"].as_u64().expect("a number"));
+        }
+        if shaped["content"].as_array().expect("items").len() == items.len() {
+            for (at, item) in items.iter().enumerate() {
+                if item["type"] == "image" {
+                    prop_assert_eq!(&shaped["content"][at], item);
+                }
+            }
+        }
+    }
+}

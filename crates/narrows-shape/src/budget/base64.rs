@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 /// Shorter ones are left alone: a note costs nearly as much.
-const SHORTEST: usize = 1_000;
+pub(super) const SHORTEST: usize = 1_000;
 /// How wide lines of base64 are: PEM has 64 letters, MIME 76.
 const WIDTHS: std::ops::RangeInclusive<usize> = 60..=76;
 /// How far before the letters a data URL may begin.

@@ -19,7 +19,7 @@ use super::{Fitted, Order, Place, Stage, Work, within};
 use crate::json::string_end;
 use crate::prune::Fallback;
 use crate::{estimate_tokens, mask, toon};
-use plan::{Cut, Planner, What};
+use plan::{Cut, Planner, What, scaled};
 use trail::{Runs, Trail};
 
 /// TOON hardly ever takes less than this part of compact JSON; where it would
@@ -85,7 +85,7 @@ pub(super) fn fit(
     work.check()?;
     let mut planner = Planner::new(&noted, count::chars(original), work);
     let cuts = planner
-        .plan(order.max_chars)?
+        .plan(order.max_chars, (1, 1))?
         .ok_or(Fallback::ConstraintsUnmet)?;
     if output == Output::Shortest
         && let Some(cuts) = for_toon(&noted, &mut planner, &cuts, work)?
@@ -136,7 +136,8 @@ fn without_base64(original: &str, compact: &str, order: &Order<'_>) -> Option<No
     while let Some(quote) = memchr::memchr(b'"', &bytes[at..]) {
         let start = at + quote;
         at = string_end(bytes, start);
-        if bytes.get(at) != Some(&b':') {
+        let is_long = at - start > base64::SHORTEST;
+        if is_long && bytes.get(at) != Some(&b':') {
             blobs.extend(base64::find(compact, start + 1..at - 1, Form::Escaped));
         }
     }
@@ -181,9 +182,9 @@ fn for_toon(
         return Ok(None);
     }
     let mut best = (toon + markers <= budget).then(|| json_cuts.to_vec());
-    let mut target = scaled(budget.saturating_sub(markers), data, toon) + markers;
+    let mut target = scaled(budget, data, toon);
     for _ in 0..TRIES {
-        let Some(cuts) = planner.plan(target)? else {
+        let Some(cuts) = planner.plan(target, (data, toon))? else {
             break;
         };
         let Some((_, toon, markers)) = size(&cuts) else {
@@ -201,12 +202,6 @@ fn for_toon(
         target = next - next / 100;
     }
     Ok(best)
-}
-
-/// A number by a ratio.
-fn scaled(number: usize, by: usize, to: usize) -> usize {
-    let product = number as u128 * by as u128 / to.max(1) as u128;
-    usize::try_from(product).unwrap_or(usize::MAX)
 }
 
 /// The longest marker that may stand for a cut, in an original of so many

@@ -98,18 +98,18 @@ fn short(number: usize) -> String {
     };
     let whole = |unit: usize, letter: &str| format!("{}{letter}", (number + unit / 2) / unit);
     match number {
-        ..1_000 => number.to_string(),
-        ..9_950 => tenths(1_000, "k"),
-        ..999_500 => whole(1_000, "k"),
-        ..9_950_000 => tenths(1_000_000, "M"),
+        0..1_000 => number.to_string(),
+        1_000..9_950 => tenths(1_000, "k"),
+        9_950..999_500 => whole(1_000, "k"),
+        999_500..9_950_000 => tenths(1_000_000, "M"),
         _ => whole(1_000_000, "M"),
     }
 }
 
 fn size(bytes: usize) -> String {
     match bytes {
-        ..1_000 => format!("{bytes} bytes"),
-        ..999_500 => format!("{} kB", (bytes + 500) / 1_000),
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..999_500 => format!("{} kB", (bytes + 500) / 1_000),
         _ => {
             let tenths = (bytes + 50_000) / 100_000;
             format!("{}.{} MB", tenths / 10, tenths % 10)

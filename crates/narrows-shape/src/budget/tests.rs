@@ -65,8 +65,12 @@ fn rows(count: usize) -> String {
 fn json_is_tightened_without_loss_or_left_alone() {
     let tight = |text: &str| tighten(text).map(|it| (it.text, it.stages, it.cuts.len()));
     assert_eq!(
-        tight(" {\"a\": [1, 2.0]}\n"),
-        Some(("{\"a\":[1,2.0]}".to_owned(), vec![Stage::Compact], 0))
+        tight(" {\"a\": [1, 2.0], \"a\" : 1e400}\n"),
+        Some((
+            "{\"a\":[1,2.0],\"a\":1e400}".to_owned(),
+            vec![Stage::Compact],
+            0
+        ))
     );
     assert_eq!(
         tight("[{\"id\":1,\"name\":\"a\"},{\"id\":2,\"name\":\"b\"}]"),
@@ -105,13 +109,78 @@ fn what_fits_is_not_touched() {
 #[test]
 fn the_middle_of_a_text_goes_by_whole_lines() {
     let text = numbered(400, |n| format!("line {n} of a text"));
-    check(&text, 1_000, None, expect![[]]);
+    check(
+        &text,
+        1_000,
+        None,
+        expect![[r#"
+        line 1 of a text
+        line 2 of a text
+        line 3 of a text
+        line 4 of a text
+        line 5 of a text
+        line 6 of a text
+        line 7 of a text
+        line 8 of a text
+        line 9 of a text
+        line 10 of a text
+        line 11 of a text
+        line 12 of a text
+        line 13 of a text
+        line 14 of a text
+        line 15 of a text
+        line 16 of a text
+        line 17 of a text
+        line 18 of a text
+        line 19 of a text
+        line 20 of a text
+        line 21 of a text
+        line 22 of a text
+        line 23 of a text
+        line 24 of a text
+        ⟦narrows: lines 25-376 of 400 cut (352 lines, ~2.6k tokens); get them with recover_text prune_id=prn_1 ranges 25-376⟧
+        line 377 of a text
+        line 378 of a text
+        line 379 of a text
+        line 380 of a text
+        line 381 of a text
+        line 382 of a text
+        line 383 of a text
+        line 384 of a text
+        line 385 of a text
+        line 386 of a text
+        line 387 of a text
+        line 388 of a text
+        line 389 of a text
+        line 390 of a text
+        line 391 of a text
+        line 392 of a text
+        line 393 of a text
+        line 394 of a text
+        line 395 of a text
+        line 396 of a text
+        line 397 of a text
+        line 398 of a text
+        line 399 of a text
+        line 400 of a text
+
+        masked [Lines { first: 25, last: 376 }]
+    "#]],
+    );
 }
 
 #[test]
 fn the_middle_of_long_lines_goes_by_characters() {
     let text = format!("{}\r\n{}", "a".repeat(3_000), "b".repeat(3_000));
-    check(&text, 1_000, None, expect![[]]);
+    check(
+        &text,
+        1_000,
+        None,
+        expect![[r#"
+        aaaaaaaaaa…⟦narrows: chars 432-5571 of 6002 cut (5140 chars, ~786 tokens); get them with recover_text prune_id=prn_1 start_char=432 end_char=5571⟧bbbbbbbbbb…
+        masked [Chars { first: 432, last: 5571 }]
+    "#]],
+    );
 }
 
 #[test]
@@ -134,14 +203,122 @@ fn lines_that_serve_the_goal_stay() {
         300 => "configuration of the parser is read again".to_owned(),
         n => format!("2026-11-16 10:00:00 INFO request {n} is done"),
     });
-    check(&text, 1_500, Some("parser configuration"), expect![[]]);
+    check(
+        &text,
+        1_500,
+        Some("parser configuration"),
+        expect![[r#"
+            2026-11-16 10:00:00 INFO request 1 is done
+            2026-11-16 10:00:00 INFO request 2 is done
+            2026-11-16 10:00:00 INFO request 3 is done
+            2026-11-16 10:00:00 INFO request 4 is done
+            2026-11-16 10:00:00 INFO request 5 is done
+            2026-11-16 10:00:00 INFO request 6 is done
+            2026-11-16 10:00:00 INFO request 7 is done
+            2026-11-16 10:00:00 INFO request 8 is done
+            2026-11-16 10:00:00 INFO request 9 is done
+            2026-11-16 10:00:00 INFO request 10 is done
+            2026-11-16 10:00:00 INFO request 11 is done
+            2026-11-16 10:00:00 INFO request 12 is done
+            ⟦narrows: lines 13-73 of 400 cut (61 lines, ~1.2k tokens); get them with recover_text prune_id=prn_1 ranges 13-73⟧
+            2026-11-16 10:00:00 INFO request 74 is done
+            2026-11-16 10:00:00 INFO request 75 is done
+            2026-11-16 10:00:00 INFO request 76 is done
+            the parser lost its configuration here
+            2026-11-16 10:00:00 INFO request 78 is done
+            2026-11-16 10:00:00 INFO request 79 is done
+            2026-11-16 10:00:00 INFO request 80 is done
+            ⟦narrows: lines 81-296 of 400 cut (216 lines, ~4.4k tokens); get them with recover_text prune_id=prn_1 ranges 81-296⟧
+            2026-11-16 10:00:00 INFO request 297 is done
+            2026-11-16 10:00:00 INFO request 298 is done
+            2026-11-16 10:00:00 INFO request 299 is done
+            configuration of the parser is read again
+            2026-11-16 10:00:00 INFO request 301 is done
+            2026-11-16 10:00:00 INFO request 302 is done
+            2026-11-16 10:00:00 INFO request 303 is done
+            ⟦narrows: lines 304-400 of 400 cut (97 lines, ~2k tokens); get them with recover_text prune_id=prn_1 ranges 304-400⟧
+
+            pruned [Lines { first: 13, last: 73 }, Lines { first: 81, last: 296 }, Lines { first: 304, last: 400 }]
+        "#]],
+    );
+}
+
+/// An engine that says of each line what it was told to.
+struct Fixed(fn(usize) -> Vec<f32>);
+
+impl Engine for Fixed {
+    fn worth(
+        &self,
+        lines: &crate::prune::Lines<'_>,
+        _: &str,
+        _: SourceType,
+        _: &Deadline<'_>,
+    ) -> Result<Vec<f32>, OutOfTime> {
+        Ok((self.0)(lines.len()))
+    }
 }
 
 #[test]
-fn a_goal_that_nothing_serves_more_than_the_rest_leaves_both_ends() {
-    let text = "the same line again\n".repeat(200);
-    let fitted = fitted(&text, &order(1_000, Some("nothing of that")));
-    assert!(fitted.stages == [Stage::Masked] || fitted.stages == [Stage::Pruned]);
+fn a_goal_that_all_lines_serve_alike_leaves_both_ends() {
+    let text = numbered(400, |n| format!("line {n} of a text"));
+    let order = order(1_000, Some("goal"));
+    let flat = fit(
+        &text,
+        &order,
+        &Fixed(|lines| vec![0.5; lines]),
+        &Deadline::never(),
+    );
+    let without = fitted(
+        &text,
+        &Order {
+            goal: None,
+            ..order
+        },
+    );
+    assert_eq!(flat.as_ref(), Ok(&without));
+    let blank = fitted(
+        &text,
+        &Order {
+            goal: Some(" "),
+            ..order
+        },
+    );
+    assert_eq!(blank, without);
+}
+
+#[test]
+fn an_engine_that_miscounts_is_not_believed() {
+    let short = Fixed(|lines| vec![0.5; lines - 1]);
+    for text in [rows(100), numbered(400, |n| format!("line {n}"))] {
+        let wrong = fit(
+            &text,
+            &order(1_000, Some("goal")),
+            &short,
+            &Deadline::never(),
+        );
+        assert_eq!(wrong, Err(Fallback::InternalError));
+    }
+}
+
+#[test]
+fn protected_lines_come_first_among_equals_and_the_goal_gets_its_half() {
+    let text = numbered(300, |n| match n % 3 {
+        0 => format!("ERROR number {n}"),
+        _ => format!("some words in line {n}"),
+    });
+    // Only the last line serves the goal.
+    let engine = Fixed(|lines| (0..lines).map(|at| f32::from(at + 1 == lines)).collect());
+    let order = Order {
+        source: Some(SourceType::Logs),
+        ..order(1_000, Some("goal"))
+    };
+    let fitted = fit(&text, &order, &engine, &Deadline::never()).expect("it fits");
+    assert!(fitted.text.contains("ERROR number 3\n"));
+    assert!(
+        fitted.text.ends_with("ERROR number 300\n"),
+        "{}",
+        fitted.text
+    );
 }
 
 #[test]
@@ -167,17 +344,75 @@ fn a_long_line_that_is_worth_keeping_is_cut_itself() {
         30 => long.clone(),
         n => format!("2026-11-16 10:00:00 INFO request {n} is done"),
     });
-    check(&text, 1_500, Some("panic in parser"), expect![[]]);
+    check(
+        &text,
+        1_500,
+        Some("panic in parser"),
+        expect![[r#"
+        2026-11-16 10:00:00 INFO request 1 is done
+        2026-11-16 10:00:00 INFO request 2 is done
+        2026-11-16 10:00:00 INFO request 3 is done
+        2026-11-16 10:00:00 INFO request 4 is done
+        2026-11-16 10:00:00 INFO request 5 is done
+        2026-11-16 10:00:00 INFO request 6 is done
+        2026-11-16 10:00:00 INFO request 7 is done
+        2026-11-16 10:00:00 INFO request 8 is done
+        2026-11-16 10:00:00 INFO request 9 is done
+        2026-11-16 10:00:00 INFO request 10 is done
+        2026-11-16 10:00:00 INFO request 11 is done
+        2026-11-16 10:00:00 INFO request 12 is done
+        2026-11-16 10:00:00 INFO request 13 is done
+        2026-11-16 10:00:00 INFO request 14 is done
+        ⟦narrows: lines 15-26 of 60 cut (12 lines, ~243 tokens); get them with recover_text prune_id=prn_1 ranges 15-26⟧
+        2026-11-16 10:00:00 INFO request 27 is done
+        2026-11-16 10:00:00 INFO request 28 is done
+        2026-11-16 10:00:00 INFO request 29 is done
+        panic in module parser xxxxxxxxxx…⟦narrows: chars 1396-10162 of 11611 cut (8767 chars, ~667 tokens); get them with recover_text prune_id=prn_1 start_char=1396 end_char=10162⟧xxxxxxxxxx…
+        2026-11-16 10:00:00 INFO request 31 is done
+        2026-11-16 10:00:00 INFO request 32 is done
+        2026-11-16 10:00:00 INFO request 33 is done
+        ⟦narrows: lines 34-60 of 60 cut (27 lines, ~547 tokens); get them with recover_text prune_id=prn_1 ranges 34-60⟧
+
+        pruned masked [Lines { first: 15, last: 26 }, Chars { first: 1396, last: 10162 }, Lines { first: 34, last: 60 }]
+    "#]],
+    );
 }
 
 #[test]
 fn base64_gives_way_to_a_note() {
     let blob = "iVBORw0KGgoAAAANSUhEUgAAAAUA9aZ".repeat(60);
     let text = format!("Before <img src=\"data:image/png;base64,{blob}==\"> after\n");
-    check(&text, 1_000, None, expect![[]]);
+    check(
+        &text,
+        1_000,
+        None,
+        expect![[r#"
+        Before <img src="⟦narrows: base64 image/png, 1 kB, cut; get it with recover_text prune_id=prn_1 start_char=18 end_char=1901⟧"> after
+
+        base64 [Chars { first: 18, last: 1901 }]
+    "#]],
+    );
     let json = format!("{{\"name\": \"logo\", \"data\": \"{blob}\", \"size\": 12}}");
-    check(&json, 1_000, None, expect![[]]);
-    check_json(&json, 1_000, None, expect![[]]);
+    check(
+        &json,
+        1_000,
+        None,
+        expect![[r#"
+        name: logo
+        data: "⟦narrows: base64 image/png, 1 kB, cut; get it with recover_text prune_id=prn_1 start_char=27 end_char=1886⟧"
+        size: 12
+        toon base64 [Chars { first: 27, last: 1886 }]
+    "#]],
+    );
+    check_json(
+        &json,
+        1_000,
+        None,
+        expect![[r#"
+        {"name":"logo","data":"⟦narrows: base64 image/png, 1 kB, cut; get it with recover_text prune_id=prn_1 start_char=27 end_char=1886⟧","size":12}
+        compact base64 [Chars { first: 27, last: 1886 }]
+    "#]],
+    );
 }
 
 #[test]
@@ -186,18 +421,108 @@ fn a_table_loses_rows_and_stays_a_table() {
         &format!("{{\"items\": {}, \"total\": 400}}", rows(400)),
         1_000,
         None,
-        expect![[]],
+        expect![[r#"
+            items[47]{id,name,done}:
+              1,row 1,true
+              2,row 2,true
+              3,row 3,true
+              4,row 4,true
+              5,row 5,true
+              6,row 6,true
+              7,row 7,true
+              8,row 8,true
+              9,row 9,true
+              10,row 10,true
+              11,row 11,true
+              12,row 12,true
+              13,row 13,true
+              14,row 14,true
+              15,row 15,true
+              16,row 16,true
+              17,row 17,true
+              18,row 18,true
+              19,row 19,true
+              20,row 20,true
+              21,row 21,true
+              22,row 22,true
+              23,row 23,true
+              24,row 24,true
+              25,row 25,true
+              26,row 26,true
+              27,row 27,true
+              28,row 28,true
+              29,row 29,true
+              30,row 30,true
+              31,row 31,true
+              32,row 32,true
+              33,row 33,true
+              34,row 34,true
+              35,row 35,true
+              36,row 36,true
+              37,row 37,true
+              38,row 38,true
+              39,row 39,true
+              40,row 40,true
+              41,row 41,true
+              42,row 42,true
+              43,row 43,true
+              44,row 44,true
+              398,row 398,true
+              399,row 399,true
+              400,row 400,true
+            total: 400
+            ⟦narrows: rows 45-397 of 400 of $.items cut (353 rows, ~7k tokens); get them with recover_text prune_id=prn_1 start_char=1930 end_char=18055⟧
+            toon rows [Chars { first: 1930, last: 18055 }]
+        "#]],
     );
 }
 
 #[test]
 fn in_json_the_marker_is_a_row() {
-    check_json(&rows(100), 1_000, None, expect![[]]);
+    check_json(
+        &rows(100),
+        1_000,
+        None,
+        expect![[r#"
+        [{"id":1,"name":"row 1","done":true},{"id":2,"name":"row 2","done":true},{"id":3,"name":"row 3","done":true},{"id":4,"name":"row 4","done":true},{"id":5,"name":"row 5","done":true},{"id":6,"name":"row 6","done":true},{"id":7,"name":"row 7","done":true},{"id":8,"name":"row 8","done":true},{"id":9,"name":"row 9","done":true},{"id":10,"name":"row 10","done":true},{"id":11,"name":"row 11","done":true},{"id":12,"name":"row 12","done":true},{"id":13,"name":"row 13","done":true},{"id":14,"name":"row 14","done":true},{"id":15,"name":"row 15","done":true},{"id":16,"name":"row 16","done":true},{"id":17,"name":"row 17","done":true},{"id":18,"name":"row 18","done":true},{"id":19,"name":"row 19","done":true},{"id":20,"name":"row 20","done":true},"⟦narrows: rows 21-97 of 100 of $ cut (77 rows, ~1.5k tokens); get them with recover_text prune_id=prn_1 start_char=864 end_char=4249⟧",{"id":98,"name":"row 98","done":true},{"id":99,"name":"row 99","done":true},{"id":100,"name":"row 100","done":true}]
+        compact rows [Chars { first: 864, last: 4249 }]
+    "#]],
+    );
+}
+
+#[test]
+fn a_cut_of_rows_begins_and_ends_with_them_in_any_layout() {
+    let row = |n: usize| format!("  {{\n    \"id\" : {n} , \"é\": \"row {n}\"\n  }} \n");
+    let rows: Vec<String> = (1..=100).map(row).collect();
+    let json = format!(" [\n{} , 7 ]\n", rows.join(" ,\n"));
+    let chars: Vec<char> = json.chars().collect();
+    for goal in [None, Some("row 57")] {
+        let fitted = fitted(&json, &order(1_000, goal));
+        assert_eq!(fitted.stages.last(), Some(&Stage::Rows));
+        for cut in fitted.cuts {
+            let Place::Chars { first, last } = cut else {
+                panic!("rows are cut by characters");
+            };
+            let part: String = chars[first - 1..last].iter().collect();
+            assert!(
+                part.starts_with('{') && part.ends_with(['}', '7']),
+                "{part}"
+            );
+        }
+    }
 }
 
 #[test]
 fn rows_that_serve_the_goal_stay() {
-    check_json(&rows(100), 1_000, Some("row 57"), expect![[]]);
+    check_json(
+        &rows(100),
+        1_000,
+        Some("row 57"),
+        expect![[r#"
+        [{"id":1,"name":"row 1","done":true},{"id":2,"name":"row 2","done":true},{"id":3,"name":"row 3","done":true},{"id":4,"name":"row 4","done":true},{"id":5,"name":"row 5","done":true},{"id":6,"name":"row 6","done":true},{"id":7,"name":"row 7","done":true},{"id":8,"name":"row 8","done":true},{"id":9,"name":"row 9","done":true},{"id":10,"name":"row 10","done":true},{"id":11,"name":"row 11","done":true},{"id":12,"name":"row 12","done":true},"⟦narrows: rows 13-53 of 100 of $ cut (41 rows, ~795 tokens); get them with recover_text prune_id=prn_1 start_char=512 end_char=2313⟧",{"id":54,"name":"row 54","done":true},{"id":55,"name":"row 55","done":true},{"id":56,"name":"row 56","done":true},{"id":57,"name":"row 57","done":true},{"id":58,"name":"row 58","done":true},{"id":59,"name":"row 59","done":true},{"id":60,"name":"row 60","done":true},"⟦narrows: rows 61-100 of 100 of $ cut (40 rows, ~776 tokens); get them with recover_text prune_id=prn_1 start_char=2624 end_char=4383⟧"]
+        compact rows [Chars { first: 512, last: 2313 }, Chars { first: 2624, last: 4383 }]
+    "#]],
+    );
 }
 
 #[test]
@@ -208,7 +533,15 @@ fn the_largest_arrays_lose_rows_and_strings_stay_whole() {
         rows(50),
         rows(40)
     );
-    check_json(&json, 1_500, None, expect![[]]);
+    check_json(
+        &json,
+        1_500,
+        None,
+        expect![[r#"
+        {"text":"tttttttttt…","a":[{"id":1,"name":"row 1","done":true},{"id":2,"name":"row 2","done":true},{"id":3,"name":"row 3","done":true},{"id":4,"name":"row 4","done":true},{"id":5,"name":"row 5","done":true},{"id":6,"name":"row 6","done":true},{"id":7,"name":"row 7","done":true},{"id":8,"name":"row 8","done":true},{"id":9,"name":"row 9","done":true},"⟦narrows: rows 10-48 of 50 of $.a cut (39 rows, ~756 tokens); get them with recover_text prune_id=prn_1 start_char=795 end_char=2508⟧",{"id":49,"name":"row 49","done":true},{"id":50,"name":"row 50","done":true}],"b":[{"id":1,"name":"row 1","done":true},{"id":2,"name":"row 2","done":true},{"id":3,"name":"row 3","done":true},{"id":4,"name":"row 4","done":true},{"id":5,"name":"row 5","done":true},{"id":6,"name":"row 6","done":true},{"id":7,"name":"row 7","done":true},{"id":8,"name":"row 8","done":true},"⟦narrows: rows 9-38 of 40 of $.b cut (30 rows, ~581 tokens); get them with recover_text prune_id=prn_1 start_char=2940 end_char=4255⟧",{"id":39,"name":"row 39","done":true},{"id":40,"name":"row 40","done":true}],"c":[1,2]}
+        compact rows [Chars { first: 795, last: 2508 }, Chars { first: 2940, last: 4255 }]
+    "#]],
+    );
 }
 
 #[test]
@@ -218,9 +551,25 @@ fn a_string_that_is_too_long_by_itself_loses_its_middle() {
         "a".repeat(2_000),
         "b".repeat(2_000)
     );
-    check_json(&json, 1_000, None, expect![[]]);
+    check_json(
+        &json,
+        1_000,
+        None,
+        expect![[r#"
+        [{"type":"text","text":"aaaaaaaaaa…⟦narrows: chars 446-3612 of 4032 cut (3167 chars, ~485 tokens); get them with recover_text prune_id=prn_1 start_char=446 end_char=3612⟧bbbbbbbbbb…"}]
+        compact masked [Chars { first: 446, last: 3612 }]
+    "#]],
+    );
     let string = format!("\"{}\"", "\\u00e9".repeat(600));
-    check_json(&string, 1_000, None, expect![[]]);
+    check_json(
+        &string,
+        1_000,
+        None,
+        expect![[r#"
+        "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9⟦narrows: chars 428-3175 of 3602 cut (2748 chars, ~2.2k tokens); get them with recover_text prune_id=prn_1 start_char=428 end_char=3175⟧\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9"
+        masked [Chars { first: 428, last: 3175 }]
+    "#]],
+    );
 }
 
 #[test]
@@ -229,8 +578,24 @@ fn an_object_of_many_members_loses_members() {
         .map(|n| format!("\"package {n}\": \"1.{n}.0\""))
         .collect();
     let json = format!("{{\"deps\":{{{}}}}}", members.join(", "));
-    check_json(&json, 1_000, None, expect![[]]);
-    check(&json, 1_000, Some("package 71"), expect![[]]);
+    check_json(
+        &json,
+        1_000,
+        None,
+        expect![[r#"
+        {"deps":{"package 1":"1.1.0","package 2":"1.2.0","package 3":"1.3.0","package 4":"1.4.0","package 5":"1.5.0","package 6":"1.6.0","package 7":"1.7.0","package 8":"1.8.0","package 9":"1.9.0","package 10":"1.10.0","package 11":"1.11.0","package 12":"1.12.0","package 13":"1.13.0","package 14":"1.14.0","package 15":"1.15.0","package 16":"1.16.0","package 17":"1.17.0","package 18":"1.18.0","package 19":"1.19.0","package 20":"1.20.0","package 21":"1.21.0","package 22":"1.22.0","package 23":"1.23.0","package 24":"1.24.0","package 25":"1.25.0","package 26":"1.26.0","package 27":"1.27.0","package 28":"1.28.0","package 29":"1.29.0","package 30":"1.30.0","package 31":"1.31.0","package 32":"1.32.0","package 33":"1.33.0","package 34":"1.34.0","package 35":"1.35.0","package 36":"1.36.0","⟦narrows: keys 37-87 of 90 of $.deps cut (51 keys, ~635 tokens); get them with recover_text prune_id=prn_1 start_char=856 end_char=2077⟧":null,"package 88":"1.88.0","package 89":"1.89.0","package 90":"1.90.0"}}
+        compact rows [Chars { first: 856, last: 2077 }]
+    "#]],
+    );
+    check(
+        &json,
+        1_000,
+        Some("package 71"),
+        expect![[r#"
+            {"deps":{"package 1":"1.1.0","package 2":"1.2.0","package 3":"1.3.0","package 4":"1.4.0","package 5":"1.5.0","package 6":"1.6.0","package 7":"1.7.0","package 8":"1.8.0","package 9":"1.9.0","package 10":"1.10.0","package 11":"1.11.0","package 12":"1.12.0","package 13":"1.13.0","package 14":"1.14.0","package 15":"1.15.0","package 16":"1.16.0","package 17":"1.17.0","package 18":"1.18.0","package 19":"1.19.0","package 20":"1.20.0","package 21":"1.21.0","package 22":"1.22.0","package 23":"1.23.0","package 24":"1.24.0","package 25":"1.25.0","⟦narrows: keys 26-67 of 90 of $.deps cut (42 keys, ~523 tokens); get them with recover_text prune_id=prn_1 start_char=592 end_char=1597⟧":null,"package 68":"1.68.0","package 69":"1.69.0","package 70":"1.70.0","package 71":"1.71.0","package 72":"1.72.0","package 73":"1.73.0","package 74":"1.74.0","⟦narrows: keys 75-90 of 90 of $.deps cut (16 keys, ~199 tokens); get them with recover_text prune_id=prn_1 start_char=1768 end_char=2149⟧":null}}
+            compact rows [Chars { first: 592, last: 1597 }, Chars { first: 1768, last: 2149 }]
+        "#]],
+    );
 }
 
 #[test]

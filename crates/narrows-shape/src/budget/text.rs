@@ -14,7 +14,7 @@ use crate::estimate_tokens;
 use crate::prune::{Fallback, Lines, Selection, SourceType};
 
 /// One marker for so many characters of the budget is little enough.
-const CHARS_PER_GAP: usize = 1_000;
+const CHARS_PER_GAP: usize = 500;
 const MOST_GAPS: usize = 32;
 
 pub(super) fn fit(text: &str, work: &Work<'_>) -> Result<Fitted, Fallback> {
@@ -143,7 +143,7 @@ fn prune(
             false => at..at + 1,
         }
     };
-    let gaps = (sizes.budget / CHARS_PER_GAP).clamp(2, MOST_GAPS);
+    let gaps = (sizes.budget / CHARS_PER_GAP).clamp(3, MOST_GAPS);
     let room = Room {
         cost: sizes.budget,
         gaps,
@@ -155,11 +155,7 @@ fn prune(
     };
     let protected = wishes.order().filter(|&at| wishes.is_protected(at));
     shelf.take(protected.map(block), half);
-    // Gaps that close make room.
-    for _ in 0..2 {
-        shelf.take(wishes.order().map(block), room);
-        shelf.close(block, room);
-    }
+    shelf.fill(|| wishes.order().map(block), room);
     work.check()?;
 
     let mut cuts: Vec<Cut> = shelf

@@ -1,5 +1,6 @@
 //! What the fuzzers check, one file for each target.
 
+pub(crate) mod budget;
 pub(crate) mod mask;
 pub(crate) mod prune;
 pub(crate) mod toon;

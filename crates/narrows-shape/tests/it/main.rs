@@ -1,6 +1,7 @@
 //! The fuzzers' corpus, replayed through the checks they run, and texts made
 //! up for the same checks.
 
+mod budget;
 mod invariants;
 mod mask;
 mod prune;
@@ -23,6 +24,11 @@ fn replay(target: &str, check: fn(&[u8])) {
         count += 1;
     }
     assert!(count > 0, "no corpus in {}", folder.display());
+}
+
+#[test]
+fn texts_of_the_corpus_within_a_budget() {
+    replay("budget", invariants::budget::check);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use narrows_gateway::exchange::{Ask, ClientHello, Event, EventSink, Notice, Principal};
-use narrows_gateway::{Door, Error, Gateway, Lifetime, Opened, UpstreamReport};
+use narrows_gateway::{Door, Error, Gateway, Lifetime, Opened, RECOVER_TOOL, UpstreamReport};
 use narrows_shape::estimate_tokens;
 use narrows_wire::{Id, Kind, Raw, Request, Revision};
 use serde_json::{Value, json};
@@ -63,13 +63,18 @@ enum Wanted<'a> {
     },
     /// A published name, or the server's id, a separator and the tool's own name.
     Name(&'a str),
+    /// The gateway's own tool for what was cut; no server is needed for it.
+    Recover,
 }
 
 impl<'a> Wanted<'a> {
     /// What the command line names, and the arguments it gives.
     fn of(options: &'a Call) -> (Wanted<'a>, Option<&'a str>) {
         let server = options.server.as_str();
+        let is_own = server == RECOVER_TOOL;
         match (options.tool.as_deref(), options.arguments.as_deref()) {
+            (None, arguments) if is_own => (Wanted::Recover, arguments),
+            (Some(text), None) if is_own && are_arguments(text) => (Wanted::Recover, Some(text)),
             (None, arguments) => (Wanted::Name(server), arguments),
             (Some(text), None) if are_arguments(text) => (Wanted::Name(server), Some(text)),
             (Some(tool), arguments) => (Wanted::Tool { server, tool }, arguments),
@@ -86,6 +91,7 @@ impl<'a> Wanted<'a> {
                 };
             }
             Wanted::Name(name) => name,
+            Wanted::Recover => return Ok(Vec::new()),
         };
         let checked = &config.checked;
         let upstreams = checked.gateway.upstreams.iter();
@@ -124,12 +130,13 @@ impl<'a> Wanted<'a> {
         report: &'r [UpstreamReport],
         candidates: &[String],
         option: &ConfigOption,
-    ) -> Option<(&'r UpstreamReport, String)> {
+    ) -> Option<(Option<&'r UpstreamReport>, String)> {
         let name = match self {
             Wanted::Tool { server, tool } => {
                 let server = report.iter().find(|known| known.id == server)?;
-                return Some((server, find_tool(server, tool, option)?));
+                return Some((Some(server), find_tool(server, tool, option)?));
             }
+            Wanted::Recover => return Some((None, RECOVER_TOOL.to_owned())),
             Wanted::Name(name) => name,
         };
         let tools = || {
@@ -145,14 +152,14 @@ impl<'a> Wanted<'a> {
             .find(|(_, tool)| tool.published == name)
             .or_else(|| tools().find(|(server, tool)| own(server, &tool.name)));
         if let Some((server, tool)) = found {
-            return Some((server, tool.published.clone()));
+            return Some((Some(server), tool.published.clone()));
         }
         // One server alone can say better why it is not there.
         if let [id] = candidates
             && let Some(server) = report.iter().find(|server| server.id == *id)
             && let Some(tool) = rest_after(name, id, "__")
         {
-            return Some((server, find_tool(server, tool, option)?));
+            return Some((Some(server), find_tool(server, tool, option)?));
         }
         let near = suggest(name, tools().map(|(_, tool)| tool.published.as_str()));
         say(format_args!(
@@ -240,7 +247,9 @@ async fn call(
     let started = Instant::now();
     let result = request(opened, params).await;
     let took = started.elapsed();
-    if options.explain {
+    if options.explain
+        && let Some(server) = server
+    {
         let tool = own_name(server, &published);
         explain(server, &published, tool, &arguments, &result, took);
         if let Ok(result) = &result {

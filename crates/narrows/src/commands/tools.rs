@@ -5,8 +5,8 @@ mod savings;
 
 use std::fmt::Write;
 use std::io;
-use std::path::Path;
 
+use narrows_gateway::recovery::totals::read_totals;
 use narrows_gateway::settings::{EndpointSettings, Settings};
 use narrows_gateway::{ToolReport, UpstreamReport, UpstreamState};
 use narrows_shape::estimate_tokens;
@@ -72,16 +72,6 @@ pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Re
             show_all(&list, &options, palette)
         }
     }
-}
-
-/// What gateways that keep what they cut in this folder have written of it.
-fn read_totals(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_totals = |name: &str| name.starts_with("totals-") && name.ends_with(".json");
-    let totals = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_totals));
-    totals
-        .filter_map(|entry| std::fs::read_to_string(entry.path()).ok())
-        .collect()
 }
 
 /// Makes an endpoint the default one, whose names are in reports.

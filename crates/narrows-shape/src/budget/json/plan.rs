@@ -20,8 +20,10 @@ use crate::budget::{Order, Work};
 use crate::json::mended;
 use crate::prune::{Fallback, Lines, SourceType};
 
-/// The most markers in one text.
+/// The most markers in one text, and how many characters of the budget there are
+/// to be for each.
 const MOST_GAPS: usize = 8;
+const CHARS_PER_GAP: usize = 500;
 /// An array of so many rows may keep them all.
 const FEW_ROWS: usize = 8;
 /// Rows from the beginning that stay whatever the goal, to show their shape.
@@ -93,6 +95,8 @@ pub(super) struct Planner<'a> {
     chars: usize,
     root: Option<Node>,
     char_marker: usize,
+    /// How much a marker weighs, as a ratio.
+    weight: (usize, usize),
     /// The children of containers, as they were found the first time.
     listings: HashMap<usize, Rc<Listing>>,
     cuts: Vec<Cut>,
@@ -133,6 +137,7 @@ impl<'a> Planner<'a> {
             chars,
             root: Node::read(&noted.text, floors),
             char_marker,
+            weight: (1, 1),
             listings: HashMap::new(),
             cuts: Vec::new(),
         }
@@ -145,12 +150,21 @@ impl<'a> Planner<'a> {
 
     /// What has to go for the text to have no more than so many characters, in
     /// order.
-    pub(super) fn plan(&mut self, budget: usize) -> Result<Option<Vec<Cut>>, Fallback> {
+    ///
+    /// Where other characters will shrink by a ratio and those of markers will
+    /// not, markers weigh that much more.
+    pub(super) fn plan(
+        &mut self,
+        budget: usize,
+        weight: (usize, usize),
+    ) -> Result<Option<Vec<Cut>>, Fallback> {
         let Some(root) = self.root.take() else {
             return Ok(None);
         };
         self.cuts.clear();
-        let reached = self.fit(&root, "$", budget, MOST_GAPS);
+        self.weight = weight;
+        let gaps = (self.work.order.max_chars / CHARS_PER_GAP).clamp(3, MOST_GAPS);
+        let reached = self.fit(&root, "$", budget, gaps);
         self.root = Some(root);
         let mut cuts = std::mem::take(&mut self.cuts);
         cuts.sort_unstable_by_key(|cut| cut.span.start);
@@ -249,13 +263,11 @@ impl<'a> Planner<'a> {
         if marker > room.cost {
             return Ok(None);
         }
+        let weighty = scaled(marker, self.weight.0, self.weight.1);
+        let marker = weighty.min(room.cost / 2).max(marker);
         let mut shelf = Shelf::new(&listing.sums, marker);
-        let single = |at: usize| at..at + 1;
-        for _ in 0..2 {
-            let order = listing.order.iter();
-            shelf.take(order.map(|&at| single(at as usize)), room);
-            shelf.close(single, room);
-        }
+        let single = |&at: &u32| at as usize..at as usize + 1;
+        shelf.fill(|| listing.order.iter().map(single), room);
         self.keep_a_part(node, path, &listing, &mut shelf, room)?;
         for span in shelf.kept_not() {
             let bytes = listing.starts[span.start] as usize..listing.starts[span.end] as usize - 1;
@@ -405,6 +417,12 @@ impl Node {
         let least: usize = self.nodes.iter().map(|child| child.least[mode]).sum();
         self.chars - large + least
     }
+}
+
+/// A number by a ratio.
+pub(super) fn scaled(number: usize, by: usize, to: usize) -> usize {
+    let product = number as u128 * by as u128 / to.max(1) as u128;
+    usize::try_from(product).unwrap_or(usize::MAX)
 }
 
 /// What a marker costs at most where it stands in JSON.

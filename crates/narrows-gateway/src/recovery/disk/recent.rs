@@ -1,0 +1,51 @@
+//! The texts that were asked for last, as they were read.
+//!
+//! Long texts are asked for in pages. To read one of 5 MB is 3 ms of work, and
+//! took 17 ms and more where memory for it was slow to come, so that is not done
+//! for each page.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::super::Owner;
+use crate::lock::Mutex;
+
+const COUNT: usize = 2;
+/// Longer texts are read anew: these stay in memory.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+#[derive(Default)]
+pub(super) struct Recent(Mutex<VecDeque<Read>>);
+
+struct Read {
+    receipt: Box<str>,
+    owner: Owner,
+    text: Arc<str>,
+}
+
+impl Recent {
+    pub(super) fn get(&self, owner: &Owner, receipt: &str) -> Option<Arc<str>> {
+        let recent = self.0.lock();
+        let read = recent.iter().find(|read| *read.receipt == *receipt)?;
+        (read.owner == *owner).then(|| read.text.clone())
+    }
+
+    pub(super) fn add(&self, owner: &Owner, receipt: &str, text: &Arc<str>) {
+        if text.len() > MAX_BYTES {
+            return;
+        }
+        let mut recent = self.0.lock();
+        recent.retain(|read| *read.receipt != *receipt);
+        recent.truncate(COUNT - 1);
+        recent.push_front(Read {
+            receipt: receipt.into(),
+            owner: owner.clone(),
+            text: text.clone(),
+        });
+    }
+
+    /// Lets go of texts whose receipts are not wanted.
+    pub(super) fn retain(&self, wanted: impl Fn(&str) -> bool) {
+        self.0.lock().retain(|read| wanted(&read.receipt));
+    }
+}

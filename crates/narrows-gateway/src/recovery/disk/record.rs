@@ -1,0 +1,94 @@
+//! A text as it is written down: what it takes to give it back unchanged, and
+//! to notice when that cannot be done.
+//!
+//! Eight bytes that name the format, the checksum of all that follows and of
+//! the receipt (so that a file under another's name is no text either), the
+//! length of the owner and that of the text, the owner, and the text in LZ4.
+//! Numbers are little-endian.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use super::MAX_TEXT;
+
+const FORMAT: &[u8; 8] = b"narrows1";
+/// Where the checksum begins, and what it covers.
+const CHECKSUM: usize = FORMAT.len();
+const COVERED: usize = CHECKSUM + 4;
+
+/// More than a byte of LZ4 can stand for.
+const MOST_PER_BYTE: usize = 256;
+
+/// A text, written down; nothing if it is too long for that.
+pub(super) fn write(receipt: &str, owner: &str, text: &str) -> Option<Vec<u8>> {
+    let owner_length = u32::try_from(owner.len()).ok()?;
+    let mut record = Vec::new();
+    record.extend_from_slice(FORMAT);
+    record.extend_from_slice(&[0; 4]);
+    record.extend_from_slice(&owner_length.to_le_bytes());
+    record.extend_from_slice(&(text.len() as u64).to_le_bytes());
+    record.extend_from_slice(owner.as_bytes());
+    let block = record.len();
+    record.resize(
+        block + lz4_flex::block::get_maximum_output_size(text.len()),
+        0,
+    );
+    let length = lz4_flex::block::compress_into(text.as_bytes(), &mut record[block..]).ok()?;
+    record.truncate(block + length);
+    let checksum = checksum(receipt, &record[COVERED..]);
+    record[CHECKSUM..COVERED].copy_from_slice(&checksum.to_le_bytes());
+    Some(record)
+}
+
+/// What was written down, as far as the checksum vouches for it.
+pub(super) struct Record<'a> {
+    owner: &'a str,
+    /// Of the text.
+    length: usize,
+    block: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// Nothing if this is not what was written for the receipt.
+    pub(super) fn read(receipt: &str, bytes: &'a [u8]) -> Option<Record<'a>> {
+        let rest = bytes.strip_prefix(FORMAT)?;
+        let (sum, covered) = rest.split_first_chunk()?;
+        if u32::from_le_bytes(*sum) != checksum(receipt, covered) {
+            return None;
+        }
+        let (owner_length, rest) = covered.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let owner_length = u32::from_le_bytes(*owner_length).try_into().ok()?;
+        let (owner, block) = rest.split_at_checked(owner_length)?;
+        Some(Record {
+            owner: str::from_utf8(owner).ok()?,
+            length: u64::from_le_bytes(*length).try_into().ok()?,
+            block,
+        })
+    }
+
+    pub(super) fn owner(&self) -> &str {
+        self.owner
+    }
+
+    /// The text, unless this holds none, or another than it says.
+    pub(super) fn text(&self) -> Option<Arc<str>> {
+        // Asked before there is memory for it: a length is but a number.
+        if self.length > MAX_TEXT.min(self.block.len().saturating_mul(MOST_PER_BYTE)) {
+            return None;
+        }
+        let mut text = vec![0; self.length];
+        let length = lz4_flex::block::decompress_into(self.block, &mut text).ok()?;
+        (length == self.length).then_some(())?;
+        Some(str::from_utf8(&text).ok()?.into())
+    }
+}
+
+fn checksum(receipt: &str, covered: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(receipt.as_bytes());
+    hasher.update(covered);
+    hasher.finalize()
+}

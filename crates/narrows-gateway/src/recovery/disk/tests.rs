@@ -1,0 +1,493 @@
+//! Stores on real folders. What ends a process is tested with a real one: this
+//! test binary, started again to run one of the ignored tests.
+
+use std::process::{Command, Output, Stdio};
+
+use narrows_testkit::Folder;
+use rustix::process::{Signal, getpid, kill_process};
+
+use super::*;
+use crate::exchange::Principal;
+use crate::recovery;
+
+const KB: usize = 1_000;
+const PLENTY: usize = 100_000 * KB;
+
+fn settings(max_bytes: usize) -> RecoverySettings {
+    RecoverySettings {
+        ttl: Duration::from_secs(600),
+        max_bytes,
+        path: None,
+    }
+}
+
+fn open(folder: &Path, max_bytes: usize) -> DiskStore {
+    DiskStore::open(folder, &settings(max_bytes)).unwrap()
+}
+
+/// A wall clock that is set by hand.
+#[derive(Clone)]
+struct Hands(Arc<Mutex<SystemTime>>);
+
+impl Hands {
+    fn new() -> Hands {
+        Hands(Arc::new(Mutex::new(SystemTime::now())))
+    }
+
+    fn forward(&self, seconds: u64) {
+        *self.0.lock() += Duration::from_secs(seconds);
+    }
+
+    fn back(&self, seconds: u64) {
+        *self.0.lock() -= Duration::from_secs(seconds);
+    }
+
+    fn open(&self, folder: &Path, max_bytes: usize) -> DiskStore {
+        let hands = self.clone();
+        let clock = Box::new(move || *hands.0.lock());
+        DiskStore::open_at(folder, &settings(max_bytes), clock).unwrap()
+    }
+}
+
+fn keep(store: &dyn Store, text: &str) -> Receipt {
+    store.keep(&Owner::pruner(), text.into()).unwrap()
+}
+
+fn fetch(store: &dyn Store, receipt: &Receipt) -> Option<Arc<str>> {
+    store.fetch(&Owner::pruner(), receipt.as_str())
+}
+
+fn there(store: &dyn Store, receipt: &Receipt) -> bool {
+    fetch(store, receipt).is_some()
+}
+
+/// Letters that cannot be made much smaller.
+fn noise(length: usize) -> String {
+    (0..length).map(|_| fastrand::alphanumeric()).collect()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+    let mut names: Vec<String> = entries.map(name).collect();
+    names.sort();
+    names
+}
+
+/// The room that all files take; not asked of the file system, which may find
+/// blocks for them only later.
+fn used(folder: &Path) -> u64 {
+    let blocks = |name: &String| {
+        fs::metadata(folder.join(name))
+            .unwrap()
+            .len()
+            .div_ceil(4_096)
+    };
+    let size = |name: &String| blocks(name) * 4_096;
+    names(folder).iter().map(size).sum()
+}
+
+/// Runs an ignored test of this file in a process of its own.
+fn process(before: &[&str], test: &str, folder: &Path) -> io::Result<Output> {
+    let module = module_path!().split_once("::").expect("a crate first").1;
+    let own = std::env::current_exe().expect("we run");
+    let own = own.to_str().expect("a path in UTF-8");
+    let test = format!("{module}::{test}");
+    let words = [own, "--exact", &test, "--ignored", "--nocapture"];
+    let words = [before, &words].concat();
+    Command::new(words[0])
+        .args(&words[1..])
+        .env("NARROWS_TEST_FOLDER", folder)
+        .stdin(Stdio::null())
+        .output()
+}
+
+fn folder_of_process() -> PathBuf {
+    let folder = std::env::var_os("NARROWS_TEST_FOLDER");
+    folder.expect("another test starts this one").into()
+}
+
+#[test]
+fn a_text_comes_back_until_its_time_is_over() {
+    let (folder, clock) = (Folder::new(), Hands::new());
+    let store = clock.open(folder.path(), PLENTY);
+    let receipt = keep(&store, "one\ntwo");
+    let empty = keep(&store, "");
+    clock.forward(599);
+    assert_eq!(fetch(&store, &receipt).as_deref(), Some("one\ntwo"));
+    assert_eq!(fetch(&store, &empty).as_deref(), Some(""));
+    let later = clock.open(folder.path(), PLENTY);
+    assert_eq!(fetch(&later, &receipt).as_deref(), Some("one\ntwo"));
+    clock.forward(1);
+    assert_eq!(fetch(&store, &receipt), None);
+    assert_eq!(fetch(&later, &receipt), None);
+    later.purge();
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
+fn a_clock_that_is_set_back_prolongs_nothing_for_ever() {
+    let (folder, clock) = (Folder::new(), Hands::new());
+    let store = clock.open(folder.path(), PLENTY);
+    let (fetched, purged, found) = (
+        keep(&store, "fetched"),
+        keep(&store, "purged"),
+        keep(&store, "found"),
+    );
+    clock.back(86_400);
+    assert!(there(&store, &fetched), "its time runs from now");
+    clock.forward(1);
+    store.purge();
+    clock.forward(599);
+    assert!(!there(&store, &fetched));
+    assert!(there(&store, &purged) && there(&store, &found));
+    clock.forward(1);
+    assert!(!there(&store, &purged));
+    assert!(!there(&clock.open(folder.path(), PLENTY), &found));
+}
+
+#[test]
+fn the_oldest_leave_first_and_give_their_room_back() {
+    let (folder, clock) = (Folder::new(), Hands::new());
+    // Ten kilobytes take three blocks.
+    let store = clock.open(folder.path(), 3 * 3 * 4_096);
+    let mut receipts = Vec::new();
+    for _ in 0..6 {
+        receipts.push(keep(&store, &noise(10 * KB)));
+        clock.forward(1);
+    }
+    // Being asked for does not prolong anything.
+    assert!(there(&store, &receipts[3]));
+    let found: Vec<bool> = receipts.iter().map(|one| there(&store, one)).collect();
+    assert_eq!(found, [false, false, false, true, true, true]);
+    let newest = keep(&store, &noise(10 * KB));
+    assert!(there(&store, &newest) && !there(&store, &receipts[3]));
+    assert_eq!(names(folder.path()).len(), 3);
+    assert!(used(folder.path()) <= 3 * 3 * 4_096);
+    // What was left by a process with more room is cut to size.
+    let small = clock.open(folder.path(), 3 * 4_096);
+    assert_eq!(names(folder.path()).len(), 1);
+    assert!(there(&small, &newest));
+}
+
+#[test]
+fn a_text_that_is_too_large_takes_no_other_ones_place() {
+    let folder = Folder::new();
+    let store = open(folder.path(), 8 * 4_096);
+    let small = keep(&store, "small");
+    let large = noise(60 * KB).into();
+    assert_eq!(store.keep(&Owner::pruner(), large), Err(Unavailable));
+    assert!(there(&store, &small));
+    // What counts is what it takes on disk.
+    let repeated = "the same line\n".repeat(10_000);
+    let receipt = keep(&store, &repeated);
+    assert_eq!(fetch(&store, &receipt).as_deref(), Some(&repeated[..]));
+    assert!(there(&store, &small));
+}
+
+#[test]
+fn nothing_is_kept_for_no_time() {
+    let folder = Folder::new();
+    let mut settings = settings(PLENTY);
+    settings.ttl = Duration::ZERO;
+    let store = DiskStore::open(folder.path(), &settings).unwrap();
+    let kept = store.keep(&Owner::pruner(), "text".into());
+    assert_eq!(kept, Err(Unavailable));
+}
+
+#[test]
+fn nobody_gets_the_text_of_another() {
+    let folder = Folder::new();
+    let store = open(folder.path(), PLENTY);
+    let alice = Owner::client(&Principal::Anonymous, "default", Some("review"));
+    let receipt = store.keep(&alice, "text".into()).unwrap();
+    let text = || store.fetch(&alice, receipt.as_str());
+    assert_eq!(text().as_deref(), Some("text"));
+    for other in [
+        Owner::pruner(),
+        Owner::client(&Principal::Anonymous, "default", None),
+        Owner::client(&Principal::Anonymous, "other", Some("review")),
+    ] {
+        assert_eq!(store.fetch(&other, receipt.as_str()), None, "{other:?}");
+    }
+    assert!(store.fetch(&alice, receipt.as_str()).is_some());
+    assert!(
+        store.warned.lock().is_empty(),
+        "which the log does not tell"
+    );
+}
+
+#[test]
+fn nobody_else_may_read_the_files() {
+    let folder = Folder::new();
+    let inside = folder.file("made/by/us");
+    keep(&open(&inside, PLENTY), "secret");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&inside), 0o700);
+    let texts = names(&inside);
+    assert_eq!(texts.len(), 1);
+    assert_eq!(mode(&inside.join(&texts[0])), 0o600);
+}
+
+#[test]
+fn what_is_no_receipt_reaches_no_file() {
+    let folder = Folder::new();
+    let inside = folder.file("store");
+    let store = open(&inside, PLENTY);
+    let receipt = keep(&store, "text");
+    let up = format!("../store/{receipt}");
+    let small = receipt.as_str().to_ascii_lowercase();
+    let long = format!("{receipt}0");
+    for other in ["", "prn_", "prn_nope", "..", "/", &up, &small, &long] {
+        assert_eq!(store.fetch(&Owner::pruner(), other), None, "{other}");
+    }
+    // A link under a good name is not followed.
+    let other = Receipt::new();
+    let text = store.path(receipt.as_str());
+    std::os::unix::fs::symlink(text, store.path(other.as_str())).unwrap();
+    assert_eq!(fetch(&store, &other), None);
+    store.purge();
+    assert!(there(&store, &receipt));
+}
+
+#[test]
+fn processes_share_a_folder_and_its_bounds() {
+    let (folder, clock) = (Folder::new(), Hands::new());
+    let room = 4 * 3 * 4_096;
+    let stores = [
+        clock.open(folder.path(), room),
+        clock.open(folder.path(), room),
+    ];
+    let mut receipts = Vec::new();
+    for n in 0..8 {
+        clock.forward(1);
+        receipts.push(keep(&stores[n % 2], &noise(10 * KB)));
+        assert!(used(folder.path()) <= room as u64);
+    }
+    for store in &stores {
+        let found: Vec<bool> = receipts.iter().map(|one| there(store, one)).collect();
+        assert_eq!(found[..4], [false; 4]);
+        assert_eq!(found[4..], [true; 4]);
+    }
+}
+
+#[test]
+fn threads_write_and_read_at_once() {
+    let folder = Folder::new();
+    let stores = [open(folder.path(), PLENTY), open(folder.path(), PLENTY)];
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let stores = &stores;
+            scope.spawn(move || {
+                for _ in 0..20 {
+                    let text = noise(20 * KB);
+                    let receipt = keep(&stores[thread % 2], &text);
+                    let other = &stores[(thread + 1) % 2];
+                    assert_eq!(fetch(other, &receipt).as_deref(), Some(&text[..]));
+                    other.purge();
+                }
+            });
+        }
+    });
+    assert_eq!(names(folder.path()).len(), 160);
+}
+
+#[test]
+#[ignore = "the body of a process that is killed, started by another test"]
+fn as_a_process_that_is_killed() {
+    let store = recovery::open(&RecoverySettings {
+        path: Some(folder_of_process()),
+        ..settings(PLENTY)
+    });
+    // On a line of its own, whatever the test runner has written before.
+    println!("\nreceipt {}", keep(&*store, &"line\n".repeat(KB)));
+    let _ = kill_process(getpid(), Signal::KILL);
+}
+
+#[test]
+fn receipts_outlive_a_process_that_is_killed() {
+    let folder = Folder::new();
+    let inside = folder.file("store");
+    for _ in 0..3 {
+        let output = process(&[], "as_a_process_that_is_killed", &inside).unwrap();
+        assert_eq!(output.status.code(), None, "ended by a signal");
+        let said = String::from_utf8(output.stdout).unwrap();
+        let receipt = said.lines().find_map(|line| line.strip_prefix("receipt "));
+        let store = open(&inside, PLENTY);
+        let text = store.fetch(&Owner::pruner(), receipt.expect("a receipt"));
+        assert_eq!(text.as_deref(), Some(&"line\n".repeat(KB)[..]));
+    }
+    assert_eq!(names(&inside).len(), 3);
+}
+
+#[test]
+fn what_a_killed_process_did_not_finish_is_removed_later() {
+    let (folder, clock) = (Folder::new(), Hands::new());
+    let part = format!("{}.part", Receipt::new());
+    folder.write(&part, "half of");
+    let store = clock.open(folder.path(), PLENTY);
+    assert_eq!(names(folder.path()), [part], "somebody may be at it");
+    clock.forward(120);
+    store.purge();
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
+#[ignore = "the body of a process with a small disk, started by another test"]
+fn as_a_process_with_a_small_disk() {
+    let folder = folder_of_process();
+    let store = open(&folder, PLENTY);
+    let mut receipts = Vec::new();
+    let text = noise(100 * KB);
+    while let Ok(receipt) = store.keep(&Owner::pruner(), text.as_str().into()) {
+        receipts.push(receipt);
+        assert!(receipts.len() < 100, "the disk is small");
+    }
+    assert!(receipts.len() > 3, "there is some room");
+    // Opening it now is no failure either, and nothing is lost.
+    let second = open(&folder, PLENTY);
+    for _ in 0..5 {
+        let kept = second.keep(&Owner::pruner(), text.as_str().into());
+        assert_eq!(kept, Err(Unavailable));
+    }
+    assert!(receipts.iter().all(|receipt| there(&second, receipt)));
+    assert_eq!(names(&folder).len(), receipts.len(), "no part is left");
+    let kinds: Vec<_> = second.warned.lock().iter().copied().collect();
+    assert_eq!(kinds, [("keeping a text", ErrorKind::StorageFull)]);
+    for receipt in &receipts[..2] {
+        fs::remove_file(store.path(receipt.as_str())).unwrap();
+    }
+    let receipt = keep(&store, &text);
+    assert_eq!(fetch(&second, &receipt).as_deref(), Some(&text[..]));
+    println!("\nfilled and emptied");
+}
+
+/// On a file system of a megabyte, in a mount namespace of its own. Where that
+/// is not allowed, this tests nothing, and says so.
+#[test]
+fn a_full_disk_keeps_nothing_until_there_is_room() {
+    let folder = Folder::new();
+    let script = "mount -t tmpfs -o size=1m tmpfs \"$NARROWS_TEST_FOLDER\" || exit 77; exec \"$@\"";
+    let before = ["unshare", "-rm", "sh", "-c", script, "sh"];
+    let output = process(&before, "as_a_process_with_a_small_disk", folder.path());
+    match output {
+        Ok(output) if matches!(output.status.code(), Some(0 | 101)) => {
+            let said = String::from_utf8_lossy(&output.stdout);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(said.contains("\nfilled and emptied\n"), "{said}{errors}");
+        }
+        other => eprintln!("no small file system can be mounted here: {other:?}"),
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_for_a_while_is_tried_again() {
+    let folder = Folder::new();
+    let inside = folder.file("store");
+    let store = open(&inside, PLENTY);
+    fs::remove_dir(&inside).unwrap();
+    folder.write("store", "a file in place of the folder");
+    for _ in 0..3 {
+        let kept = store.keep(&Owner::pruner(), "text".into());
+        assert_eq!(kept, Err(Unavailable));
+        assert_eq!(fetch(&store, &Receipt::new()), None);
+        store.purge();
+    }
+    assert!(store.warned.lock().len() <= 3, "not one for each text");
+    assert_eq!(folder.read("store"), "a file in place of the folder");
+    fs::remove_file(&inside).unwrap();
+    // The folder is made again, too.
+    let receipt = keep(&store, "text");
+    assert_eq!(fetch(&store, &receipt).as_deref(), Some("text"));
+}
+
+#[test]
+fn without_a_folder_texts_are_kept_in_memory() {
+    let folder = Folder::new();
+    let path = folder.write("store", "a file in place of the folder");
+    let settings = RecoverySettings {
+        path: Some(path),
+        ..settings(PLENTY)
+    };
+    let store = recovery::open(&settings);
+    let receipt = keep(&*store, "text");
+    assert_eq!(fetch(&*store, &receipt).as_deref(), Some("text"));
+    assert_eq!(folder.read("store"), "a file in place of the folder");
+}
+
+#[test]
+fn damaged_texts_are_set_aside_and_leave_in_time() {
+    let (folder, clock) = (Folder::new(), Hands::new());
+    let store = clock.open(folder.path(), PLENTY);
+    let good = keep(&store, "good");
+    let garbage = [
+        Vec::new(),
+        b"narrows1".to_vec(),
+        vec![0; 10 * KB],
+        noise(10 * KB).into_bytes(),
+        fs::read(store.path(good.as_str())).unwrap(),
+    ];
+    for bytes in garbage {
+        let receipt = Receipt::new();
+        fs::write(store.path(receipt.as_str()), bytes).unwrap();
+        assert_eq!(fetch(&store, &receipt), None);
+        assert!(folder.file(&format!("{receipt}.broken")).exists());
+        assert_eq!(fetch(&store, &receipt), None);
+    }
+    let kinds: Vec<_> = store.warned.lock().iter().copied().collect();
+    assert_eq!(kinds, [("reading a text", ErrorKind::InvalidData)]);
+    assert_eq!(fetch(&store, &good).as_deref(), Some("good"));
+    // They take room like others, and make room like others.
+    assert!(used(folder.path()) > 4 * 4_096);
+    let store = clock.open(folder.path(), 4 * 4_096);
+    assert!(used(folder.path()) <= 4 * 4_096);
+    clock.forward(601);
+    store.purge();
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
+fn what_is_not_ours_stays() {
+    let folder = Folder::new();
+    let foreign = ["notes.text", "prn_1.text", "prn_x.part", "README"];
+    for name in foreign {
+        let file = folder.write(name, noise(10 * KB));
+        let file = fs::File::options().write(true).open(file).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    }
+    let directory = format!("{}.text", Receipt::new());
+    fs::create_dir(folder.file(&directory)).unwrap();
+    let store = open(folder.path(), 4_096);
+    let first = keep(&store, "first");
+    let second = keep(&store, "second");
+    assert!(!there(&store, &first) && there(&store, &second));
+    let left = names(folder.path());
+    assert_eq!(left.len(), 6, "{left:?}");
+    assert!(
+        foreign
+            .iter()
+            .all(|name| left.iter().any(|file| file == name))
+    );
+}
+
+#[test]
+fn a_text_is_not_read_anew_for_each_page() {
+    let (folder, clock) = (Folder::new(), Hands::new());
+    let store = clock.open(folder.path(), PLENTY);
+    let receipts = ["one", "two", "three"].map(|text| keep(&store, text));
+    let first = fetch(&store, &receipts[0]).unwrap();
+    let again = |n: usize| fetch(&store, &receipts[n]).unwrap();
+    assert!(Arc::ptr_eq(&first, &again(0)));
+    again(1);
+    assert!(Arc::ptr_eq(&first, &again(0)));
+    again(2);
+    assert!(!Arc::ptr_eq(&first, &again(0)), "two are remembered");
+    // What was removed is not given out of memory, nor what has expired.
+    fs::remove_file(store.path(receipts[0].as_str())).unwrap();
+    assert!(!there(&store, &receipts[0]));
+    let weak = Arc::downgrade(&again(2));
+    clock.forward(600);
+    assert!(!there(&store, &receipts[2]));
+    store.purge();
+    assert!(weak.upgrade().is_none());
+}

@@ -1,0 +1,254 @@
+//! What must hold for any text, goal and budget. The fuzz target of this name
+//! includes this file, and `main.rs` replays its corpus through it, so that
+//! what a fuzzer once found stays found without one.
+
+use std::ops::Range;
+
+use narrows_shape::budget::{Fitted, Order, Place, Stage, fit, fit_json, tighten};
+use narrows_shape::prune::{Deadline, Fallback, Lexical, Lines, SourceType};
+use narrows_shape::toon;
+use serde_json::Value;
+
+const MARK: &str = "⟦narrows: ";
+
+/// The first three bytes are the options; the goal follows, up to a NUL; the
+/// rest is the text, repeated so that it is worth cutting, or JSON of such rows.
+/// What is not UTF-8 is made so.
+pub(crate) fn check(data: &[u8]) {
+    let Some((&[kind, budget, times], rest)) = data.split_first_chunk() else {
+        return;
+    };
+    let rest = String::from_utf8_lossy(rest);
+    let (goal, text) = rest.split_once('\0').unwrap_or(("", &rest));
+    let times = usize::from(times) % 64 + 1;
+    let text = match kind / 4 % 4 {
+        0 => text.to_owned(),
+        1 => text.repeat(times),
+        2 => format!("[{}]", vec![text; times].join(",")),
+        _ => format!("{{\"a\":{text},\"b\": [{}]}}", vec![text; times].join(" ,")),
+    };
+    let source = SourceType::ALL.get(usize::from(kind) % 4).copied();
+    let goal = Some(goal).filter(|goal| !goal.is_empty());
+    hold(&text, goal, source, 1_000 + 16 * usize::from(budget));
+}
+
+/// Brings a text within a budget and checks all that is promised of it.
+pub(crate) fn hold(text: &str, goal: Option<&str>, source: Option<SourceType>, max_chars: usize) {
+    let order = Order {
+        max_chars,
+        goal,
+        source,
+        receipt: "prn_01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        tool: "exec(\"narrows\", \"recover_text\")",
+    };
+    let run = |deadline: &Deadline<'_>| fit(text, &order, &Lexical, deadline);
+    let fitted = run(&Deadline::never()).expect("any text fits");
+    assert_eq!(run(&Deadline::never()).as_ref(), Ok(&fitted));
+    let is_json = serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok();
+    let is_tree = is_json && text.trim_start().starts_with(['{', '[']);
+    if let Some(tight) = tighten(text) {
+        assert!(is_tree && tight.cuts.is_empty() && tight.stages.len() == 1);
+        assert!(tight.text.chars().count() < text.chars().count());
+    }
+    if text.chars().count() <= max_chars {
+        assert_eq!((&*fitted.text, fitted.cuts.len()), (text, 0));
+        assert_eq!(fitted.stages, []);
+        return;
+    }
+    assert_eq!(run(&Deadline::new(&|| true)), Err(Fallback::Timeout));
+    holds(text, &fitted, max_chars);
+    match is_tree {
+        true => json(text, &fitted),
+        false => plain(text, &fitted),
+    }
+    match fit_json(text, &order, &Lexical, &Deadline::never()) {
+        Ok(fitted) => {
+            assert!(is_json && !fitted.stages.contains(&Stage::Toon));
+            holds(text, &fitted, max_chars);
+            json(text, &fitted);
+            assert_eq!(fitted.text.get(..1), text.trim_start().get(..1));
+        }
+        Err(fallback) => {
+            assert_eq!(fallback, Fallback::ConstraintsUnmet);
+            assert!(!is_tree);
+        }
+    }
+}
+
+fn holds(text: &str, fitted: &Fitted, max_chars: usize) {
+    assert!(fitted.text.chars().count() <= max_chars);
+    let spans = spans(text, &fitted.cuts);
+    assert!(
+        spans
+            .iter()
+            .all(|span| span.start < span.end || text.contains('\n'))
+    );
+    assert!(spans.windows(2).all(|two| two[0].end <= two[1].start));
+    let is_lossless = |stage: &Stage| matches!(stage, Stage::Compact | Stage::Toon);
+    assert_eq!(
+        fitted.cuts.is_empty(),
+        fitted.stages.iter().all(is_lossless)
+    );
+}
+
+/// Where places are, in bytes.
+fn spans(text: &str, places: &[Place]) -> Vec<Range<usize>> {
+    let lines = Lines::new(text);
+    let mut chars: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+    chars.push(text.len());
+    let offset = |part: &str| part.as_ptr() as usize - text.as_ptr() as usize;
+    let span = |place: &Place| match *place {
+        Place::Chars { first, last } => chars[first - 1]..chars[last],
+        Place::Lines { first, last } => {
+            let part = lines.span(&(first - 1..last));
+            offset(part)..offset(part) + part.len()
+        }
+    };
+    places.iter().map(span).collect()
+}
+
+/// What is left of a part of the text when all is taken away that was cut, as
+/// the pieces between the cuts.
+fn pieces<'a>(text: &'a str, part: &Range<usize>, cuts: &[Range<usize>]) -> Vec<&'a str> {
+    let mut pieces = Vec::new();
+    let mut next = part.start;
+    for cut in cuts
+        .iter()
+        .filter(|cut| part.start <= cut.start && cut.end <= part.end)
+    {
+        pieces.push(&text[next..cut.start]);
+        next = cut.end;
+    }
+    pieces.push(&text[next..part.end]);
+    pieces
+}
+
+/// Takes the pieces from a text, with a marker between each two of them.
+fn are_joined_by_markers(pieces: &[&str], text: &str) -> bool {
+    let mut rest = text;
+    for (nth, piece) in pieces.iter().enumerate() {
+        if nth > 0 {
+            let Some(end) = rest.find('⟧').filter(|_| rest.starts_with(MARK)) else {
+                return false;
+            };
+            rest = &rest[end + '⟧'.len_utf8()..];
+        }
+        match rest.strip_prefix(piece) {
+            Some(behind) => rest = behind,
+            None => return false,
+        }
+    }
+    rest.is_empty()
+}
+
+/// Each marker replaced by its place gives the original: the pieces between the
+/// places are what stands between the markers.
+fn plain(text: &str, fitted: &Fitted) {
+    let cuts = spans(text, &fitted.cuts);
+    let pieces = pieces(text, &(0..text.len()), &cuts);
+    assert!(
+        are_joined_by_markers(&pieces, &fitted.text),
+        "{}",
+        fitted.text
+    );
+    for (place, cut) in fitted.cuts.iter().zip(&cuts) {
+        if matches!(place, Place::Lines { .. }) {
+            assert!(cut.start == 0 || text[..cut.start].ends_with('\n'));
+            assert!(cut.end == text.len() || text[cut.end..].starts_with('\n'));
+        }
+    }
+}
+
+/// Every key and value is in the output or in a place that was cut.
+fn json(text: &str, fitted: &Fitted) {
+    if text.contains("narrows: ") {
+        return;
+    }
+    let cuts = spans(text, &fitted.cuts);
+    let is_toon = fitted.stages.first() == Some(&Stage::Toon);
+    let is_marker =
+        |line: &&str| line.starts_with("⟦narrows: rows") || line.starts_with("⟦narrows: keys");
+    let output = match is_toon {
+        true => {
+            let lines: Vec<&str> = fitted.text.split('\n').collect();
+            let behind = lines
+                .iter()
+                .rev()
+                .take_while(|line| is_marker(line))
+                .count();
+            let data = lines[..lines.len() - behind].join("\n");
+            toon::decode(&data).expect("TOON stays TOON")
+        }
+        false => fitted.text.clone(),
+    };
+    serde_json::from_str::<&serde_json::value::RawValue>(&output).expect("JSON stays JSON");
+    let mut found = tokens(&output)
+        .into_iter()
+        .map(|token| &output[token])
+        .filter(|token| !is_marker(&token.trim_matches('"')));
+    for token in tokens(text) {
+        let is_cut = |cut: &Range<usize>| cut.start <= token.start && token.end <= cut.end;
+        if cuts.iter().any(is_cut) {
+            continue;
+        }
+        let mut other = found.next().expect("as many values");
+        // What stands behind a marker that is a key.
+        while other == "null" && &text[token.clone()] != "null" {
+            other = found.next().expect("as many values");
+        }
+        let pieces = pieces(text, &token, &cuts);
+        let is_same = match is_toon {
+            false => are_joined_by_markers(&pieces, other),
+            true => is_same_value(&pieces, other),
+        };
+        assert!(is_same, "{} became {other}", &text[token]);
+    }
+    assert!(found.all(|token| token == "null"), "more than there was");
+}
+
+fn is_same_value(pieces: &[&str], found: &str) -> bool {
+    let read = |json: &str| serde_json::from_str::<Value>(json).expect("a value");
+    match (pieces, read(found)) {
+        ([one], found) => match (read(one), found) {
+            (Value::Number(one), Value::Number(found)) => one.as_f64() == found.as_f64(),
+            (one, found) => one == found,
+        },
+        ([first, inner @ .., last], Value::String(found)) => {
+            let text = |json: String| read(&json).as_str().expect("a string").to_owned();
+            let mut parts = vec![text(format!("{first}\""))];
+            parts.extend(inner.iter().map(|piece| text(format!("\"{piece}\""))));
+            parts.push(text(format!("\"{last}")));
+            let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+            are_joined_by_markers(&parts, &found)
+        }
+        _ => false,
+    }
+}
+
+/// The keys and the values that are no containers.
+fn tokens(json: &str) -> Vec<Range<usize>> {
+    let bytes = json.as_bytes();
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let start = at;
+        at += 1;
+        match bytes[start] {
+            b'"' => {
+                while bytes[at] != b'"' {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+                tokens.push(start..at);
+            }
+            b'[' | b']' | b'{' | b'}' | b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' => {}
+            _ => {
+                while at < bytes.len() && !b"[]{},: \t\r\n".contains(&bytes[at]) {
+                    at += 1;
+                }
+                tokens.push(start..at);
+            }
+        }
+    }
+    tokens
+}
