@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::exchange::{
     Ask, AskKey, Caller, ClientHello, EventSink, EventStream, Notice, Principal, Refusal,
 };
+use crate::forward::{ForwardError, Forwarding, PlainRequest, Reply};
 use crate::lock::Mutex;
 use crate::names;
 use crate::recovery::{self, totals::write_totals};
@@ -75,6 +76,7 @@ pub(crate) struct Inner {
     shaping: Arc<Shaping>,
     /// The folder for what outlives the process.
     folder: Option<PathBuf>,
+    forwarding: Forwarding,
     pub(crate) limits: Limits,
     pub(crate) instructions_max_chars: usize,
     pub(crate) list_wait: Duration,
@@ -173,6 +175,16 @@ impl Gateway {
         )
     }
 
+    /// Carries one object of plain JSON-RPC to the server of this name and its
+    /// answer back, masked. Waits no longer than the server's own limit.
+    pub async fn forward(
+        &self,
+        server: &str,
+        request: &PlainRequest,
+    ) -> Result<Reply, ForwardError> {
+        self.0.forwarding.forward(server, request).await
+    }
+
     /// Waits until every enabled upstream is up or has failed once.
     pub async fn settled(&self) {
         for upstream in &self.0.upstreams {
@@ -242,6 +254,7 @@ impl Inner {
                 Arc::new(Upstream::new(index, &slug, upstream, surroundings.clone()))
             })
             .collect();
+        let forwarding = Forwarding::new(&upstreams, settings.rpc_servers, &surroundings);
         let parts = parts(&upstreams);
         let shaping = Arc::new(Shaping::new(store, Arc::new(Lexical)));
         let servers = || upstreams.iter().map(|upstream| &upstream.settings);
@@ -276,6 +289,7 @@ impl Inner {
             surroundings,
             shaping,
             folder: settings.recovery.path,
+            forwarding,
             limits: settings.limits,
             instructions_max_chars: settings.instructions_max_chars,
             list_wait: settings.list_wait,

@@ -12,6 +12,7 @@ pub mod clock;
 mod error;
 mod events;
 pub mod exchange;
+mod forward;
 mod gateway;
 mod lock;
 mod names;
@@ -27,6 +28,7 @@ pub mod websocket;
 
 pub use builtin::{Pruner, PrunerError};
 pub use error::{Error, Fault, ItemKind};
+pub use forward::{ForwardError, PlainRequest, Reply};
 pub use gateway::{Door, Gateway, Health, Lifetime, Opened, ToolReport, UpstreamReport};
 pub use recover::NAME as RECOVER_TOOL;
 pub use session::{Session, Stay, random_id};

@@ -1,16 +1,17 @@
 //! Errors as clients see them: the one place where they become JSON-RPC codes
 //! and HTTP statuses.
 //!
-//! Four kinds of errors meet here: what the core says ([`Error`]), what the
+//! Five kinds of errors meet here: what the core says ([`Error`]), what the
 //! decoder says ([`narrows_wire::Error`]), what an edge refuses by itself
-//! ([`Refused`]) and what the pruner does ([`PrunerRefusal`]). Each becomes an error object `{code, message, data}`, where
-//! `data.code` is a word that programs can rely on.
+//! ([`Refused`]), what the pruner does ([`PrunerRefusal`]) and what the route
+//! of plain JSON-RPC does ([`ForwardRefusal`]). Each becomes an error object
+//! `{code, message, data}`, where `data.code` is a word that programs can rely on.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
 use http::StatusCode;
-use narrows_gateway::{Error, ItemKind, PrunerError};
+use narrows_gateway::{Error, ForwardError, ItemKind, PrunerError};
 use narrows_wire::{Id, Raw, Revision, encode_error};
 use serde_json::{Map, Value, json};
 
@@ -24,6 +25,12 @@ pub(crate) const INVALID_PARAMS: i64 = -32602;
 pub(crate) const INTERNAL_ERROR: i64 = -32603;
 /// Legacy revisions have a code of their own for this (MCP 2025-11-25, resources, error handling).
 pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
+
+/// Codes of the route of plain JSON-RPC, which appear nowhere else.
+const UNKNOWN_SERVER: i64 = -32011;
+const UPSTREAM_UNREACHABLE: i64 = -32012;
+const UPSTREAM_TIMEOUT: i64 = -32013;
+const UPSTREAM_INVALID: i64 = -32014;
 
 /// What an edge refuses before, or instead of, asking the core.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -242,6 +249,108 @@ impl PrunerRefusal {
             }
         };
         Raw::from_serialize(&json!({ "code": code, "message": message, "data": data }))
+    }
+}
+
+/// What the route of plain JSON-RPC refuses. It is no endpoint of MCP, and its
+/// numbers and words are a contract of its own.
+#[derive(Debug, Clone)]
+pub(crate) enum ForwardRefusal {
+    /// There is no request that could be forwarded.
+    Edge(Refused),
+    Gateway(ForwardError),
+}
+
+impl ForwardRefusal {
+    pub(crate) fn status(&self) -> StatusCode {
+        self.row().0
+    }
+
+    /// The whole message. `server` is the name that the client used.
+    pub(crate) fn encode(&self, server: &str, id: Option<&Id>) -> Bytes {
+        let (_, code, word) = self.row();
+        let mut data = Map::new();
+        data.insert("server_name".into(), server.into());
+        let message = match self {
+            ForwardRefusal::Edge(refused) => refused.message(),
+            ForwardRefusal::Gateway(error) => {
+                data.extend(details(error));
+                error.to_string().into()
+            }
+        };
+        encode_error(id, &object(code, &message, word, data))
+    }
+
+    /// HTTP status, JSON-RPC code, `data.code`.
+    fn row(&self) -> (StatusCode, i64, &'static str) {
+        let error = match self {
+            ForwardRefusal::Edge(refused) => {
+                return (refused.status(), refused.code(), refused.word());
+            }
+            ForwardRefusal::Gateway(error) => error,
+        };
+        match error {
+            ForwardError::UnknownServer { .. } => {
+                (StatusCode::NOT_FOUND, UNKNOWN_SERVER, "unknown_server")
+            }
+            ForwardError::NoRequest(_) => {
+                (StatusCode::BAD_REQUEST, INVALID_REQUEST, "invalid_request")
+            }
+            ForwardError::Status { .. } => {
+                (StatusCode::BAD_GATEWAY, INTERNAL_ERROR, "upstream_status")
+            }
+            ForwardError::Core(error) => match error {
+                Error::UpstreamDown { .. } => (
+                    StatusCode::BAD_GATEWAY,
+                    UPSTREAM_UNREACHABLE,
+                    "upstream_unreachable",
+                ),
+                Error::UpstreamTimeout { .. } => (
+                    StatusCode::GATEWAY_TIMEOUT,
+                    UPSTREAM_TIMEOUT,
+                    "upstream_timeout",
+                ),
+                Error::UpstreamInvalid { .. } => (
+                    StatusCode::BAD_GATEWAY,
+                    UPSTREAM_INVALID,
+                    "upstream_invalid",
+                ),
+                Error::UpstreamTooLarge { .. } => (
+                    StatusCode::BAD_GATEWAY,
+                    UPSTREAM_INVALID,
+                    "upstream_too_large",
+                ),
+                Error::NotAllowed { .. } => (StatusCode::FORBIDDEN, INVALID_PARAMS, "not_allowed"),
+                Error::BadParams(_) => (StatusCode::BAD_REQUEST, INVALID_PARAMS, "invalid_params"),
+                // Those of sessions, which this route has none of.
+                other => (
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    INTERNAL_ERROR,
+                    other.word(),
+                ),
+            },
+        }
+    }
+}
+
+/// What programs may want to know besides the word.
+fn details(error: &ForwardError) -> Map<String, Value> {
+    let details = match error {
+        ForwardError::UnknownServer { nearest, known, .. } => {
+            json!({ "nearest": nearest, "known": known })
+        }
+        ForwardError::Status { status, body, .. } => {
+            json!({ "status_code": status.as_u16(), "body": body })
+        }
+        ForwardError::Core(Error::UpstreamTimeout { after, .. }) => {
+            json!({ "timeout_ms": after.as_millis() as u64 })
+        }
+        ForwardError::Core(Error::UpstreamTooLarge { max, .. }) => json!({ "max_bytes": max }),
+        _ => Value::Null,
+    };
+    match details {
+        Value::Object(details) => details,
+        _ => Map::new(),
     }
 }
 

@@ -3,8 +3,9 @@
 //!
 //! [`serve`] owns the connections; `connection` takes a request from its first
 //! byte to one of the ways in: Streamable HTTP (`mcp`), HTTP+SSE (`sse`),
-//! WebSocket (`ws`), the pruner (`rpc`) or what the router knows (`pages`). Further ways in are
-//! files of their own beside these.
+//! WebSocket (`ws`), the pruner (`rpc`), plain JSON-RPC to one server
+//! (`forward`) or what the router knows (`pages`). Further ways in are files of
+//! their own beside these.
 
 use std::io;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ mod answer;
 mod body;
 mod connection;
 mod events;
+mod forward;
 mod guard;
 mod head;
 mod mcp;

@@ -1,7 +1,8 @@
 //! How fast a text is masked, checking included: gigabytes per second with the
 //! best instructions of this machine and with those that every machine has,
 //! beside a round trip through `serde_json::Value` in the same run, since
-//! absolute figures move with the machine.
+//! absolute figures move with the machine; and the same text as the result of
+//! an answer that is masked as it arrives, beside masking that answer whole.
 //!
 //! Run with `cargo bench -p narrows-shape --bench mask`, or with a part of a
 //! name after `--`.
@@ -9,7 +10,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use narrows_shape::{Mask, mask, mask_portably};
+use narrows_shape::{AnswerMask, Mask, MaskedAnswer, mask, mask_portably};
 use serde_json::{Value, json};
 
 fn main() {
@@ -19,8 +20,16 @@ fn main() {
         .find(|arg| !arg.starts_with('-'))
         .unwrap_or_default();
     println!(
-        "{:28} {:>8} {:>8} {:>9} {:>10} {:>7} {:>10}",
-        "GB/s", "MB", "mask", "portably", "round trip", "times", "(portably)"
+        "{:28} {:>8} {:>8} {:>9} {:>10} {:>7} {:>10} {:>9} {:>8}",
+        "GB/s",
+        "MB",
+        "mask",
+        "portably",
+        "round trip",
+        "times",
+        "(portably)",
+        "in pieces",
+        "of whole"
     );
     for (name, text) in texts().into_iter().filter(|(name, _)| name.contains(&only)) {
         measure(name, &text);
@@ -77,20 +86,40 @@ fn measure(name: &str, text: &str) {
             serde_json::from_str::<Value>(&expected).expect("JSON")
         );
     }
-    let [ours, portably, theirs] = rates(
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{text}}}"#);
+    assert_eq!(
+        in_pieces(&answer, limits).body,
+        mask(answer.as_bytes(), &limits)
+            .expect("JSON")
+            .text
+            .as_bytes()
+    );
+    let [ours, portably, theirs, whole, pieces] = rates(
         text,
         [
             &|| mask(text.as_bytes(), &limits).is_ok(),
             &|| mask_portably(text.as_bytes(), &limits).is_ok(),
             &|| !round_trip(text).is_empty(),
+            &|| mask(answer.as_bytes(), &limits).is_ok(),
+            &|| in_pieces(&answer, limits).is_answer,
         ],
     );
     println!(
-        "{name:28} {:>8.3} {ours:>8.2} {portably:>9.2} {theirs:>10.2} {:>6.1}x {:>9.1}x",
+        "{name:28} {:>8.3} {ours:>8.2} {portably:>9.2} {theirs:>10.2} {:>6.1}x {:>9.1}x {pieces:>9.2} {:>7.2}x",
         text.len() as f64 / 1e6,
         ours / theirs,
         portably / theirs,
+        pieces / whole,
     );
+}
+
+/// As it comes from a socket.
+fn in_pieces(answer: &str, limits: Mask) -> MaskedAnswer {
+    let mut mask = AnswerMask::new(limits);
+    for piece in answer.as_bytes().chunks(32 * 1024) {
+        mask.push(piece).expect("JSON");
+    }
+    mask.finish().expect("JSON")
 }
 
 fn round_trip(text: &str) -> String {

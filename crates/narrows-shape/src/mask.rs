@@ -148,19 +148,11 @@ impl<'a> Cuts<'a> {
     }
 
     fn cut(&mut self, cut: &Cut) {
-        let Cut {
-            chars, head, tail, ..
-        } = *cut;
         self.out.push_str(&self.text[self.copied..cut.head_end]);
-        // The newlines are escaped, this being inside a JSON string.
-        write!(
-            self.out,
-            "\\n... [KIMI_PROXY_OBSERVATION_MASKED original_chars={chars} head={head} tail={tail}] ...\\n"
-        )
-        .expect("a String takes all that is written to it");
+        write!(self.out, "{}", cut.marker()).expect("a String takes all that is written to it");
         self.copied = cut.tail_start;
         self.strings += 1;
-        self.chars += chars.saturating_sub(head.saturating_add(tail));
+        self.chars += cut.lost();
     }
 
     fn finish(mut self) -> Masked<'a> {

@@ -14,7 +14,7 @@ pub(crate) use self::client::HttpClient;
 #[cfg(test)]
 pub(in crate::upstream) use self::connect::Connector;
 pub(in crate::upstream) use self::connect::{Site, Stream};
-pub(in crate::upstream) use self::trouble::{Trouble, is_html, words};
+pub(in crate::upstream) use self::trouble::{Trouble, excerpt, is_html, words};
 
 pub(in crate::upstream) const SESSION_ID: ::http::HeaderName =
     ::http::HeaderName::from_static("mcp-session-id");

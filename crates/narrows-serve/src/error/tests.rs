@@ -258,3 +258,124 @@ fn every_refusal_has_its_status_and_code() {
         assert_eq!(data.unwrap().as_text().unwrap(), word, "{refused:?}");
     }
 }
+
+#[test]
+fn the_route_of_plain_json_rpc_has_codes_of_its_own() {
+    let server = || "up".to_owned();
+    let core = |error| ForwardRefusal::Gateway(ForwardError::Core(error));
+    let reason = "it is closed".to_owned();
+    let table = [
+        (
+            ForwardRefusal::Edge(Refused::Message(narrows_wire::Error::Parse(JsonError {
+                offset: 0,
+                reason: "expected a value",
+            }))),
+            (400, -32700, "parse_error"),
+        ),
+        (
+            ForwardRefusal::Edge(Refused::Message(narrows_wire::Error::Invalid {
+                id: None,
+                reason: "this path takes one JSON object",
+            })),
+            (400, -32600, "invalid_request"),
+        ),
+        (
+            ForwardRefusal::Edge(Refused::TooLarge { max: 16 }),
+            (413, -32600, "request_too_large"),
+        ),
+        (
+            ForwardRefusal::Gateway(ForwardError::NoRequest("no method")),
+            (400, -32600, "invalid_request"),
+        ),
+        (
+            ForwardRefusal::Gateway(ForwardError::UnknownServer {
+                name: server(),
+                nearest: Vec::new(),
+                known: Vec::new(),
+            }),
+            (404, -32011, "unknown_server"),
+        ),
+        (
+            ForwardRefusal::Gateway(ForwardError::Status {
+                server: server(),
+                status: StatusCode::IM_A_TEAPOT,
+                body: String::new(),
+            }),
+            (502, -32603, "upstream_status"),
+        ),
+        (
+            core(Error::UpstreamDown {
+                server: server(),
+                reason: reason.clone(),
+            }),
+            (502, -32012, "upstream_unreachable"),
+        ),
+        (
+            core(Error::UpstreamTimeout {
+                server: server(),
+                after: Duration::from_secs(30),
+            }),
+            (504, -32013, "upstream_timeout"),
+        ),
+        (
+            core(Error::UpstreamInvalid {
+                server: server(),
+                reason,
+            }),
+            (502, -32014, "upstream_invalid"),
+        ),
+        (
+            core(Error::UpstreamTooLarge {
+                server: server(),
+                max: 16,
+            }),
+            (502, -32014, "upstream_too_large"),
+        ),
+        (
+            core(Error::NotAllowed {
+                kind: ItemKind::Tool,
+                name: "push".to_owned(),
+            }),
+            (403, -32602, "not_allowed"),
+        ),
+        (
+            core(Error::BadParams("a member occurs twice".to_owned())),
+            (400, -32602, "invalid_params"),
+        ),
+    ];
+    for (refusal, expected) in table {
+        let message = refusal.encode("the name", Some(&Id::string("7")));
+        let message: Value = serde_json::from_slice(&message).expect("JSON");
+        let error = &message["error"];
+        let found = (
+            refusal.status().as_u16(),
+            error["code"].as_i64().expect("a number"),
+            error["data"]["code"].as_str().expect("a text"),
+        );
+        assert_eq!(found, expected, "{message}");
+        assert_eq!(message["id"], "7", "{message}");
+        assert_eq!(error["data"]["server_name"], "the name", "{message}");
+        assert!(!error["message"].as_str().expect("a text").is_empty());
+    }
+}
+
+#[test]
+fn a_refused_tool_and_an_unexpected_status_say_what_they_are_about() {
+    let refusal = ForwardRefusal::Gateway(ForwardError::Core(Error::NotAllowed {
+        kind: ItemKind::Tool,
+        name: "push".to_owned(),
+    }));
+    assert_eq!(
+        std::str::from_utf8(&refusal.encode("git", Some(&Id::number(1)))).unwrap(),
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Tool 'push' is not allowed by current preset","data":{"code":"not_allowed","server_name":"git"}}}"#,
+    );
+    let refusal = ForwardRefusal::Gateway(ForwardError::Status {
+        server: "git".to_owned(),
+        status: StatusCode::IM_A_TEAPOT,
+        body: "short and stout".to_owned(),
+    });
+    assert_eq!(
+        std::str::from_utf8(&refusal.encode("git", None)).unwrap(),
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Server 'git' answered HTTP 418 I'm a teapot without JSON-RPC","data":{"code":"upstream_status","server_name":"git","status_code":418,"body":"short and stout"}}}"#,
+    );
+}

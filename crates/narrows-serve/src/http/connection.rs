@@ -20,7 +20,7 @@ use super::head::Head;
 use super::socket::Socket;
 use super::stream::Stream;
 use super::target::Way;
-use super::{Edge, answer, guard, mcp, pages, rpc, sse, ws};
+use super::{Edge, answer, forward, guard, mcp, pages, rpc, sse, ws};
 use crate::error::Refused;
 
 /// Longer heads are answered 431.
@@ -116,6 +116,11 @@ impl Connection {
             Some(Way::Rpc) => match rpc::enter(&parts.method, &head) {
                 Some(answer) => answer,
                 None => rpc::post(edge, body).await,
+            },
+            Some(Way::Forward(server)) => match forward::enter(&server, &parts.method, &head) {
+                Some(answer) => answer,
+                // Boxed, like pages: its future would make everybody's larger.
+                None => Box::pin(forward::post(edge, &server, body)).await,
             },
             None if parts.method == Method::OPTIONS => {
                 guard::preflight(&head, "GET, HEAD, OPTIONS")

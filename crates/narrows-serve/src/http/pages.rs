@@ -72,6 +72,8 @@ async fn index(State(edge): State<Arc<Edge>>) -> impl IntoResponse {
         "\nThe same over HTTP+SSE (2024-11-05) with /sse in place of /mcp,\n\
          and over WebSocket with /ws.\n",
     );
+    text.push_str("\nOne server over plain JSON-RPC, long strings masked:\n");
+    text.push_str("  /api/mcp-gateway/{server}/rpc\n");
     text.push_str("\nThe pruner (plain JSON-RPC):\n  /rpc\n");
     text.push_str("\nHealth:\n  /health\n  /ready\n");
     text

@@ -19,6 +19,8 @@ pub(super) enum Way<'a> {
     WebSocket(Target<'a>),
     /// The pruner's plain JSON-RPC.
     Rpc,
+    /// Plain JSON-RPC to the server of this id.
+    Forward(Cow<'a, str>),
 }
 
 /// A door by its name, decoded.
@@ -31,10 +33,14 @@ pub(super) enum Target<'a> {
 /// Where the messages to a stream of HTTP+SSE are posted.
 pub(super) const MESSAGES: &str = "/messages";
 
+/// What stands before the id of a server that plain JSON-RPC is forwarded to.
+const FORWARD: &str = "/api/mcp-gateway/";
+
 impl<'a> Way<'a> {
     /// The only place that knows the paths: `/mcp`, `/mcp/{endpoint}` and
     /// `/servers/{id}/mcp`, each with or without a slash at its end; the same
-    /// with `sse` and with `ws`; `/messages`, and `/rpc`.
+    /// with `sse` and with `ws`; `/messages`, `/rpc`, and
+    /// `/api/mcp-gateway/{id}/rpc`.
     pub(super) fn parse(path: &'a str) -> Option<Way<'a>> {
         if path == "/mcp" {
             return Some(Way::Mcp(Target::default()));
@@ -45,6 +51,10 @@ impl<'a> Way<'a> {
         }
         if path == "/rpc" {
             return Some(Way::Rpc);
+        }
+        if let Some(rest) = path.strip_prefix(FORWARD) {
+            let id = rest.strip_suffix("/rpc")?;
+            return segment(id).map(Way::Forward);
         }
         let (first, rest) = match path.strip_prefix('/')?.split_once('/') {
             Some((first, rest)) => (first, Some(rest)),

@@ -3,6 +3,7 @@
 
 mod batch;
 mod client;
+mod forward;
 mod guard;
 mod pages;
 mod post;
@@ -19,7 +20,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use narrows_gateway::Gateway;
-use narrows_gateway::settings::{Limits, RemoteManner, RemoteSettings, Settings};
+use narrows_gateway::settings::{Limits, RemoteManner, RemoteSettings, Settings, ShapeChoice};
 use narrows_gateway::settings::{UpstreamKind, UpstreamSettings};
 use narrows_serve::HttpSettings;
 use tokio::net::TcpListener;
@@ -91,6 +92,11 @@ fn gateway_to(upstream: SocketAddr, limits: Limits) -> Gateway {
     Gateway::start(Settings {
         upstreams: vec![UpstreamSettings::new("up", kind)],
         limits,
+        // What an edge carries is as long as it is.
+        shape: ShapeChoice {
+            on: Some(false),
+            ..ShapeChoice::default()
+        },
         ..Settings::default()
     })
 }

@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
 }
 
 #[inline(always)]
-fn space(text: &[u8], at: usize) -> usize {
+pub(super) fn space(text: &[u8], at: usize) -> usize {
     let mut at = at;
     while let Some(b' ' | b'\n' | b'\r' | b'\t') = text.get(at) {
         at += 1;
@@ -119,7 +119,7 @@ fn space(text: &[u8], at: usize) -> usize {
 }
 
 #[inline(always)]
-fn number(text: &[u8], at: usize) -> Found {
+pub(super) fn number(text: &[u8], at: usize) -> Found {
     let mut at = at + usize::from(text.get(at) == Some(&b'-'));
     // A leading zero stands alone: `01` is no JSON number.
     at = match text.get(at) {
@@ -152,15 +152,15 @@ fn digits(text: &[u8], start: usize) -> Found {
 }
 
 #[inline(always)]
-fn literal(text: &[u8], at: usize, word: &[u8]) -> Found {
+pub(super) fn literal(text: &[u8], at: usize, word: &[u8]) -> Found {
     match text.get(at..at + word.len()) == Some(word) {
         true => Ok(at + word.len()),
         false => fault(at, "a word that is neither true, false nor null"),
     }
 }
 
-#[derive(Clone, Copy)]
-enum Container {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Container {
     Array,
     Object,
 }
@@ -168,7 +168,7 @@ enum Container {
 /// The containers that are open, innermost last: a stack of bits, set for
 /// objects. The newest word is kept apart, so that shallow texts need no heap.
 #[derive(Default)]
-struct Nesting {
+pub(super) struct Nesting {
     depth: usize,
     newest: u64,
     older: Vec<u64>,
@@ -176,7 +176,7 @@ struct Nesting {
 
 impl Nesting {
     #[inline(always)]
-    fn push(&mut self, container: Container) {
+    pub(super) fn push(&mut self, container: Container) {
         if self.depth.is_multiple_of(64) && self.depth > 0 {
             self.older.push(self.newest);
         }
@@ -185,7 +185,7 @@ impl Nesting {
     }
 
     #[inline(always)]
-    fn pop(&mut self) {
+    pub(super) fn pop(&mut self) {
         self.depth -= 1;
         self.newest >>= 1;
         if self.depth.is_multiple_of(64) && self.depth > 0 {
@@ -194,7 +194,12 @@ impl Nesting {
     }
 
     #[inline(always)]
-    fn top(&self) -> Option<Container> {
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    #[inline(always)]
+    pub(super) fn top(&self) -> Option<Container> {
         match (self.depth, self.newest & 1) {
             (0, _) => None,
             (_, 0) => Some(Container::Array),

@@ -16,9 +16,14 @@ pub(super) type Found<T = usize> = Result<T, Box<Fault>>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
+    /// [`BEFORE`] for the last byte before the text, which only a text that goes
+    /// on has.
     pub(super) offset: usize,
     pub(super) what: &'static str,
 }
+
+/// An escape may have begun where the piece before ended.
+pub(super) const BEFORE: usize = usize::MAX;
 
 #[cold]
 pub(super) fn fault<T>(offset: usize, what: &'static str) -> Found<T> {
@@ -45,13 +50,28 @@ impl Engine {
 
     /// Walks on until as many characters as `target` are passed or the string
     /// ends. A walk that stopped for its target can go on to a further one.
-    pub(super) fn advance(self, walk: &mut Walk, text: &[u8], target: usize) -> Found<Stop> {
+    pub(super) fn advance(
+        self,
+        walk: &mut Walk,
+        text: &[u8],
+        target: usize,
+        then: Then,
+    ) -> Found<Stop> {
         match self {
-            Engine::Portable => portable::advance(walk, text, target),
+            Engine::Portable => portable::advance(walk, text, target, then),
             #[cfg(target_arch = "x86_64")]
-            Engine::Avx2(present) => avx2::advance(present, walk, text, target),
+            Engine::Avx2(present) => avx2::advance(present, walk, text, target, then),
         }
     }
+}
+
+/// What comes after a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Then {
+    /// Nothing: what is unfinished at its end is a mistake.
+    End,
+    /// Perhaps more of it, which has not arrived.
+    More,
 }
 
 /// Why a walk stopped.
@@ -61,6 +81,9 @@ pub(super) enum Stop {
     At(usize),
     /// The closing quote.
     End(usize),
+    /// What follows this place, fewer than [`EDGE`] bytes, cannot be judged
+    /// before more has arrived; the walk goes on from here.
+    More(usize),
 }
 
 /// A place inside a string, always at the beginning of a block, with what has
@@ -90,10 +113,26 @@ impl Walk {
     pub(super) fn chars(&self) -> usize {
         self.chars
     }
+
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The same place, of a text that has moved.
+    pub(super) fn moved_to(self, at: usize) -> Walk {
+        Walk { at, ..self }
+    }
 }
 
 /// As many bytes as a word has bits.
 pub(super) const BLOCK: usize = 64;
+
+/// A block that has so many bytes is followed by all of any character that
+/// begins in it: the longest is a pair of escapes.
+pub(super) const EDGE: usize = BLOCK + 2 * ESCAPE;
+
+/// The length of a `\\u` escape.
+const ESCAPE: usize = 6;
 
 type Block = [u8; BLOCK];
 
@@ -118,6 +157,7 @@ fn advance(
     walk: &mut Walk,
     text: &[u8],
     target: usize,
+    then: Then,
     plain: impl Fn(&Block) -> Option<u32>,
     marks: impl Fn(&Block) -> Marks,
     simple: impl Fn(&Block) -> u64,
@@ -164,32 +204,50 @@ fn advance(
         let mut not_first = found.continuation | after_backslash | inside;
         let mut inside_next = 0;
         let unusual = after_backslash & !simple(block) & within;
+        let here = Walk {
+            at,
+            chars,
+            escaped,
+            inside,
+        };
+        let at_edge = then == Then::More && rest.len() < EDGE;
         if unusual != 0 {
-            let [here, next] = unicode_escapes(text, at, unusual)?;
-            not_first |= here;
-            inside_next = next;
+            match unicode_escapes(text, at, unusual) {
+                Ok([here, next]) => {
+                    not_first |= here;
+                    inside_next = next;
+                }
+                Err(_) if at_edge => return more(walk, here),
+                Err(fault) => return Err(fault),
+            }
         }
         let first = !not_first & within;
         let after = chars + first.count_ones() as usize;
         if after > target {
-            *walk = Walk {
-                at,
-                chars,
-                escaped,
-                inside,
-            };
-            return Ok(Stop::At(at + nth(first, target - chars)));
+            let place = at + nth(first, target - chars);
+            // It may yet turn out to be the second half of a pair.
+            if at_edge && place + ESCAPE > text.len() {
+                return more(walk, here);
+            }
+            *walk = here;
+            return Ok(Stop::At(place));
         }
-        chars = after;
         if ends != 0 {
-            walk.chars = chars;
             let end = at + ends.trailing_zeros() as usize;
             return match text.get(end) {
-                Some(b'"') => Ok(Stop::End(end)),
+                Some(b'"') => {
+                    walk.chars = after;
+                    Ok(Stop::End(end))
+                }
                 Some(_) => fault(end, "a control character in a string"),
+                None if at_edge => more(walk, here),
                 None => fault(text.len(), "the end of the text inside a string"),
             };
         }
+        if at_edge {
+            return more(walk, here);
+        }
+        chars = after;
         crowded = match found.backslash {
             0 => crowded.saturating_sub(1),
             _ => 8,
@@ -198,6 +256,12 @@ fn advance(
         inside = inside_next;
         at += BLOCK;
     }
+}
+
+#[cold]
+fn more(walk: &mut Walk, here: Walk) -> Found<Stop> {
+    *walk = here;
+    Ok(Stop::More(here.at))
 }
 
 /// Which of these backslashes escape what follows them: of every run the
@@ -222,11 +286,12 @@ fn unicode_escapes(text: &[u8], at: usize, places: u64) -> Found<[u64; 2]> {
         let place = places.trailing_zeros();
         places &= places - 1;
         let letter = at + place as usize;
+        let backslash = letter.checked_sub(1).unwrap_or(BEFORE);
         if text.get(letter) != Some(&b'u') {
-            return fault(letter - 1, "an unknown escape");
+            return fault(backslash, "an unknown escape");
         }
         let Some(unit) = code_unit(text, letter + 1) else {
-            return fault(letter - 1, "a \\u escape without four hex digits");
+            return fault(backslash, "a \\u escape without four hex digits");
         };
         // The letter and its digits; of a second half also the backslash. What
         // follows that is seen to when its letter has its turn.
@@ -255,7 +320,7 @@ fn has_low_half(text: &[u8], at: usize) -> bool {
 }
 
 #[inline(always)]
-fn code_unit(text: &[u8], at: usize) -> Option<u32> {
+pub(super) fn code_unit(text: &[u8], at: usize) -> Option<u32> {
     let digits: &[u8; 4] = text.get(at..)?.first_chunk()?;
     let [a, b, c, d] = digits.map(|digit| u32::from(HEX[usize::from(digit)]));
     // What is no digit has bits above the lowest four.

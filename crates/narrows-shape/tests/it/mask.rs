@@ -1,11 +1,12 @@
 //! Masking of arbitrary texts, held against the rules read plainly, against
-//! serde_json's judgement, and against masking a tree.
+//! serde_json's judgement, and against masking a tree; and of answers, whole
+//! and in pieces.
 
 use narrows_shape::{Mask, mask};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::invariants::mask::check;
+use crate::invariants::mask::{check, check_answer};
 
 proptest! {
     #[test]
@@ -36,6 +37,88 @@ proptest! {
         check(&[b"\x03\x01\x01", text.as_bytes()].concat());
         check(&bytes);
     }
+}
+
+proptest! {
+    // Each of them is long, and read byte by byte among others.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn answers_in_pieces_are_masked_like_their_parts(
+        text in answer(),
+        limits in prop_oneof![limits().prop_map(|limits| limits.map(usize::from)), [0_usize..4000, 0_usize..3000, 0_usize..3000]],
+        sizes in piece_sizes(),
+    ) {
+        check_answer(text.as_bytes(), mask_of(limits), &sizes);
+    }
+
+    #[test]
+    fn broken_answers_are_judged_like_whole_texts(
+        text in answer(), changes in changes(), limits in limits(), sizes in piece_sizes(),
+    ) {
+        check_answer(&changed(text, changes), mask_of(limits.map(usize::from)), &sizes);
+    }
+}
+
+fn mask_of([max, head, tail]: [usize; 3]) -> Mask {
+    Mask::new(max as i64, head, tail)
+}
+
+fn piece_sizes() -> impl Strategy<Value = Vec<usize>> {
+    let size = prop_oneof![1_usize..8, 1_usize..200, 1_usize..5000];
+    prop::collection::vec(size, 1..8)
+}
+
+/// Objects with the members of answers and some like them, in any order and
+/// number.
+fn answer() -> impl Strategy<Value = String> {
+    let value = || {
+        prop_oneof![
+            2 => json_text(),
+            2 => long_string(),
+            1 => (long_string(), json_text(), long_string()).prop_map(|(a, b, c)| format!("[{a} , {{\"data\":{b},\"result\":{c}}}]")),
+        ]
+    };
+    let error = (
+        "[ \n]{0,2}",
+        prop::collection::vec(
+            (
+                name(&["data", "d\\u0061ta", "message", "data\\u0000", "code"]),
+                value(),
+            ),
+            0..4,
+        ),
+    )
+        .prop_map(|(space, members)| object(&space, &members));
+    let member = prop_oneof![
+        3 => (name(&["result", "re\\u0073ult", "\\u0072\\u0065\\u0073\\u0075\\u006C\\u0074"]), value()),
+        3 => (name(&["error", "\\u0065rror"]), error),
+        1 => (name(&["error", "data", "id", "jsonrpc", "results", "resul", ""]), value()),
+        1 => (string().prop_map(|key| key[1..key.len() - 1].to_owned()), value()),
+    ];
+    ("[ \n]{0,2}", prop::collection::vec(member, 0..5))
+        .prop_map(|(space, members)| object(&space, &members))
+}
+
+fn name(names: &[&'static str]) -> impl Strategy<Value = String> + use<> {
+    prop::sample::select(names.to_vec()).prop_map(str::to_owned)
+}
+
+fn object(space: &str, members: &[(String, String)]) -> String {
+    let members: Vec<String> = members
+        .iter()
+        .map(|(key, value)| format!("{space}\"{key}\":{space}{value}"))
+        .collect();
+    format!("{space}{{{}{space}}}", members.join(","))
+}
+
+/// Strings long enough to be cut while they arrive.
+fn long_string() -> impl Strategy<Value = String> {
+    let part = (string(), 1_usize..1000).prop_map(|(string, length)| {
+        let inside = &string[1..string.len() - 1];
+        inside.repeat((length / inside.len().max(1)).max(1))
+    });
+    prop::collection::vec(part, 0..6).prop_map(|all| format!("\"{}\"", all.concat()))
 }
 
 /// How a text may be written: each value in one of many ways.
@@ -85,18 +168,24 @@ fn limits() -> impl Strategy<Value = [u8; 3]> {
 
 /// A valid text with a few bytes changed.
 fn nearly_json() -> impl Strategy<Value = Vec<u8>> {
+    (json_text(), changes()).prop_map(|(text, changes)| changed(text, changes))
+}
+
+fn changes() -> impl Strategy<Value = Vec<(prop::sample::Index, u8)>> {
     let change = (
         any::<prop::sample::Index>(),
         prop_oneof![any::<u8>(), prop::sample::select(&b"\"\\{}[],:u 0x"[..])],
     );
-    (json_text(), prop::collection::vec(change, 1..3)).prop_map(|(text, changes)| {
-        let mut bytes = text.into_bytes();
-        for (place, byte) in changes {
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
-        }
-        bytes
-    })
+    prop::collection::vec(change, 1..3)
+}
+
+fn changed(text: String, changes: Vec<(prop::sample::Index, u8)>) -> Vec<u8> {
+    let mut bytes = text.into_bytes();
+    for (place, byte) in changes {
+        let place = place.index(bytes.len());
+        bytes[place] = byte;
+    }
+    bytes
 }
 
 /// What serde_json makes of a text, masked as a tree.

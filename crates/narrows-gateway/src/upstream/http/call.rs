@@ -188,7 +188,7 @@ async fn resume(
                     return Err(Trouble::Broken(told));
                 }
             },
-            Err(Trouble::Unreachable(_) | Trouble::Broken(_)) => {}
+            Err(Trouble::Unreachable { .. } | Trouble::Broken(_)) => {}
             Err(trouble) => return Err(trouble),
         }
     }

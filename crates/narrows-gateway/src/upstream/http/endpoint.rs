@@ -163,7 +163,7 @@ impl Endpoint {
         sent: &mut bool,
     ) -> Result<Answer, Trouble> {
         let answer = self.address.send(method, headers, body, sent).await;
-        if let Err(Trouble::Unreachable(failure)) = &answer {
+        if let Err(Trouble::Unreachable { failure, .. }) = &answer {
             self.missed(failure);
         } else if self.unreachable.load(Ordering::Relaxed) != 0 {
             self.unreachable.store(0, Ordering::Relaxed);

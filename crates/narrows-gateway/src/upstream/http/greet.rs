@@ -60,7 +60,7 @@ impl HttpLink {
         let initialized = encode_notification("notifications/initialized", None);
         match outbox::post(&self.endpoint, initialized).await {
             Ok(()) => {}
-            Err(Trouble::Unreachable(failure)) => return Err((*failure).clone()),
+            Err(Trouble::Unreachable { failure, .. }) => return Err((*failure).clone()),
             // Some servers have no ear for it and work all the same.
             Err(trouble) => {
                 let error = trouble.into_link_error(self.endpoint.shown());

@@ -95,7 +95,7 @@ async fn attempt(
 ) -> Attempt {
     let answer = match endpoint.get(session, place.last_event_id.as_deref()).await {
         Ok(answer) => answer,
-        Err(Trouble::Unreachable(_) | Trouble::Broken(_)) => return Attempt::Failed,
+        Err(Trouble::Unreachable { .. } | Trouble::Broken(_)) => return Attempt::Failed,
         Err(_) => return Attempt::None,
     };
     match answer.status() {

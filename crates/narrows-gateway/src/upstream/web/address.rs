@@ -17,7 +17,7 @@ use super::super::link::{Failure, FailureKind};
 use super::super::secrets;
 use super::answer::Answer;
 use super::client::{HttpClient, Pool, Unanswered};
-use super::connect::{Route, Site};
+use super::connect::{NoConnection, Route, Site};
 use super::trouble::Trouble;
 use crate::settings::RemoteSettings;
 
@@ -108,10 +108,10 @@ impl Address {
             *request.headers_mut() = headers.clone();
             let answer = match self.pool.send(request, sent).await {
                 Ok((response, lease)) => Answer::new(response, lease),
-                Err(Unanswered::Unreachable(reason)) => {
+                Err(Unanswered::Unreachable(NoConnection { reason, late })) => {
                     let detail = format!("no connection to {}: {reason}", self.shown);
-                    let failure = Failure::new(FailureKind::Connect, detail);
-                    return Err(Trouble::Unreachable(Arc::new(failure)));
+                    let failure = Arc::new(Failure::new(FailureKind::Connect, detail));
+                    return Err(Trouble::Unreachable { failure, late });
                 }
                 // The connection may have been one that the server had closed
                 // already. Whoever only asks may ask again.

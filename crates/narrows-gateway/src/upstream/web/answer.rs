@@ -93,6 +93,20 @@ impl Answer {
         Ok(body)
     }
 
+    /// The body piece by piece, for who need not hold it whole.
+    pub(in crate::upstream) fn pieces(self, max: usize) -> Result<Pieces, Trouble> {
+        let body = self.response.into_body();
+        if body.size_hint().lower() > max as u64 {
+            return Err(Trouble::TooLarge(max));
+        }
+        Ok(Pieces {
+            body,
+            lease: self.lease,
+            read: 0,
+            max,
+        })
+    }
+
     /// For a body that says nothing: read to its end, if that comes soon, the
     /// connection can be used again.
     pub(in crate::upstream) async fn discard(self, pool: &Pool) {
@@ -149,6 +163,43 @@ impl Answer {
             Some((named, error)) if named || moment != Moment::Opening => Trouble::Answered(error),
             _ => Trouble::Refused(refused),
         }
+    }
+}
+
+/// A body of at most `max` bytes, one piece at a time.
+pub(in crate::upstream) struct Pieces {
+    body: Incoming,
+    lease: Lease,
+    read: usize,
+    max: usize,
+}
+
+impl Pieces {
+    /// The next piece; `None` when the body has ended in good order.
+    pub(in crate::upstream) async fn next(&mut self) -> Result<Option<Bytes>, Trouble> {
+        loop {
+            let Some(frame) = self.body.frame().await else {
+                return Ok(None);
+            };
+            let Ok(piece) = frame.map_err(broken_within)?.into_data() else {
+                continue;
+            };
+            self.read = self.read.saturating_add(piece.len());
+            if self.read > self.max {
+                return Err(Trouble::TooLarge(self.max));
+            }
+            return Ok(Some(piece));
+        }
+    }
+
+    /// How many bytes have come.
+    pub(in crate::upstream) fn read(&self) -> usize {
+        self.read
+    }
+
+    /// After the last piece: the connection can be used again.
+    pub(in crate::upstream) fn finish(self, pool: &Pool) {
+        pool.give_back(self.lease);
     }
 }
 
@@ -211,8 +262,7 @@ async fn collect(body: &mut Incoming, max: usize) -> Result<Bytes, Trouble> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let broken = |_| Trouble::Broken("the connection broke within the answer".to_owned());
-        let Ok(data) = frame.map_err(broken)?.into_data() else {
+        let Ok(data) = frame.map_err(broken_within)?.into_data() else {
             continue;
         };
         if first.len().max(rest.len()) + data.len() > max {
@@ -238,6 +288,10 @@ async fn collect(body: &mut Incoming, max: usize) -> Result<Bytes, Trouble> {
     } else {
         rest.freeze()
     })
+}
+
+fn broken_within(_: hyper::Error) -> Trouble {
+    Trouble::Broken("the connection broke within the answer".to_owned())
 }
 
 /// The error of a JSON-RPC answer, and whether it names a request.

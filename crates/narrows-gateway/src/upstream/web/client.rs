@@ -17,7 +17,7 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::connect::{Connector, Route, Site, Stream};
+use super::connect::{Connector, NoConnection, Route, Site, Stream};
 use crate::lock::Mutex;
 use crate::settings::ProxySettings;
 
@@ -65,7 +65,7 @@ pub(in crate::upstream) struct Lease {
 /// Why a request has no response.
 pub(in crate::upstream) enum Unanswered {
     /// There was no connection.
-    Unreachable(String),
+    Unreachable(NoConnection),
     /// There was one; how far the request came is not known.
     Lost(hyper::Error),
 }
@@ -85,7 +85,8 @@ impl HttpClient {
     /// A connection for other bytes than HTTP's, in nobody else's hands.
     pub(in crate::upstream) async fn dial(&self, site: &Site) -> Result<Box<dyn Stream>, String> {
         let route = self.connector.tunnel(site);
-        self.connector.connect(site, &route).await
+        let dialled = self.connector.connect(site, &route).await;
+        dialled.map_err(|none| none.reason)
     }
 
     pub(in crate::upstream) fn pool(&self, site: &Site) -> Arc<Pool> {
@@ -204,9 +205,13 @@ impl Pool {
         }
     }
 
-    async fn connect(&self) -> Result<Lease, String> {
+    async fn connect(&self) -> Result<Lease, NoConnection> {
         let stream = self.connector.connect(&self.site, &self.route).await?;
-        let (sender, connection) = handshake(stream).await.map_err(|error| error.to_string())?;
+        let broken = |error: hyper::Error| NoConnection {
+            reason: error.to_string(),
+            late: None,
+        };
+        let (sender, connection) = handshake(stream).await.map_err(broken)?;
         // What it ends with is told to whose request it was.
         let connection = AbortOnDropHandle::new(tokio::spawn(connection));
         Ok(Lease {

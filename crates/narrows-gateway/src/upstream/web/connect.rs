@@ -1,6 +1,7 @@
 //! Making connections: TCP, proxies, TLS. Knows nothing of what is sent over them.
 
 use std::error::Error as StdError;
+use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +54,15 @@ pub(in crate::upstream) enum Route {
         proxy: Uri,
         auth: Option<HeaderValue>,
     },
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(in crate::upstream) struct NoConnection {
+    /// In words without secrets.
+    pub(in crate::upstream) reason: String,
+    /// Nobody refused it; it only did not come within this time.
+    pub(in crate::upstream) late: Option<Duration>,
 }
 
 /// A byte stream to a site, whatever it is made of.
@@ -109,19 +119,21 @@ impl Connector {
         }
     }
 
-    /// A new connection, or why there is none, in words without secrets.
     pub(in crate::upstream) async fn connect(
         &self,
         site: &Site,
         route: &Route,
-    ) -> Result<Box<dyn Stream>, String> {
+    ) -> Result<Box<dyn Stream>, NoConnection> {
         match tokio::time::timeout(self.timeout, self.dial(site, route)).await {
             Ok(Ok(stream)) => Ok(stream),
-            Ok(Err(error)) => Err(explain(&*error)),
-            Err(_) => Err(format!(
-                "no connection within {} s",
-                self.timeout.as_secs_f64()
-            )),
+            Ok(Err(error)) => Err(NoConnection {
+                late: is_late(&*error).then_some(self.timeout),
+                reason: explain(&*error),
+            }),
+            Err(_) => Err(NoConnection {
+                late: Some(self.timeout),
+                reason: format!("no connection within {} s", self.timeout.as_secs_f64()),
+            }),
         }
     }
 
@@ -247,6 +259,19 @@ fn plain(proxy: &Uri) -> Result<(), BoxError> {
         )
         .into()),
     }
+}
+
+/// Whether time ran out, by the connector's own limit or by the system's.
+fn is_late(error: &(dyn StdError + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let io = error.downcast_ref::<io::Error>();
+        if io.is_some_and(|io| io.kind() == io::ErrorKind::TimedOut) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// The outermost error says what was tried, the innermost what went wrong.

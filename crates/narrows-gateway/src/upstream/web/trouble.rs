@@ -2,6 +2,7 @@
 //! those who wait: the only place where upstream HTTP statuses are judged.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::http::StatusCode;
 use narrows_wire::Raw;
@@ -12,8 +13,11 @@ use super::super::link::{Failure, FailureKind, LinkError};
 const WORDS: usize = 200;
 
 pub(in crate::upstream) enum Trouble {
-    /// No connection could be made.
-    Unreachable(Arc<Failure>),
+    /// No connection could be made, or only not within the time of `late`.
+    Unreachable {
+        failure: Arc<Failure>,
+        late: Option<Duration>,
+    },
     /// A connection was made and lost before the answer was whole.
     Broken(String),
     /// The server's own error object.
@@ -44,7 +48,7 @@ impl Trouble {
         let closed = |kind, detail: String| LinkError::Closed(Arc::new(Failure::new(kind, detail)));
         match self {
             Trouble::Answered(error) => LinkError::Answered(error),
-            Trouble::Unreachable(failure) => LinkError::Closed(failure),
+            Trouble::Unreachable { failure, .. } => LinkError::Closed(failure),
             Trouble::Broken(what) => closed(FailureKind::Connect, format!("{shown}: {what}")),
             Trouble::Invalid(what) | Trouble::NotMcp(what) => LinkError::Invalid(what),
             Trouble::TooLarge(max) => LinkError::TooLarge(max),
@@ -110,11 +114,7 @@ impl std::fmt::Display for Refused {
 /// The first words of a body, on one line, without anything we sent in
 /// confidence: some servers repeat a wrong token in their explanation.
 pub(in crate::upstream) fn words(body: &[u8], secrets: &[String]) -> String {
-    // Secrets are blotted out before the cut, which might go through one.
-    let mut text = String::from_utf8_lossy(body).into_owned();
-    for secret in secrets {
-        text = text.replace(secret.as_str(), "***");
-    }
+    let text = blotted(body, secrets);
     let mut words = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
         if words.chars().count() > WORDS {
@@ -129,6 +129,23 @@ pub(in crate::upstream) fn words(body: &[u8], secrets: &[String]) -> String {
         Some((end, _)) => format!("{}…", &words[..end]),
         None => words,
     }
+}
+
+/// The first characters of a body as they came, but for the same secrets.
+pub(in crate::upstream) fn excerpt(body: &[u8], secrets: &[String], chars: usize) -> String {
+    let mut text = blotted(body, secrets);
+    if let Some((end, _)) = text.char_indices().nth(chars) {
+        text.truncate(end);
+    }
+    text
+}
+
+/// Secrets are blotted out before any cut, which might go through one.
+fn blotted(body: &[u8], secrets: &[String]) -> String {
+    let text = String::from_utf8_lossy(body).into_owned();
+    secrets
+        .iter()
+        .fold(text, |text, secret| text.replace(secret.as_str(), "***"))
 }
 
 pub(in crate::upstream) fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {

@@ -12,6 +12,7 @@ fn check(path: &str, expected: &str) {
         Some(Way::WebSocket(target)) => format!("ws {}", door(target)),
         Some(Way::Messages) => "messages".to_string(),
         Some(Way::Rpc) => "rpc".to_string(),
+        Some(Way::Forward(id)) => format!("forward {id}"),
         None => "nothing".to_string(),
     };
     assert_eq!(shown, expected, "{path}");
@@ -32,6 +33,29 @@ fn the_pruner_has_one_path() {
     check("/rpc/", "rpc");
     check("/rpc/x", "nothing");
     check("/servers/git/rpc", "nothing");
+}
+
+#[test]
+fn plain_json_rpc_goes_to_any_server() {
+    check("/api/mcp-gateway/git/rpc", "forward git");
+    check("/api/mcp-gateway/git/rpc/", "forward git");
+    check("/api/mcp-gateway/a%2Fb%20%C3%A9/rpc", "forward a/b é");
+    check("/api/mcp-gateway/rpc/rpc", "forward rpc");
+    for path in [
+        "/api",
+        "/api/mcp-gateway",
+        "/api/mcp-gateway/",
+        "/api/mcp-gateway/rpc",
+        "/api/mcp-gateway//rpc",
+        "/api/mcp-gateway/git",
+        "/api/mcp-gateway/git/rpc/x",
+        "/api/mcp-gateway/git/mcp",
+        "/api/mcp-gateway/a/b/rpc",
+        "/api/mcp-gateway/%zz/rpc",
+        "/api/mcp-gateway/%ff/rpc",
+    ] {
+        check(path, "nothing");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Block, Found, Marks, Stop, Walk};
+use super::{Block, Found, Marks, Stop, Then, Walk};
 
 /// The proof that this machine has the instructions: only `detect` makes one.
 #[derive(Debug, Clone, Copy)]
@@ -28,19 +28,21 @@ pub(super) fn advance(
     walk: &mut Walk,
     text: &[u8],
     target: usize,
+    then: Then,
 ) -> Found<Stop> {
     // SAFETY: the function asks for nothing but the features that it names, and
     // that they are there was detected, or there would be no `Present`.
-    unsafe { advance_with_vectors(walk, text, target) }
+    unsafe { advance_with_vectors(walk, text, target, then) }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-fn advance_with_vectors(walk: &mut Walk, text: &[u8], target: usize) -> Found<Stop> {
+fn advance_with_vectors(walk: &mut Walk, text: &[u8], target: usize, then: Then) -> Found<Stop> {
     // Closures may use what the function around them may.
     super::advance(
         walk,
         text,
         target,
+        then,
         |block| plain(load(block)),
         |block| marks(load(block)),
         |block| simple(load(block)),

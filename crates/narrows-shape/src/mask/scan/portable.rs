@@ -4,10 +4,10 @@
 //! whatever vector instructions all machines of a kind have. That is why there
 //! is no `||` in here.
 
-use super::{Block, Found, Marks, Stop, Walk};
+use super::{Block, Found, Marks, Stop, Then, Walk};
 
-pub(super) fn advance(walk: &mut Walk, text: &[u8], target: usize) -> Found<Stop> {
-    super::advance(walk, text, target, plain, marks, simple)
+pub(super) fn advance(walk: &mut Walk, text: &[u8], target: usize, then: Then) -> Found<Stop> {
+    super::advance(walk, text, target, then, plain, marks, simple)
 }
 
 #[inline(always)]

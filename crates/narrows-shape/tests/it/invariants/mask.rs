@@ -3,8 +3,9 @@
 //! fuzzer once found stays found without one.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use narrows_shape::{Mask, mask as mask_best, mask_portably};
+use narrows_shape::{AnswerMask, Mask, MaskedAnswer, NotJson, mask as mask_best, mask_portably};
 use serde::de::IgnoredAny;
 
 /// A text with its limits in the first three bytes: JSON is judged as
@@ -18,6 +19,7 @@ pub(crate) fn check(data: &[u8]) {
     let limits = Mask::new(max as i64, head, tail);
     let masked = mask_best(json, &limits);
     assert_eq!(masked, mask_portably(json, &limits));
+    check_answer(json, limits, &[max + 1, head + 1, tail + 1]);
 
     // For slices serde_json leaves UTF-8 in skipped strings unchecked.
     let text = std::str::from_utf8(json).ok();
@@ -39,6 +41,102 @@ pub(crate) fn check(data: &[u8]) {
         }
         (masked, valid) => panic!("{masked:?} for what is valid as {valid:?}"),
     }
+}
+
+/// A text as an answer: however it is cut into pieces, of the given sizes in
+/// turn or of one byte, it is masked as if its parts were taken out, masked
+/// and put back.
+pub(crate) fn check_answer(json: &[u8], limits: Mask, sizes: &[usize]) {
+    let expected = answer_plainly(json, limits);
+    assert_eq!(answer_in_pieces(json, limits, &[json.len()]), expected);
+    assert_eq!(answer_in_pieces(json, limits, sizes), expected);
+    assert_eq!(answer_in_pieces(json, limits, &[1]), expected);
+}
+
+fn answer_in_pieces(json: &[u8], limits: Mask, sizes: &[usize]) -> Result<MaskedAnswer, NotJson> {
+    let mut answer = AnswerMask::new(limits);
+    let mut rest = json;
+    for size in sizes.iter().cycle() {
+        let (piece, others) = rest.split_at((*size).clamp(1, rest.len().max(1)).min(rest.len()));
+        answer.push(piece)?;
+        rest = others;
+        if rest.is_empty() {
+            break;
+        }
+    }
+    answer.finish()
+}
+
+fn answer_plainly(json: &[u8], limits: Mask) -> Result<MaskedAnswer, NotJson> {
+    let whole = mask_best(json, &Mask::Off)?.text;
+    let named = |within: Range<usize>, name: &str| -> Vec<Range<usize>> {
+        let mut members = members(&whole, within);
+        members.retain(|(key, _)| key.as_deref() == Some(name));
+        members.into_iter().map(|(_, value)| value).collect()
+    };
+    let all = 0..whole.len();
+    let (results, errors) = (named(all.clone(), "result"), named(all, "error"));
+    let is_answer = !(results.is_empty() && errors.is_empty());
+    let values = match results.is_empty() {
+        true => errors
+            .into_iter()
+            .flat_map(|error| named(error, "data"))
+            .collect(),
+        false => results,
+    };
+    let mut answer = MaskedAnswer {
+        body: Vec::new(),
+        is_answer,
+        cut_strings: 0,
+        cut_chars: 0,
+    };
+    let mut copied = 0;
+    for value in values {
+        let masked = mask_best(&json[value.clone()], &limits).expect("a value of valid JSON");
+        answer.body.extend(&json[copied..value.start]);
+        answer.body.extend(masked.text.as_bytes());
+        answer.cut_strings += masked.cut_strings;
+        answer.cut_chars += masked.cut_chars;
+        copied = value.end;
+    }
+    answer.body.extend(&json[copied..]);
+    Ok(answer)
+}
+
+/// The members of the object in this part of a valid text, if there is one. A
+/// key that is no text, for a surrogate that stands alone, has no name.
+fn members(text: &str, within: Range<usize>) -> Vec<(Option<String>, Range<usize>)> {
+    let mut members = Vec::new();
+    let (mut key, mut value, mut depth) = (None, None, 0);
+    if !text[within.clone()].trim_start().starts_with('{') {
+        return members;
+    }
+    let mut at = within.start;
+    while at < within.end {
+        let byte = text.as_bytes()[at];
+        match (byte, depth) {
+            (b'"', _) => {
+                let mut end = at + 1;
+                while !text[end..].starts_with('"') {
+                    end += length_of_first(&text[end..]);
+                }
+                if depth == 1 && value.is_none() {
+                    key = serde_json::from_str(&text[at..=end]).ok();
+                }
+                at = end;
+            }
+            (b':', 1) => value = Some(at + 1),
+            (b',' | b'}', 1) => members.extend(value.take().map(|start| (key.take(), start..at))),
+            _ => {}
+        }
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    members
 }
 
 /// Masks a valid text character by character.

@@ -1,0 +1,340 @@
+//! The route of plain JSON-RPC: one object to one server by its name, one
+//! object back, with the middle of its longest strings cut out.
+//!
+//! A server of plain JSON-RPC gets the client's own bytes, by a POST that
+//! depends on no link. Any other server is asked over its shared link
+//! ([`link`]), which has a hello, ids and progress tokens of its own. Enter at
+//! [`Forwarding::forward`].
+
+mod link;
+mod request;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::StatusCode;
+use narrows_shape::Mask;
+use narrows_wire::{Raw, Revision};
+
+pub use self::request::PlainRequest;
+use crate::catalogue::Target;
+use crate::error::Error;
+use crate::events::{self, Tag};
+use crate::exchange::{Caller, ClientHello, Principal};
+use crate::names;
+use crate::permit::permit;
+use crate::settings::{RemoteManner, RemoteSettings, RpcServer, UpstreamKind};
+use crate::upstream::{
+    Failure, PlainAnswer, PlainServer, PlainTrouble, Post, Surroundings, Upstream,
+};
+
+/// What a server answered.
+#[derive(Debug)]
+pub enum Reply {
+    /// A message of the server's own, masked, and the status that it came with.
+    Message { status: StatusCode, body: Bytes },
+    /// A masked result, to be sent under the request's id.
+    Result(Raw),
+    /// A masked error object, to be sent under the request's id.
+    Error(Raw),
+    /// There is nothing to say.
+    Accepted,
+}
+
+/// Why there is no reply.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ForwardError {
+    #[error("Unknown server '{name}'")]
+    UnknownServer {
+        name: String,
+        nearest: Vec<String>,
+        known: Vec<String>,
+    },
+    /// Only servers of plain JSON-RPC take any object at all.
+    #[error("Invalid request: {0}")]
+    NoRequest(&'static str),
+    #[error("Server '{server}' answered HTTP {status} without JSON-RPC")]
+    Status {
+        server: String,
+        status: StatusCode,
+        /// The beginning of what it said; holds no secret of ours.
+        body: String,
+    },
+    #[error(transparent)]
+    Core(#[from] Error),
+}
+
+/// All servers that this route knows.
+pub(crate) struct Forwarding {
+    /// Upstreams come first.
+    destinations: Vec<Destination>,
+    caller: Caller,
+    max_message_bytes: usize,
+    count: AtomicU64,
+}
+
+struct Destination {
+    id: String,
+    way: Way,
+    /// None for a server that is known to this route alone.
+    upstream: Option<Arc<Upstream>>,
+    mask: Mask,
+    timeout: Duration,
+}
+
+/// How a server is reached.
+enum Way {
+    /// Or why it cannot be: its address is none.
+    Post(Result<Box<PlainServer>, Failure>),
+    Link(Arc<Upstream>),
+}
+
+/// A reply, and what it was made of, for the log.
+struct Carried {
+    reply: Reply,
+    bytes: usize,
+    cut_strings: usize,
+}
+
+impl Forwarding {
+    pub(crate) fn new(
+        upstreams: &[Arc<Upstream>],
+        others: Vec<RpcServer>,
+        around: &Surroundings,
+    ) -> Forwarding {
+        let post = |remote: &RemoteSettings| {
+            Way::Post(PlainServer::new(&around.http, remote).map(Box::new))
+        };
+        let upstreams = upstreams.iter().map(|upstream| Destination {
+            id: upstream.settings.id.clone(),
+            way: match &upstream.settings.kind {
+                UpstreamKind::Remote(remote) if remote.manner == RemoteManner::Rpc => post(remote),
+                _ => Way::Link(upstream.clone()),
+            },
+            upstream: Some(upstream.clone()),
+            mask: upstream.settings.mask,
+            timeout: upstream.settings.rpc_timeout,
+        });
+        let others = others.into_iter().map(|server| Destination {
+            way: post(&server.remote),
+            id: server.id,
+            upstream: None,
+            mask: server.mask,
+            timeout: server.timeout,
+        });
+        Forwarding {
+            destinations: upstreams.chain(others).collect(),
+            // Nobody introduces himself here. What is allowed is what the
+            // default endpoint allows.
+            caller: Caller {
+                endpoint: "default".into(),
+                principal: Principal::Anonymous,
+                revision: Revision::LATEST_LEGACY,
+                client: ClientHello {
+                    capabilities: Raw::empty_object(),
+                    client_info: Raw::empty_object(),
+                },
+            },
+            max_message_bytes: around.limits.max_message_bytes,
+            count: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) async fn forward(
+        &self,
+        server: &str,
+        request: &PlainRequest,
+    ) -> Result<Reply, ForwardError> {
+        let began = Instant::now();
+        // No session has the number 0.
+        let tag = Tag {
+            session: 0,
+            request: self.count.fetch_add(1, Ordering::Relaxed) + 1,
+        };
+        let carried = match self.destination(server) {
+            Ok(destination) => self.carry(destination, tag, request).await,
+            Err(unknown) => Err(unknown),
+        };
+        let about = || {
+            let method = request.method();
+            let elapsed = began.elapsed().as_micros() as u64;
+            vec![
+                ("server", events::cut(server)),
+                (
+                    "method",
+                    method.map_or_else(|| Raw::from_static("null"), events::shown),
+                ),
+                ("elapsed_us", Raw::number(elapsed)),
+            ]
+        };
+        match &carried {
+            Ok(carried) => events::step("forward.response", tag, || {
+                let sent = carried.reply.len() as u64;
+                let mut about = about();
+                about.push(("bytes", Raw::number(carried.bytes as u64)));
+                about.push(("bytes_sent", Raw::number(sent)));
+                about.push(("cut_strings", Raw::number(carried.cut_strings as u64)));
+                about
+            }),
+            Err(error) => events::trouble("forward.error", tag, || {
+                let mut about = about();
+                about.push(("error", events::cut(&error.to_string())));
+                about
+            }),
+        }
+        carried.map(|carried| carried.reply)
+    }
+
+    /// By id; by slug where no id is the same.
+    fn destination(&self, name: &str) -> Result<&Destination, ForwardError> {
+        let all = || self.destinations.iter();
+        let by_slug = |destination: &&Destination| {
+            let upstream = destination.upstream.as_ref();
+            upstream.is_some_and(|upstream| &*upstream.slug == name)
+        };
+        let found = all().find(|destination| destination.id == name);
+        found.or_else(|| all().find(by_slug)).ok_or_else(|| {
+            let known = || all().map(|destination| destination.id.as_str());
+            ForwardError::UnknownServer {
+                name: name.chars().take(200).collect(),
+                nearest: names::nearest(name, known()),
+                known: known().map(str::to_owned).collect(),
+            }
+        })
+    }
+
+    async fn carry(
+        &self,
+        destination: &Destination,
+        tag: Tag,
+        request: &PlainRequest,
+    ) -> Result<Carried, ForwardError> {
+        if let Some(upstream) = &destination.upstream {
+            self.permit(upstream, tag, request)?;
+            if !upstream.settings.enabled {
+                return Err(upstream.down().into());
+            }
+        }
+        let max = self.max_message_bytes;
+        match &destination.way {
+            Way::Post(server) => destination.post(server, request, max).await,
+            Way::Link(upstream) => {
+                let Destination { mask, timeout, .. } = destination;
+                link::carry(upstream, *mask, *timeout, tag, request).await
+            }
+        }
+    }
+
+    /// Presets bind this way in, too.
+    fn permit(
+        &self,
+        upstream: &Arc<Upstream>,
+        tag: Tag,
+        request: &PlainRequest,
+    ) -> Result<(), Error> {
+        let Some((kind, name)) = request.subject()? else {
+            return Ok(());
+        };
+        let target = Target {
+            upstream: upstream.clone(),
+            name,
+        };
+        permit(&self.caller, kind, &target).inspect_err(|_| {
+            events::trouble("proxy.tool.denied", tag, || {
+                vec![
+                    ("kind", Raw::string(&kind.to_string())),
+                    ("name", events::shown(&target.name)),
+                ]
+            });
+        })
+    }
+}
+
+impl Destination {
+    async fn post(
+        &self,
+        server: &Result<Box<PlainServer>, Failure>,
+        request: &PlainRequest,
+        max: usize,
+    ) -> Result<Carried, ForwardError> {
+        let server = server
+            .as_ref()
+            .map_err(|failure| self.down(failure.detail.clone()))?;
+        let asked = server.ask(Post {
+            body: request.body().clone(),
+            silent: request.is_notification(),
+            mask: self.mask,
+            timeout: self.timeout,
+            max_bytes: max,
+        });
+        let answer = asked.await.map_err(|trouble| self.error(trouble))?;
+        let accepted = |bytes| Carried {
+            reply: Reply::Accepted,
+            bytes,
+            cut_strings: 0,
+        };
+        match answer {
+            PlainAnswer::Nothing(_) if request.is_notification() => Ok(accepted(0)),
+            PlainAnswer::Nothing(status) => {
+                let told = format!("HTTP {status} without an answer");
+                Err(self.invalid(told).into())
+            }
+            PlainAnswer::Json {
+                status,
+                masked,
+                bytes,
+            } if masked.is_answer => Ok(Carried {
+                reply: Reply::Message {
+                    status,
+                    body: masked.body.into(),
+                },
+                bytes,
+                cut_strings: masked.cut_strings,
+            }),
+            // Frameworks make `null` or `{}` of a handler that returns
+            // nothing, which is all that one for notifications can return.
+            PlainAnswer::Json { bytes, .. } if request.is_notification() => Ok(accepted(bytes)),
+            PlainAnswer::Json { .. } => {
+                let told = "it is JSON, but no object with a result or an error";
+                Err(self.invalid(told.to_owned()).into())
+            }
+            PlainAnswer::Refused { status, body } => Err(ForwardError::Status {
+                server: self.id.clone(),
+                status,
+                body,
+            }),
+        }
+    }
+
+    fn error(&self, trouble: PlainTrouble) -> Error {
+        let server = self.id.clone();
+        match trouble {
+            PlainTrouble::Unreachable(reason) => self.down(reason),
+            PlainTrouble::Timeout(after) => Error::UpstreamTimeout { server, after },
+            PlainTrouble::Invalid(reason) => self.invalid(reason),
+            PlainTrouble::TooLarge(max) => Error::UpstreamTooLarge { server, max },
+        }
+    }
+
+    fn down(&self, reason: String) -> Error {
+        let server = self.id.clone();
+        Error::UpstreamDown { server, reason }
+    }
+
+    fn invalid(&self, reason: String) -> Error {
+        let server = self.id.clone();
+        Error::UpstreamInvalid { server, reason }
+    }
+}
+
+impl Reply {
+    fn len(&self) -> usize {
+        match self {
+            Reply::Message { body, .. } => body.len(),
+            Reply::Result(raw) | Reply::Error(raw) => raw.len(),
+            Reply::Accepted => 0,
+        }
+    }
+}

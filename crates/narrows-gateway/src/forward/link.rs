@@ -1,0 +1,215 @@
+//! A request of plain JSON-RPC over the shared link of its server.
+//!
+//! The link is everybody's. What would change it for others, or names things
+//! by ids that are not the link's, stays here: `initialize` is answered with
+//! what the server said to us, and a client takes a request back by closing
+//! its connection, not by a notification.
+
+use std::borrow::Cow;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use narrows_shape::Mask;
+use narrows_wire::{Kind, Raw};
+use tokio::time::timeout;
+
+use super::{Carried, ForwardError, PlainRequest, Reply};
+use crate::error::Error;
+use crate::events::Tag;
+use crate::exchange::{Asks, Cancel, EventSink};
+use crate::upstream::{Link, Origin, Outgoing, Upstream};
+
+/// As in an envelope of MCP.
+const MAX_METHOD: usize = 1024;
+
+pub(super) async fn carry(
+    upstream: &Arc<Upstream>,
+    mask: Mask,
+    limit: Duration,
+    tag: Tag,
+    request: &PlainRequest,
+) -> Result<Carried, ForwardError> {
+    let method = request.method().and_then(Raw::as_text);
+    let method =
+        method
+            .filter(|method| method.len() <= MAX_METHOD)
+            .ok_or(ForwardError::NoRequest(
+                "this server needs a method that is a short text",
+            ))?;
+    let params = request.params();
+    if params.is_some_and(|params| !matches!(params.kind(), Kind::Object | Kind::Array)) {
+        let told = "params are neither an object nor an array";
+        return Err(ForwardError::NoRequest(told));
+    }
+    if !request.is_notification() && request.id().is_none() {
+        let told = "the id is neither a short text nor a number";
+        return Err(ForwardError::NoRequest(told));
+    }
+    let call = Call {
+        upstream,
+        limit,
+        tag,
+        request,
+        method: &method,
+    };
+    let cancel = Arc::new(Cancel::default());
+    let mut outcome = pin!(call.perform(&cancel));
+    let outcome = match timeout(limit, outcome.as_mut()).await {
+        Ok(outcome) => outcome,
+        // The call is dropped after this, and tells the server why.
+        Err(_) => {
+            cancel.give_reason("timeout");
+            Err(Error::UpstreamTimeout {
+                server: upstream.settings.id.clone(),
+                after: limit,
+            })
+        }
+    };
+    match outcome {
+        Ok(Some(result)) => Ok(masked_result(result, &mask)),
+        Ok(None) => Ok(Carried {
+            reply: Reply::Accepted,
+            bytes: 0,
+            cut_strings: 0,
+        }),
+        Err(Error::Answered(error)) => Ok(masked_error(error, &mask)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+struct Call<'a> {
+    upstream: &'a Arc<Upstream>,
+    limit: Duration,
+    tag: Tag,
+    request: &'a PlainRequest,
+    method: &'a str,
+}
+
+impl Call<'_> {
+    /// The result; `None` for a notification.
+    async fn perform(&self, cancel: &Arc<Cancel>) -> Result<Option<Raw>, Error> {
+        self.upstream.settled().await;
+        let link = self.upstream.shared_link()?;
+        if self.request.is_notification() {
+            self.notify(&link);
+            return Ok(None);
+        }
+        if let Some(result) = self.without_the_server()? {
+            return Ok(Some(result));
+        }
+        // Nobody reads what happens meanwhile, and nobody can be asked.
+        let (sink, _) = EventSink::channel(1);
+        let answer = link
+            .request(Outgoing {
+                method: self.method,
+                params: self.request.params().cloned(),
+                rename: None,
+                progress_token: self.request.progress_token()?,
+                origin: Some(Origin {
+                    // An owner of its own for each request, which no session is.
+                    session: u64::MAX - self.tag.request,
+                    sink,
+                    asks: Asks::default(),
+                    cancel: cancel.clone(),
+                }),
+                timeout: self.limit,
+            })
+            .await;
+        answer.map(Some).map_err(|error| self.upstream.error(error))
+    }
+
+    fn notify(&self, link: &Link) {
+        match self.method {
+            // The link has said it, and of these ids, tokens and roots it knows nothing.
+            "notifications/initialized"
+            | "notifications/cancelled"
+            | "notifications/progress"
+            | "notifications/roots/list_changed" => {}
+            method if method.starts_with("notifications/") => {
+                link.notify(method, self.request.params().cloned());
+            }
+            method => tracing::debug!(method, "a notification of no known kind"),
+        }
+    }
+
+    /// What is answered here, for the sake of those who share the link.
+    fn without_the_server(&self) -> Result<Option<Raw>, Error> {
+        Ok(match self.method {
+            "initialize" => Some(self.hello()?),
+            "shutdown" => Some(Raw::empty_object()),
+            // No log message finds its way to this client, at any level.
+            "logging/setLevel" if self.upstream.offer().has("logging") => Some(Raw::empty_object()),
+            "resources/unsubscribe" if self.others_subscribed() => Some(Raw::empty_object()),
+            _ => None,
+        })
+    }
+
+    /// What the server said of itself when the link was opened.
+    fn hello(&self) -> Result<Raw, Error> {
+        let offer = self.upstream.offer();
+        let said = offer.hello.as_ref().ok_or_else(|| self.upstream.down())?;
+        let hello = Raw::empty_object()
+            .with_member("protocolVersion", &Raw::string(said.revision.as_str()))
+            .with_member("capabilities", &said.capabilities)
+            .with_member("serverInfo", &said.server_info);
+        Ok(match &said.instructions {
+            Some(instructions) => hello.with_member("instructions", &Raw::string(instructions)),
+            None => hello,
+        })
+    }
+
+    fn others_subscribed(&self) -> bool {
+        let uri = self
+            .request
+            .params()
+            .and_then(|params| params.member("uri"));
+        let uri = uri.as_ref().and_then(Raw::as_text);
+        uri.is_some_and(|uri| self.upstream.subscribers.has(&uri))
+    }
+}
+
+fn masked_result(result: Raw, mask: &Mask) -> Carried {
+    let bytes = result.len();
+    let (result, cut_strings) = masked(result, mask);
+    Carried {
+        reply: Reply::Result(result),
+        bytes,
+        cut_strings,
+    }
+}
+
+/// Of an error only its data is masked.
+fn masked_error(error: Raw, mask: &Mask) -> Carried {
+    let bytes = error.len();
+    let mut cut_strings = 0;
+    let mut edit = error.edit();
+    // All of that name, since who reads it may take the last.
+    for (_, place) in error.members().filter(|(name, _)| name == "data") {
+        let (data, cut) = masked(place.clone(), mask);
+        if cut > 0 {
+            cut_strings += cut;
+            edit = edit.replace(&place, data);
+        }
+    }
+    Carried {
+        reply: Reply::Error(edit.finish()),
+        bytes,
+        cut_strings,
+    }
+}
+
+/// The value, and how many of its strings were cut. What came over a link is
+/// JSON; should that ever be doubted, it stays as it is.
+fn masked(raw: Raw, mask: &Mask) -> (Raw, usize) {
+    let cut = match narrows_shape::mask(raw.as_bytes(), mask) {
+        Ok(masked) => match masked.text {
+            Cow::Owned(text) => Raw::parse(text.into())
+                .ok()
+                .map(|new| (new, masked.cut_strings)),
+            Cow::Borrowed(_) => None,
+        },
+        Err(_) => None,
+    };
+    cut.unwrap_or((raw, 0))
+}

@@ -1,0 +1,301 @@
+//! Servers that fail, each in its own way.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use narrows_gateway::settings::{RemoteManner, Settings, UpstreamKind, UpstreamSettings};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::server::{CHUNKED, Does, Server, chunk, http};
+use super::{NOTICE, PING, Route, knowing, plain, remote, result};
+
+const UNREACHABLE: &str = r#"502 -32012 "upstream_unreachable" 7"#;
+const TIMEOUT: &str = r#"504 -32013 "upstream_timeout" 7"#;
+const INVALID: &str = r#"502 -32014 "upstream_invalid" 7"#;
+const TOO_LARGE: &str = r#"502 -32014 "upstream_too_large" 7"#;
+const STATUS: &str = r#"502 -32603 "upstream_status" 7"#;
+
+/// Asks a server that does this; gives the error object.
+async fn check(does: Does, expected: &str) -> Value {
+    let server = Server::start(does).await;
+    check_settings(knowing([plain("up", server.address)]), expected).await
+}
+
+async fn check_settings(settings: Settings, expected: &str) -> Value {
+    let route = Route::start(settings).await;
+    let reply = route.post("up", PING).await;
+    assert_eq!(reply.refusal(), expected, "{}", reply.text());
+    let error = reply.json()["error"].take();
+    assert_eq!(error["data"]["server_name"], "up");
+    error
+}
+
+fn message(error: &Value) -> &str {
+    error["message"].as_str().unwrap()
+}
+
+/// A port where nobody listens.
+async fn closed_port() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    listener.local_addr().unwrap()
+}
+
+#[tokio::test]
+async fn refused_reset_or_closed_is_unreachable() {
+    let closed = closed_port().await;
+    let error = check_settings(knowing([plain("up", closed)]), UNREACHABLE).await;
+    let text = message(&error);
+    assert!(text.starts_with("Server 'up' is not available: "), "{text}");
+    assert!(text.contains(&format!("http://{closed}/rpc")), "{text}");
+
+    check(Does::Say(Vec::new()), UNREACHABLE).await;
+    check(Does::Reset(Vec::new()), UNREACHABLE).await;
+    check(
+        Does::Say(b"HTTP/1.1 200 OK\r\ncontent-".to_vec()),
+        UNREACHABLE,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_unreachable() {
+    let whole = http(200, "", result(r#""some text""#));
+    let cut = whole[..whole.len() - 4].to_vec();
+    check(Does::Say(cut.clone()), UNREACHABLE).await;
+    check(Does::Reset(cut), UNREACHABLE).await;
+    let unfinished = [CHUNKED, &chunk(br#"{"id":7,"result":1}"#)].concat();
+    check(Does::Say(unfinished), UNREACHABLE).await;
+    let garbage = [CHUNKED, b"zz\r\n{}\r\n"].concat();
+    check(Does::Say(garbage), UNREACHABLE).await;
+}
+
+#[tokio::test]
+async fn an_announced_length_that_is_too_short_leaves_no_answer() {
+    let body = result("1");
+    let mut short = http(200, "", &body[..body.len() - 1]);
+    short.extend(b"}");
+    check(Does::Say(short), INVALID).await;
+}
+
+#[tokio::test]
+async fn no_answer_in_time_is_a_timeout() {
+    for said in [
+        Vec::new(),
+        b"HTTP/1.1 200 OK\r\n".to_vec(),
+        http(200, "", "{}")[..60].to_vec(),
+        [CHUNKED, &chunk(b"{\"id\":7,")].concat(),
+    ] {
+        let server = Server::start(Does::Stall(said)).await;
+        let mut up = plain("up", server.address);
+        up.timeout = Duration::from_millis(150);
+        let error = check_settings(knowing([up]), TIMEOUT).await;
+        assert_eq!(error["message"], "Server 'up' did not answer within 0.15 s");
+        assert_eq!(error["data"]["timeout_ms"], 150);
+    }
+}
+
+#[tokio::test]
+async fn no_connection_in_time_is_a_timeout() {
+    // It accepts, and then keeps silent where TLS would begin.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut up = plain("up", listener.local_addr().unwrap());
+    up.remote.url = format!("https://{}", listener.local_addr().unwrap())
+        .parse()
+        .unwrap();
+    let mut settings = knowing([up]);
+    // The gateway's connections have the longest of all limits.
+    let kind = UpstreamKind::Remote(remote("http://127.0.0.1:1", RemoteManner::Rpc));
+    let mut other = UpstreamSettings::new("other", kind);
+    other.enabled = false;
+    other.connect_timeout = Duration::from_millis(50);
+    settings.upstreams.push(other);
+    let error = check_settings(settings, TIMEOUT).await;
+    assert_eq!(error["data"]["timeout_ms"], 50);
+}
+
+#[tokio::test]
+async fn what_is_no_json_rpc_is_invalid() {
+    for (body, said) in [
+        ("<!DOCTYPE html><html>hello</html>", "a web page"),
+        ("hello", "not JSON"),
+        (r#"{"id":7,"result":1"#, "not JSON"),
+        (r#"{"id":7,"result":1} {}"#, "not JSON"),
+        ("[]", "no object with a result"),
+        (r#"[{"id":7,"result":1}]"#, "no object with a result"),
+        ("{}", "no object with a result"),
+        ("5", "no object with a result"),
+        (r#"{"jsonrpc":"2.0","id":7}"#, "no object with a result"),
+        (r#"{"x":{"result":1}}"#, "no object with a result"),
+        ("", "without an answer"),
+    ] {
+        let error = check(Does::Say(http(200, "", body)), INVALID).await;
+        assert!(message(&error).contains(said), "{body}: {error}");
+    }
+    let latin = [&br#"{"id":7,"result":""#[..], b"\xe9", br#""}"#].concat();
+    check(Does::Say(http(200, "", latin)), INVALID).await;
+    let empty = b"HTTP/1.1 204 No Content\r\n\r\n".to_vec();
+    check(Does::Say(empty), INVALID).await;
+    check(Does::Say(http(202, "", "")), INVALID).await;
+    check(Does::Say(b"SSH-2.0-OpenSSH_9.6\r\n".to_vec()), INVALID).await;
+}
+
+#[tokio::test]
+async fn streams_and_compressed_answers_are_named() {
+    let gzip = http(200, "content-encoding: gzip\r\n", b"\x1f\x8b\x08\x00");
+    let error = check(Does::Say(gzip), INVALID).await;
+    assert!(message(&error).contains("compressed (gzip)"), "{error}");
+    let same = http(200, "content-encoding: identity\r\n", result("1"));
+    let server = Server::saying(same).await;
+    assert_eq!(Route::to(&server).await.post("up", PING).await.status, 200);
+    let events = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: hello\n\n";
+    let error = check(Does::Stall(events.to_vec()), INVALID).await;
+    assert!(message(&error).contains("stream of events"), "{error}");
+}
+
+#[tokio::test]
+async fn a_redirect_elsewhere_says_where_to() {
+    for status in [301, 302, 307] {
+        let to = "location: https://else.test/rpc?token=1\r\n";
+        let error = check(Does::Say(http(status, to, "")), INVALID).await;
+        let text = message(&error);
+        assert!(text.contains("https://else.test/rpc;"), "{text}");
+        assert!(!text.contains("token"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn an_unexpected_status_comes_with_what_was_said() {
+    let long = format!("Oh é\n  no!{}", "x".repeat(600));
+    let error = check(Does::Say(http(500, "", &long)), STATUS).await;
+    let first: String = long.chars().take(500).collect();
+    assert_eq!(
+        error["data"],
+        json!({ "code": "upstream_status", "server_name": "up", "status_code": 500, "body": first })
+    );
+    for (status, body) in [
+        (400, ""),
+        (404, "<html>not here</html>"),
+        (401, r#"{"detail":"who are you?"}"#),
+        (503, "[]"),
+    ] {
+        let error = check(Does::Say(http(status, "", body)), STATUS).await;
+        assert_eq!(error["data"]["status_code"], status);
+        assert_eq!(error["data"]["body"], body);
+    }
+    // What breaks off is no answer, but the status counts.
+    let whole = http(502, "", "no such host");
+    let error = check(Does::Say(whole[..whole.len() - 5].to_vec()), STATUS).await;
+    assert_eq!(error["data"]["body"], "no such");
+}
+
+#[tokio::test]
+async fn a_secret_that_the_server_repeats_is_not_told() {
+    let server = Server::saying(http(401, "", "bad token s3cret-word, go away")).await;
+    let mut up = plain("up", server.address);
+    let header = (
+        "authorization".parse().unwrap(),
+        "Bearer s3cret-word".parse().unwrap(),
+    );
+    up.remote.headers.push(header);
+    let error = check_settings(knowing([up]), STATUS).await;
+    assert_eq!(error["data"]["body"], "bad token ***, go away");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_is_not_read() {
+    // By what it announces.
+    let head =
+        b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000000\r\n\r\n";
+    let piece = vec![b'x'; 100_000];
+    let pour = |head: &[u8], piece: &[u8]| Does::Pour {
+        head: head.to_vec(),
+        piece: piece.to_vec(),
+        times: 1_000,
+    };
+    let error = check(pour(head, &piece), TOO_LARGE).await;
+    assert_eq!(error["data"]["max_bytes"], 16 * 1024 * 1024);
+    // By what comes.
+    let start = [CHUNKED, &chunk(br#"{"id":7,"result":""#)].concat();
+    let server = Server::start(pour(&start, &chunk(&piece))).await;
+    check_settings(knowing([plain("up", server.address)]), TOO_LARGE).await;
+    let written = server.written();
+    assert!(written < 50_000_000, "{written} bytes were taken");
+}
+
+#[tokio::test]
+async fn an_endless_answer_ends() {
+    let start = [CHUNKED, &chunk(br#"{"id":7,"result":["#)].concat();
+    let server = Server::start(Does::Pour {
+        head: start,
+        piece: chunk(b"1,"),
+        times: usize::MAX,
+    })
+    .await;
+    let mut settings = knowing([plain("up", server.address)]);
+    settings.limits.max_message_bytes = 100_000;
+    check_settings(settings, TOO_LARGE).await;
+}
+
+#[tokio::test]
+async fn an_endless_explanation_is_not_read_to_its_end() {
+    let head = [
+        &b"HTTP/1.1 500 X\r\n"[..],
+        &CHUNKED[b"HTTP/1.1 200 OK\r\n".len()..],
+    ]
+    .concat();
+    let server = Server::start(Does::Pour {
+        head,
+        piece: chunk(&[b'x'; 1_000]),
+        times: usize::MAX,
+    })
+    .await;
+    let error = check_settings(knowing([plain("up", server.address)]), STATUS).await;
+    assert_eq!(error["data"]["body"], "x".repeat(500));
+}
+
+#[tokio::test]
+async fn a_failed_notification_is_told_without_an_id() {
+    for (does, expected) in [
+        (
+            Does::Say(Vec::new()),
+            r#"502 -32012 "upstream_unreachable" null"#,
+        ),
+        (
+            Does::Say(http(500, "", "no")),
+            r#"502 -32603 "upstream_status" null"#,
+        ),
+    ] {
+        let server = Server::start(does).await;
+        let route = Route::to(&server).await;
+        assert_eq!(route.post("up", NOTICE).await.refusal(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_dead_server_leaves_the_others_alone() {
+    let silent = Server::start(Does::Stall(Vec::new())).await;
+    let well = Server::saying(http(200, "", result("1"))).await;
+    let servers = [
+        plain("dead", closed_port().await),
+        plain("silent", silent.address),
+        plain("up", well.address),
+    ];
+    let route = Route::start(knowing(servers)).await;
+    // Held open, while the others are asked.
+    let _waiting = route.client("silent").begin(PING).await;
+    for _ in 0..3 {
+        assert_eq!(route.post("dead", PING).await.refusal(), UNREACHABLE);
+        assert_eq!(route.post("up", PING).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_ends_its_request() {
+    let mut server = Server::start(Does::Stall(Vec::new())).await;
+    let route = Route::to(&server).await;
+    let waiting = route.client("up").begin(PING).await;
+    server.seen().await;
+    drop(waiting);
+    server.left().await;
+}
