@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { writeLongTexts } from "./lib/long-texts.mjs";
 import { endAll, run, start, startGateway, stop } from "./lib/processes.mjs";
 
 const here = import.meta.dirname;
@@ -84,6 +85,7 @@ async function everything() {
   await step("py v1 over http, all servers", profile(pyV1, "fixture", "--server", "fixture", "--http", `${base}/mcp`));
   await step("py v1 over stdio, one server", profile(pyV1, "everything", ...stdio(one)));
   await pruner();
+  await shaping();
   await overStreams(`127.0.0.1:${gateway.port}`);
   await toStreams(base);
   await contentLength(all, config);
@@ -101,6 +103,55 @@ async function pruner() {
   for (const [name, skip] of Object.entries({ ts: others, py: others, inspector: methods })) {
     await step(`${name} to the pruner`, profile(drivers[name], "pruner", "--skip", skip, ...stdio(file)));
   }
+}
+
+/** Long results within budgets, and everything back that was cut. */
+async function shaping() {
+  const long = join(folder, "long");
+  const saved = join(folder, "receipt.json");
+  const texts = writeLongTexts(long);
+  const configured = (shape) => ({
+    list_wait_s: 60,
+    mcpServers: {
+      fs: { command: node, args: [reference("server-filesystem"), long] },
+      // It takes no arguments; this one tells whose it is, should it be left behind.
+      long: { command: python, args: ["-B", join(here, "clients/py/long_server.py"), folder] },
+    },
+    // How busy the machine is is not what is tested.
+    shape: { prune: { timeout_ms: 30_000 }, ...shape },
+    endpoints: { goal: { shape: { goal_param: true } } },
+    recovery: { path: join(folder, "kept"), ttl_s: 3600 },
+  });
+  const config = write("long.json", configured({}));
+  const tight = write("long-tight.json", configured({ max_chars: 20_000 }));
+  const client = (command, script) => (budget, features, ...way) => {
+    const expected = write(`expected-${features[0]}.json`, { budget, features, saved, ...texts });
+    return [...command, join(here, "clients", script), expected, ...way];
+  };
+  const ts = client([node], "ts/long-results.mjs");
+  const py = client([python, "-B"], "py/long_results.py");
+  const inspector = client([node], "inspector/long-results.mjs");
+  const most = [
+    ...["listed", "log", "log by pages", "log by its markers", "log by a search", "log by its ends", "log as a resource"],
+    ...["JSON in one line", "JSON in one line as a resource"],
+    ...["a model of the Python SDK", "a list of the Python SDK", "pictures"],
+  ];
+  const mostInPython = ["listed", "log", "json", "models", "pictures"];
+
+  let gateway = await startGateway(narrows, config);
+  const http = (path = "mcp") => ["--http", `http://127.0.0.1:${gateway.port}/${path}`];
+  await step("shaping for ts over http", ts(80_000, most, ...http()));
+  await step("shaping for ts over stdio", ts(20_000, most, ...stdio(tight)));
+  await step("shaping for py over http", py(80_000, mostInPython, ...http()));
+  await step("shaping for the inspector", inspector(80_000, ["all"], ...http()));
+  await step("shaping for ts with a goal", ts(80_000, ["goal"], ...http("mcp/goal")));
+  await step("shaping for ts, one server", ts(80_000, ["untouched"], ...http("servers/fs/mcp")));
+
+  await step("shaping before a restart", ts(80_000, ["cut"], ...http()));
+  count("the gateway of the long results stops when asked", await stop(gateway.child));
+  gateway = await startGateway(narrows, config);
+  await step("shaping after a restart", ts(80_000, ["back"], ...http()));
+  await stop(gateway.child);
 }
 
 /** Clients over SSE and WebSocket, as far as they have them. */
@@ -148,7 +199,6 @@ async function contentLength(all, config) {
 
 /** The servers behind the gateway, and what they need to be there. */
 async function configure() {
-  const package_ = (name) => join(npm, "@modelcontextprotocol", name, "dist/index.js");
   const files = join(folder, "files");
   mkdirSync(files);
   writeFileSync(join(files, "strait.txt"), "Between Scylla and Charybdis\n");
@@ -158,19 +208,19 @@ async function configure() {
   git("init", "--quiet", "--initial-branch", "main");
   git("-c", "user.name=narrows", "-c", "user.email=narrows@example.test", "commit", "--quiet", "--allow-empty", "-m", "Pass the strait");
 
-  const reference = package_("server-everything");
+  const everythingServer = reference("server-everything");
   const [fixture, strait, rpc, evhttp, evsse] = await Promise.all([
     listening(node, [join(here, "../conformance/fixture/main.mjs")], { PORT: "0", PAGE_SIZE: "5" }),
     listening(pythonV1, ["-B", join(here, "clients/py/server_v1.py")]),
     listening(pythonV1, ["-B", join(here, "clients/py/rpc_server.py")]),
-    everythingOver(reference, "streamableHttp", /listening on port/),
-    everythingOver(reference, "sse", /running on port/),
+    everythingOver(everythingServer, "streamableHttp", /listening on port/),
+    everythingOver(everythingServer, "sse", /running on port/),
   ]);
   return {
     // All at once on a busy machine: a list is worth waiting for.
     list_wait_s: 60,
     mcpServers: {
-      ev: { command: node, args: [reference, "stdio"] },
+      ev: { command: node, args: [everythingServer, "stdio"] },
       evhttp: { type: "http", url: `${evhttp}/mcp` },
       evsse: { type: "sse", url: `${evsse}/sse` },
       // Without a type. One refuses a POST to this address with 404, the other with 405.
@@ -184,10 +234,10 @@ async function configure() {
         stdio_mode: "content-length",
       },
       rpc: { type: "rpc", url: rpc },
-      fs: { command: node, args: [package_("server-filesystem"), files] },
+      fs: { command: node, args: [reference("server-filesystem"), files] },
       mem: {
         command: node,
-        args: [package_("server-memory")],
+        args: [reference("server-memory")],
         env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") },
       },
       git: { command: join(bin, "mcp-server-git"), args: ["--repository", repository] },
@@ -219,6 +269,11 @@ function expectedCalls(monster) {
     { server: "rs", tool: "add", arguments: { a: 40, b: 2 }, contains: "42" },
     { server: "fixture", tool: "test_echo", arguments: { message: "echo" }, contains: "echo" },
   ];
+}
+
+/** The script of a reference server. */
+function reference(name) {
+  return join(npm, "@modelcontextprotocol", name, "dist/index.js");
 }
 
 /** Starts a server that takes any free port and prints where it listens. */

@@ -44,10 +44,10 @@ export function start(command, args, { env = {}, cwd, ready, seconds = 30 } = {}
 }
 
 /** Starts `narrows serve`; `upstreams` are addresses it may print before its own. */
-export async function startGateway(narrows, config, upstreams) {
-  const ports = upstreams.map((url) => new URL(url).port).join("|");
+export async function startGateway(narrows, config, upstreams = []) {
+  const ports = upstreams.map((url) => `(?!${new URL(url).port}\\b)`).join("");
   const gateway = await start(narrows, ["serve", "--listen", "127.0.0.1:0", "--config", config], {
-    ready: new RegExp(`http://127\\.0\\.0\\.1:(?!(?:${ports})\\b)(\\d+)`),
+    ready: new RegExp(`http://127\\.0\\.0\\.1:${ports}(\\d+)`),
   });
   return { ...gateway, port: Number(gateway.match[1]) };
 }

@@ -25,6 +25,8 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+pub use marker::{short_number, short_size};
+
 use crate::prune::{Deadline, Engine, Fallback, OutOfTime, SourceType};
 use crate::toon::{self, Encoding};
 

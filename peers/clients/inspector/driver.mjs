@@ -1,17 +1,13 @@
 // The MCP Inspector's command line, one process per request: lists, a call, a
 // read and a prompt. See ../README.md for the options.
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { run } from "../../lib/processes.mjs";
+import { inspector } from "./ask.mjs";
 
-const { NARROWS_PEER_NODE: node, NARROWS_PEER_NPM: npm } = process.env;
-const inspector = join(npm, "@modelcontextprotocol/inspector/clients/launcher/build/index.js");
 const options = parse(process.argv.slice(2));
 const profile = JSON.parse(readFileSync(join(import.meta.dirname, "../profiles.json"), "utf8"))[options.profile];
-// The Inspector keeps a catalogue of servers at home; this run has its own.
-const home = mkdtempSync(join(tmpdir(), "narrows-inspector-"));
+const { ask, close } = inspector(options);
 
 let tools;
 let prompts;
@@ -56,17 +52,9 @@ for (const [name, feature] of Object.entries(features)) {
     console.log(`FAIL ${name}: ${error.message}`);
   }
 }
-rmSync(home, { recursive: true, force: true });
+close();
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
-
-async function ask(method, ...args) {
-  const target = options.stdio ? ["--", ...options.stdio] : ["--transport", options.way, "--server-url", options.url];
-  const all = [inspector, "--cli", "--format", "json", "--quiet", "--stored-auth-only", "--method", method, ...args];
-  const { code, output } = await run(node, [...all, ...target], { env: { HOME: home }, seconds: 60 });
-  if (code !== 0) throw new Error(`exit code ${code}: ${output.trim().slice(0, 400)}`);
-  return JSON.parse(output).result;
-}
 
 function named(name, published) {
   if (published?.includes(name)) return name;

@@ -1,11 +1,13 @@
 // Every server of a configuration, directly and through the gateway: all tools
-// a server lists are published, and one of them does its work. Usage:
+// a server lists are published, then the gateway's own and no other, and one of
+// each server's does its work. Usage:
 //
 //   node servers.mjs CONFIG CALLS --http URL | --stdio COMMAND ARGS...
 //
 // CONFIG has `mcpServers`; CALLS is a list of { server, tool, arguments, contains }.
 import { readFileSync } from "node:fs";
 
+import { TOOL } from "../../lib/receipts.mjs";
 import { peer, transportTo } from "./transports.mjs";
 
 const { Client } = peer("@modelcontextprotocol/sdk/client/index.js");
@@ -20,12 +22,15 @@ const gateway = await connect(
   way === "--http" ? { type: "http", url: target[0] } : { command: target[0], args: target.slice(1) },
 );
 const published = await listTools(gateway);
+const known = new Set();
 
 for (const [id, entry] of Object.entries(mcpServers)) {
   await check(`${id}: every tool is published`, async () => {
     const direct = await connect(entry);
-    const missing = (await listTools(direct)).filter((name) => !published.includes(`${id}__${name}`));
+    const names = (await listTools(direct)).map((name) => `${id}__${name}`);
     await direct.close();
+    names.forEach((name) => known.add(name));
+    const missing = names.filter((name) => !published.includes(name));
     if (missing.length > 0) throw new Error(`missing among ${published.length} names: ${missing.join(", ")}`);
   });
   for (const { tool, arguments: given, contains } of calls.filter((call) => call.server === id)) {
@@ -36,6 +41,10 @@ for (const [id, entry] of Object.entries(mcpServers)) {
     });
   }
 }
+await check(`${TOOL} comes last, and nothing else is added`, () => {
+  const added = published.filter((name) => !known.has(name));
+  if (added.join() !== TOOL || published.at(-1) !== TOOL) throw new Error(`added: ${added}; last: ${published.at(-1)}`);
+});
 await gateway.close();
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);

@@ -55,7 +55,7 @@ const KNOWN: [&str; 10] = [
 
 impl Request {
     pub(super) fn read(arguments: Option<Raw>) -> Result<Request, String> {
-        let raw = arguments.unwrap_or_else(Raw::empty_object);
+        let raw = without_nothing(arguments.unwrap_or_else(Raw::empty_object));
         let given = Arguments::read(NAME, Some(raw.clone()), &KNOWN)?;
         let receipt = given.text("prune_id")?;
         // A cursor carries the question it continues.
@@ -87,6 +87,26 @@ impl Request {
             arguments: raw.without_member("cursor"),
         })
     }
+}
+
+/// Some clients write down every argument there is: `null` is nothing, and so
+/// are no ranges where another way is given.
+fn without_nothing(arguments: Raw) -> Raw {
+    let names = |arguments: &Raw, is_nothing: fn(&Raw) -> bool| -> Vec<String> {
+        let nothing = arguments.members().filter(|(_, value)| is_nothing(value));
+        nothing.map(|(name, _)| name.into_owned()).collect()
+    };
+    let mut left = arguments;
+    for name in names(&left, |value| value.as_bytes() == b"null") {
+        left = left.without_member(&name);
+    }
+    let other = ["start_char", "end_char", "head", "tail", "query"];
+    if other.iter().any(|name| left.member(name).is_some())
+        && (left.member("ranges")).is_some_and(|ranges| ranges.elements().next().is_none())
+    {
+        left = left.without_member("ranges");
+    }
+    left
 }
 
 fn wanted(asked: &Arguments<'_>, raw: &Raw) -> Result<Wanted, String> {

@@ -188,6 +188,15 @@ fn what_is_wrong_is_said_so_that_a_model_can_do_better() {
 }
 
 #[test]
+fn what_is_null_is_not_there() {
+    let (store, receipt) = kept(TEXT);
+    let all = r#"{"ranges":[],"start_char":null,"end_char":null,"head":1,"tail":null,"query":null,"context":null,"include_line_numbers":null,"cursor":null}"#;
+    assert_eq!(ask(&store, &receipt, 80_000, all)["raw_text"], "one");
+    let none = r#"{"ranges":null,"cursor":null}"#;
+    assert_eq!(ask(&store, &receipt, 80_000, none)["raw_text"], TEXT);
+}
+
+#[test]
 fn unknown_expired_and_anothers_are_the_same() {
     let (store, receipt) = kept(TEXT);
     let other = Owner::client(&Principal::Anonymous, "other", None);

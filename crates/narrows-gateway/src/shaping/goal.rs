@@ -29,16 +29,9 @@ const TELLING: &[&str] = &[
     "filter",
     "command",
     "cmd",
-    "path",
-    "paths",
-    "file",
-    "file_path",
-    "filename",
-    "filepath",
-    "uri",
 ];
 
-/// Those of them that name files.
+/// Arguments that name files, of which the name may say something.
 const FILES: &[&str] = &[
     "path",
     "paths",
@@ -80,11 +73,26 @@ impl Aim {
         };
         let file = FILES.iter().find_map(named);
         let file = file.or_else(|| uri.as_ref().and_then(words));
+        let goal = said.or(goal).or_else(|| TELLING.iter().find_map(named));
         Aim {
-            goal: said.or(goal).or_else(|| TELLING.iter().find_map(named)),
-            source: file.and_then(|name| SourceType::of_file_name(&name)),
+            source: file.as_deref().and_then(SourceType::of_file_name),
+            goal: goal.or_else(|| file.as_deref().and_then(subject)),
         }
     }
+}
+
+/// What a file is about, by its name. The folders that it is in say where it
+/// is, not what is looked for, and so does its kind.
+fn subject(path: &str) -> Option<String> {
+    let name = path
+        .trim_end_matches(['/', '\\'])
+        .rsplit(['/', '\\'])
+        .next()?;
+    let stem = match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => name,
+    };
+    (!stem.is_empty()).then(|| stem.to_owned())
 }
 
 /// The words of an argument: a text, or several.
@@ -178,13 +186,13 @@ mod tests {
         check(
             r#"{"arguments":{"filePath":"src/main.rs"}}"#,
             None,
-            Some("src/main.rs"),
+            Some("main"),
             code,
         );
         check(
             r#"{"uri":"file:///var/log/syslog.log"}"#,
             None,
-            None,
+            Some("syslog"),
             Some(SourceType::Logs),
         );
     }

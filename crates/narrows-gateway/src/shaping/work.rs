@@ -21,6 +21,12 @@ use crate::settings::ShapeChoice;
 /// Cuts that are told one by one; the store has the whole anyway.
 const CUTS_TOLD: usize = 100;
 
+/// Texts of one result that are told of one by one.
+const BLOCKS_TOLD: usize = 32;
+
+/// JSON that is written shorter is seldom less than this part of what it was.
+const TIGHTENS: usize = 8;
+
 /// The member of a result's `_meta` that tells programs what was done.
 const META: &str = "narrows/receipt";
 
@@ -36,6 +42,8 @@ pub(super) struct Report {
     pub(super) chars: Change,
     pub(super) tokens: Change,
     blocks: Vec<BlockReport>,
+    #[serde(skip_serializing_if = "is_zero")]
+    more_blocks: usize,
 }
 
 /// A size before and after. Tokens are estimated.
@@ -62,8 +70,12 @@ struct BlockReport {
 
 impl Report {
     pub(super) fn stages(&self) -> Vec<&'static str> {
-        let mut all: Vec<&str> = self.blocks.iter().flat_map(|b| b.stages.clone()).collect();
-        all.dedup();
+        let mut all: Vec<&str> = Vec::new();
+        for stage in self.blocks.iter().flat_map(|block| &block.stages) {
+            if !all.contains(stage) {
+                all.push(stage);
+            }
+        }
         all
     }
 
@@ -193,6 +205,7 @@ impl Work<'_> {
                 self.cut(&mut pieces, &shares(&sizes, max))?;
             }
         }
+        self.keep_rewritten(&mut pieces);
         Ok(Some(self.finish(&pieces, dropped)))
     }
 
@@ -232,7 +245,7 @@ impl Work<'_> {
             };
             let receipt = self.keep(&piece.text)?;
             let mime = if mime.is_empty() { "binary data" } else { mime };
-            let size = size_of_base64(&piece.text);
+            let size = budget::short_size(decoded_len(&piece.text));
             let tool = &self.job.recover;
             let text = format!(
                 "⟦narrows: {mime}, {size}, cut; get its base64 with {tool} prune_id={receipt}⟧"
@@ -253,25 +266,37 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// JSON in fewer characters, with nothing cut.
+    /// JSON in fewer characters, with nothing cut. What is far too long would
+    /// not fit either way.
     fn tighten(&self, pieces: &mut [Piece]) -> Result<(), Fallback> {
+        let most = self.job.policy.max_chars.saturating_mul(TIGHTENS);
         for piece in pieces {
             self.deadline.check().map_err(|_| Fallback::Timeout)?;
-            if !matches!(piece.block.kind, BlockKind::Text { .. }) {
+            let is_text = matches!(piece.block.kind, BlockKind::Text { .. });
+            if !is_text || piece.before > most {
                 continue;
             }
             if let Some(fitted) = budget::tighten(&piece.text) {
-                let after = fitted.text.chars().count();
                 piece.outcome = Some(Outcome {
-                    after,
+                    after: fitted.text.chars().count(),
                     fitted,
-                    // Nothing is cut, so it need not be there; but who wants
-                    // the text as it was can have it.
-                    receipt: self.store.keep(&self.job.owner, piece.text.clone()).ok(),
+                    receipt: None,
                 });
             }
         }
         Ok(())
+    }
+
+    /// Of texts that are only written shorter nothing is cut, so that they need
+    /// not be kept; but who wants one as it was can have it.
+    fn keep_rewritten(&self, pieces: &mut [Piece]) {
+        let rewritten = pieces.iter_mut().filter_map(|piece| {
+            let outcome = piece.outcome.as_mut()?;
+            outcome.receipt.is_none().then_some((&piece.text, outcome))
+        });
+        for (text, outcome) in rewritten.take(BLOCKS_TOLD) {
+            outcome.receipt = self.keep(text).ok();
+        }
     }
 
     /// Every text that is over its share is kept and cut to it.
@@ -300,11 +325,7 @@ impl Work<'_> {
     }
 
     fn cut_to(&self, piece: &mut Piece, share: usize) -> Result<(), Fallback> {
-        let kept = piece.outcome.take().and_then(|outcome| outcome.receipt);
-        let receipt = match kept {
-            Some(receipt) => receipt,
-            None => self.keep(&piece.text)?,
-        };
+        let receipt = self.keep(&piece.text)?;
         let order = Order {
             max_chars: share,
             goal: self.job.aim.goal.as_deref(),
@@ -358,11 +379,12 @@ impl Work<'_> {
         let last = gone.iter().rposition(|gone| *gone).unwrap_or_default();
         let tokens = estimate_tokens(&whole);
         let text = format!(
-            "⟦narrows: {} items between {} and {} of {} cut (~{tokens} tokens); get them with {} prune_id={receipt}⟧",
+            "⟦narrows: {} items between {} and {} of {} cut (~{} tokens); get them with {} prune_id={receipt}⟧",
             all.len(),
             first + 1,
             last + 1,
             items.len(),
+            budget::short_number(tokens),
             self.job.recover,
         );
         let before = whole.chars().count();
@@ -421,7 +443,10 @@ impl Work<'_> {
                 blocks.push(self.report(piece, outcome, in_tokens));
             }
         }
+        let more_blocks = blocks.len().saturating_sub(BLOCKS_TOLD);
+        blocks.truncate(BLOCKS_TOLD);
         let report = Report {
+            more_blocks,
             prune_id: blocks.iter().find_map(|block| block.prune_id.clone()),
             chars,
             tokens,
@@ -581,15 +606,14 @@ fn joined(values: &[&Raw]) -> String {
     format!("[{}]", values.join(",\n"))
 }
 
-/// What base64 decodes to, in words.
-fn size_of_base64(text: &str) -> String {
-    let padding = text.bytes().rev().take_while(|&byte| byte == b'=').count();
-    let bytes = (text.len() / 4 * 3).saturating_sub(padding.min(2));
-    match bytes {
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => format!("{} kB", bytes / 1_000),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
+/// How many bytes base64 decodes to.
+fn decoded_len(base64: &str) -> usize {
+    let padding = base64
+        .bytes()
+        .rev()
+        .take_while(|&byte| byte == b'=')
+        .count();
+    (base64.len() * 3 / 4).saturating_sub(padding.min(2))
 }
 
 fn is_zero(number: &usize) -> bool {

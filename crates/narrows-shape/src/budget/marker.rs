@@ -28,7 +28,13 @@ impl Gap<'_> {
     pub(super) fn marker(&self, order: &Order<'_>) -> String {
         let count = self.last.saturating_sub(self.first) + 1;
         let range = [self.first, self.last, self.total, count];
-        write(order, self.unit, range, &short(self.tokens), self.place)
+        write(
+            order,
+            self.unit,
+            range,
+            &short_number(self.tokens),
+            self.place,
+        )
     }
 }
 
@@ -73,7 +79,7 @@ fn write(
 
 /// What stands for base64.
 pub(super) fn note(order: &Order<'_>, kind: &str, bytes: usize, place: Place) -> String {
-    let (size, recover) = (size(bytes), recover(order, place));
+    let (size, recover) = (short_size(bytes), recover(order, place));
     format!("⟦narrows: base64 {kind}, {size}, cut; get it with {recover}⟧")
 }
 
@@ -88,7 +94,7 @@ fn recover(order: &Order<'_>, place: Place) -> String {
 }
 
 /// A number in at most four letters: `850`, `1.2k`, `61k`, `1.2M`.
-fn short(number: usize) -> String {
+pub fn short_number(number: usize) -> String {
     let tenths = |unit: usize, letter: &str| {
         let tenths = (number + unit / 20) / (unit / 10);
         match tenths % 10 {
@@ -106,7 +112,8 @@ fn short(number: usize) -> String {
     }
 }
 
-fn size(bytes: usize) -> String {
+/// A size in words: `850 bytes`, `61 kB`, `1.2 MB`.
+pub fn short_size(bytes: usize) -> String {
     match bytes {
         0..1_000 => format!("{bytes} bytes"),
         1_000..999_500 => format!("{} kB", (bytes + 500) / 1_000),
@@ -136,11 +143,11 @@ mod tests {
             (1_234_567, "1.2M"),
             (123_456_789, "123M"),
         ] {
-            assert_eq!(short(number), expected);
+            assert_eq!(short_number(number), expected);
         }
-        assert_eq!(size(750), "750 bytes");
-        assert_eq!(size(45_300), "45 kB");
-        assert_eq!(size(1_250_000), "1.3 MB");
+        assert_eq!(short_size(750), "750 bytes");
+        assert_eq!(short_size(45_300), "45 kB");
+        assert_eq!(short_size(1_250_000), "1.3 MB");
     }
 
     #[test]

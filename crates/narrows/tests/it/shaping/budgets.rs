@@ -142,7 +142,7 @@ async fn binary_notes_are_for_who_wants_them() {
     let mut session = gateway.session("/mcp").await;
     let answer = session.call_tool("one__get", json!({})).await;
     assert!(
-        text(&answer).starts_with("⟦narrows: image/png, 247 kB, cut; "),
+        text(&answer).starts_with("⟦narrows: image/png, 248 kB, cut; "),
         "{answer}"
     );
     assert_eq!(answer["result"]["content"][1]["text"], "a screenshot");

@@ -1,0 +1,166 @@
+"""The Python SDK, 2.x, as a client that gets results within budgets and reads
+back what was cut. Usage:
+
+    python long_results.py EXPECTED --http URL
+
+EXPECTED has `budget`, the `features` to try, and what `lib/long-texts.mjs` wrote.
+"""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+import anyio
+import mcp.types as types
+from features import check, pages, wire
+from mcp import Client
+
+TOOL = "recover_text"
+MARKER = re.compile(
+    r"⟦narrows: lines (\d+)-(\d+) of (\d+) cut \((\d+) lines?, ~[\d.]+[kM]? tokens\); "
+    r"get them with recover_text prune_id=(prn_\w+) ranges (\d+)-(\d+)⟧"
+)
+
+
+class LongResults:
+    def __init__(self, client, expected):
+        self.client = client
+        self.expected = expected
+        self.budget = expected["budget"]
+        # As bytes: text files are read with their line ends changed.
+        self.log_text = Path(expected["log"]["path"]).read_bytes().decode()
+        self.rows_text = Path(expected["rows"]["path"]).read_bytes().decode()
+        self.tools = []
+
+    # The features, by the names of EXPECTED.
+
+    async def listed(self):
+        self.tools = [tool.name for tool in await pages(self.client.list_tools, "tools")]
+        check(self.tools[-1] == TOOL, f"the last tool is {self.tools[-1]}")
+        templates = await pages(self.client.list_resource_templates, "resource_templates")
+        last = wire(templates[-1])["uriTemplate"]
+        check(last == "narrows://receipt/{id}{?start,end}", f"the last template is {last}")
+
+    async def log(self):
+        result = await self.call("fs__read_text_file", {"path": self.expected["log"]["path"]})
+        left = self.fits(result)
+        same(result["structuredContent"]["content"], self.log_text, "the structured content, which has a schema")
+        receipt = self.told(result)
+        same((await self.recovered({"prune_id": receipt}))[0], self.log_text, "the log by pages")
+
+        filled, end, count = "", 0, 0
+        for marker in MARKER.finditer(left):
+            check(marker[5] == receipt and int(marker[3]) == self.expected["log"]["lines"], marker[0])
+            ranges = [{"start_line": int(marker[6]), "end_line": int(marker[7])}]
+            text, _ = await self.recovered({"prune_id": receipt, "ranges": ranges})
+            check(text.count("\n") + 1 == int(marker[4]), f"other lines than {marker[0]}")
+            filled += left[end : marker.start()] + text
+            end = marker.end()
+            count += 1
+        check(count > 0 and count == left.count("⟦narrows:"), f"{count} markers can be read")
+        same(filled + left[end:], self.log_text, "the log by its markers")
+
+        query = self.expected["query"]
+        text, metadata = await self.recovered({"prune_id": receipt, "query": query["text"], "context": 0})
+        same(text, self.log_text.split("\n")[query["line"] - 1], "the line")
+        check(metadata["matches"] == 1, f"{metadata['matches']} matches")
+        same(await self.read(f"narrows://receipt/{receipt}"), self.log_text, "the log as a resource")
+
+    async def json(self):
+        result = await self.call("fs__read_text_file", {"path": self.expected["rows"]["path"]})
+        left = self.fits(result)
+        check(f"of {self.expected['rows']['count']} of $.rows cut" in left, "no rows are said to be cut")
+        text, _ = await self.recovered({"prune_id": self.told(result)})
+        same(text, self.rows_text, "the JSON")
+
+    async def models(self):
+        book = await self.call("long__order_book", {})
+        self.fits(book)
+        text, _ = await self.recovered({"prune_id": self.told(book)})
+        check(json.loads(text) == book["structuredContent"], "the orders are others")
+        listed = await self.call("long__order_list", {})
+        self.fits(listed)
+        check(listed["structuredContent"]["result"] == book["structuredContent"]["orders"], "the list is another")
+
+    async def pictures(self):
+        known = (await self.call("long__screenshot_data", {}))["content"][0]["text"]
+        image, _, audio = (await self.call("long__screenshot", {"lines": 5000}))["content"]
+        found = [f"{len(item['data'])}:{item['data'][:30]}:{item['data'][-30:]}" for item in (image, audio)]
+        same(" ".join(found), known, "the base64")
+
+    # Helpers.
+
+    async def call(self, name, arguments):
+        result = wire(await self.client.call_tool(name, arguments))
+        check(not result.get("isError"), f"{name} failed: {str(result['content'])[:300]}")
+        return result
+
+    def fits(self, result):
+        """All texts together, and not much less than allowed."""
+        text = "".join(item.get("text", "") for item in result["content"])
+        check(self.budget / 2 < len(text) <= self.budget, f"{len(text)} characters in a budget of {self.budget}")
+        return text
+
+    def told(self, result):
+        receipt = (result.get("_meta") or {}).get("narrows/receipt")
+        check(receipt and receipt["prune_id"].startswith("prn_"), f"the receipt is {str(receipt)[:300]}")
+        check(receipt["chars"]["after"] <= self.budget < receipt["chars"]["before"], f"{receipt['chars']}")
+        return receipt["prune_id"]
+
+    async def recovered(self, asked):
+        """Asks for a part, page after page."""
+        text, ask = "", asked
+        while True:
+            page = (await self.call(TOOL, ask))["content"][0]["text"]
+            check(len(page) <= self.budget, f"a page has {len(page)} characters")
+            page = json.loads(page)
+            text += page["raw_text"]
+            cursor = page["metadata"].get("next_cursor")
+            if cursor is None:
+                return text, page["metadata"]
+            ask = {"prune_id": asked["prune_id"], "cursor": cursor}
+
+    async def read(self, uri):
+        parts = []
+        while uri:
+            result = wire(await self.client.read_resource(uri))
+            parts.append(result["contents"][0]["text"])
+            check(len(parts[-1]) <= self.budget, "a part is over the budget")
+            uri = (result.get("_meta") or {}).get("narrows/next")
+        check(len(parts) > 5, f"{len(parts)} parts")
+        return "\n".join(parts) + "\n"
+
+
+def same(found, wanted, what):
+    if found == wanted:
+        return
+    at = next((at for at, (a, b) in enumerate(zip(found, wanted)) if a != b), min(len(found), len(wanted)))
+    around = slice(max(0, at - 40), at + 40)
+    raise AssertionError(f"{what}: at {at}, {found[around]!r} instead of {wanted[around]!r}")
+
+
+async def main(url, expected):
+    passed = failed = 0
+    info = types.Implementation(name="narrows-long-results", version="1.0.0")
+    async with Client(url, client_info=info) as client:
+        results = LongResults(client, expected)
+        for feature in expected["features"]:
+            try:
+                await getattr(results, feature)()
+                passed += 1
+                print(f"ok {feature}", flush=True)
+            except Exception as error:
+                failed += 1
+                print(f"FAIL {feature}: {str(error)[:1000] or type(error).__name__}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 0 if failed == 0 else 1
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("expected", type=Path)
+    parser.add_argument("--http", required=True)
+    options = parser.parse_args()
+    sys.exit(anyio.run(main, options.http, json.loads(options.expected.read_text())))

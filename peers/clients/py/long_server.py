@@ -1,0 +1,67 @@
+"""A server of the Python SDK, 2.x, whose results are long, over stdin and stdout.
+
+What an SDK makes of a function's result is not what one would write by hand: a
+model becomes indented JSON and structured content with an output schema, a list
+becomes as many text blocks as it has items.
+"""
+
+import base64
+import random
+
+from mcp.server.mcpserver import Audio, Image, MCPServer
+from pydantic import BaseModel
+
+ORDERS = 12_000
+
+server = MCPServer("long")
+
+
+class Order(BaseModel):
+    id: int
+    ship: str
+    note: str
+    paid: bool
+
+
+class Orders(BaseModel):
+    total: int
+    orders: list[Order]
+
+
+@server.tool()
+def order_book() -> Orders:
+    """All orders in one object, as an API answers."""
+    return Orders(total=ORDERS, orders=orders(ORDERS))
+
+
+@server.tool()
+def order_list() -> list[Order]:
+    """The orders as a list."""
+    return orders(ORDERS)
+
+
+@server.tool(structured_output=False)
+def screenshot(lines: int) -> list[Image | Audio | str]:
+    """A picture and a sound of 300 kB in base64 each, and so many lines of text."""
+    text = "\n".join(f"{line}: what the picture shows, Σκύλλα" for line in range(1, lines + 1))
+    return [Image(data=noise(1), format="png"), text, Audio(data=noise(2), format="wav")]
+
+
+@server.tool(structured_output=False)
+def screenshot_data() -> str:
+    """A few letters of the base64 of both, to tell whether they came whole."""
+    ends = [base64.b64encode(noise(seed)).decode() for seed in (1, 2)]
+    return " ".join(f"{len(data)}:{data[:30]}:{data[-30:]}" for data in ends)
+
+
+def orders(count):
+    notes = ("through the strait of Messina", "past Σκύλλα und Charybdis", "home")
+    return [Order(id=at, ship=f"Argo {at % 17}", note=notes[at % 3], paid=at % 2 == 0) for at in range(1, count + 1)]
+
+
+def noise(seed):
+    return random.Random(seed).randbytes(225_000)
+
+
+if __name__ == "__main__":
+    server.run()

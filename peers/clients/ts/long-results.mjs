@@ -1,0 +1,275 @@
+// The TypeScript SDK as a client that gets results within budgets and reads back
+// what was cut. Usage:
+//
+//   node long-results.mjs EXPECTED --http URL | --stdio COMMAND ARGS...
+//
+// EXPECTED has `budget`, the `features` to try, and what `lib/long-texts.mjs`
+// wrote; `saved` is a file for a receipt that one run leaves to the next.
+import { readFileSync, writeFileSync } from "node:fs";
+
+import { RESOURCES, TOOL, chars, markers } from "../../lib/receipts.mjs";
+import { peer, transportTo } from "./transports.mjs";
+
+const { Client } = peer("@modelcontextprotocol/sdk/client/index.js");
+
+const [expectedFile, way, ...target] = process.argv.slice(2);
+const expected = JSON.parse(readFileSync(expectedFile, "utf8"));
+const { budget } = expected;
+const log = readFileSync(expected.log.path, "utf8");
+const rows = readFileSync(expected.rows.path, "utf8");
+
+/** Results of earlier features that later ones go on with. */
+const results = {};
+let client;
+let tools;
+
+const features = {
+  async listed() {
+    check(tools.at(-1).name === TOOL, `the last tool is ${tools.at(-1).name}`);
+    check(tools.filter(({ name }) => name.includes(TOOL)).length === 1, "it is listed more than once");
+    check(tools.every(({ inputSchema }) => !inputSchema.properties?.goal), "a tool asks for a goal");
+    const { resourceTemplates } = await client.listResourceTemplates();
+    const templates = resourceTemplates.map(({ uriTemplate }) => uriTemplate);
+    check(templates.at(-1) === RESOURCES, `the last template is ${templates.at(-1)}`);
+  },
+
+  /** One server alone is passed through as it is. */
+  async untouched() {
+    check(!tools.some(({ name }) => name.includes(TOOL)), `${TOOL} is listed`);
+    const result = await call("read_text_file", { path: expected.log.path });
+    same(result.content[0].text, log, "the text");
+    check(result._meta?.["narrows/receipt"] === undefined, "it has a receipt");
+  },
+
+  async log() {
+    const result = await call("fs__read_text_file", { path: expected.log.path });
+    fits(result);
+    same(result.structuredContent.content, log, "the structured content, which has a schema");
+    const receipt = told(result, chars(log));
+    const found = markers(result.content[0].text);
+    check(found.length > 0, "there is no marker");
+    for (const { unit, total, id } of found) {
+      check(unit === "lines" && total === expected.log.lines && id === receipt.prune_id, `odd: ${unit} of ${total} in ${id}`);
+    }
+    results.log = { left: result.content[0].text, id: receipt.prune_id };
+  },
+
+  async "log by pages"() {
+    const { text, pages, metadata } = await recovered({ prune_id: results.log.id });
+    same(text, log, "the log");
+    check(pages > log.length / budget, `${pages} pages`);
+    check(metadata.total_lines === expected.log.lines && metadata.ends_with_newline, JSON.stringify(metadata));
+    check(metadata.total_chars === chars(log), `${metadata.total_chars} characters`);
+  },
+
+  async "log by its markers"() {
+    same(await filledIn(results.log.left), log, "what stayed and what came back");
+  },
+
+  async "log by a search"() {
+    const { text, line } = expected.query;
+    const alone = await recovered({ prune_id: results.log.id, query: text, context: 0 });
+    check(alone.metadata.matches === 1, `${alone.metadata.matches} matches`);
+    same(alone.text, log.split("\n")[line - 1], "the line");
+    const around = await recovered({ prune_id: results.log.id, query: text, context: 3 });
+    const [range] = around.metadata.ranges;
+    check(range.start_line === line - 3 && range.end_line === line + 3, JSON.stringify(around.metadata));
+    same(around.text, log.split("\n").slice(line - 4, line + 3).join("\n"), "the lines around it");
+  },
+
+  async "log by its ends"() {
+    const lines = log.trimEnd().split("\n");
+    const ends = await recovered({ prune_id: results.log.id, head: 2, tail: 1 });
+    for (const line of [lines[0], lines[1], lines.at(-1)]) check(ends.text.includes(line), `${line} is not there`);
+  },
+
+  async "log as a resource"() {
+    let uri = `narrows://receipt/${results.log.id}`;
+    const parts = [];
+    while (uri) {
+      const { contents, _meta } = await client.readResource({ uri });
+      check(contents.length === 1 && chars(contents[0].text) <= budget, "a part is over the budget");
+      parts.push(contents[0].text);
+      uri = _meta?.["narrows/next"];
+    }
+    check(parts.length > 5, `${parts.length} parts`);
+    same(`${parts.join("\n")}\n`, log, "the log");
+  },
+
+  async "JSON in one line"() {
+    const result = await call("fs__read_text_file", { path: expected.rows.path });
+    fits(result);
+    const { prune_id: id } = told(result, chars(rows));
+    same((await recovered({ prune_id: id })).text, rows, "the JSON");
+    const cut = markers(result.content[0].text).filter(({ unit }) => unit === "rows");
+    check(cut.length > 0 && cut[0].total === expected.rows.count, JSON.stringify(cut));
+    const { text } = await recovered(cut[0].ask);
+    const missing = JSON.parse(`[${text}]`);
+    check(missing.length === cut[0].count && missing[0].id === cut[0].first, `${missing.length} rows came back for ${cut[0].count}`);
+    check(rows.includes(text), "and others than were there");
+    const found = await recovered({ prune_id: id, query: '"id":20077,' });
+    check(found.text.includes("the 20077th time"), "the row is not found");
+  },
+
+  async "JSON in one line as a resource"() {
+    const result = await call("fs__read_text_file", { path: expected.rows.path });
+    const uri = `narrows://receipt/${told(result, chars(rows)).prune_id}`;
+    const { contents } = await client.readResource({ uri });
+    same(contents[0].text, rows, "the JSON");
+  },
+
+  async "a model of the Python SDK"() {
+    const result = await call("long__order_book", {});
+    fits(result);
+    const { orders, total } = result.structuredContent;
+    check(orders.length === total && total > 10_000, `${orders?.length} of ${total} orders`);
+    const { prune_id: id } = told(result);
+    same(JSON.parse((await recovered({ prune_id: id })).text), result.structuredContent, "the orders");
+  },
+
+  /** Of which there are as many texts as orders. */
+  async "a list of the Python SDK"() {
+    const result = await call("long__order_list", {});
+    fits(result);
+    const receipt = told(result);
+    const all = result.structuredContent.result.map((order) => order.id);
+    const gone = JSON.parse((await recovered({ prune_id: receipt.prune_id })).text).map(({ text }) => JSON.parse(text).id);
+    const [note, ...others] = result.content.filter(({ text }) => text.startsWith("⟦narrows: "));
+    check(note.text.includes(`${gone.length} items `) && others.length === 0, "there is not one note that tells how many");
+    const left = result.content.filter((item) => item !== note).map(({ text }) => Number(/id"?: ?(\d+)/.exec(text)[1]));
+    same([...left, ...gone].sort((a, b) => a - b), all, "what stayed and what came back");
+    const account = JSON.stringify(receipt).length;
+    check(account <= budget, `the account of it for programs has ${account} characters`);
+  },
+
+  async pictures() {
+    const [{ text: known }] = (await call("long__screenshot_data", {})).content;
+    for (const lines of [3, 5_000]) {
+      const { content, _meta } = await call("long__screenshot", { lines });
+      const [image, text, audio] = content;
+      const ends = [image, audio].map(({ data }) => `${data.length}:${data.slice(0, 30)}:${data.slice(-30)}`);
+      check(image.type === "image" && image.mimeType === "image/png" && audio.type === "audio", JSON.stringify(content).slice(0, 100));
+      same(ends.join(" "), known, "the base64");
+      check((_meta?.["narrows/receipt"] !== undefined) === chars(text.text) < lines * 20, "a receipt, or none");
+      check(chars(text.text) <= budget, "the text is over the budget");
+    }
+  },
+
+  async goal() {
+    const tool = tools.find(({ name }) => name === "fs__read_text_file");
+    const { goal } = tool.inputSchema.properties;
+    check(goal?.type === "string" && goal.description, `the argument is ${JSON.stringify(goal)}`);
+    check(!tool.inputSchema.required?.includes("goal"), "it is required");
+    for (const { text, finds } of expected.goals) {
+      const result = await call(tool.name, { path: expected.log.path, goal: text });
+      fits(result);
+      const [{ text: left }] = result.content;
+      for (const other of expected.goals) {
+        check(left.includes(other.finds) === (other.finds === finds), `with the goal '${text}', '${other.finds}' is wrong`);
+      }
+      const [block] = told(result, chars(log)).blocks;
+      check(block.goal === text && block.stages.includes("pruned"), JSON.stringify({ ...block, cuts: [] }));
+      same(await filledIn(left), log, "what stayed and what came back");
+    }
+  },
+
+  /** The first half of a reading that a restart of the gateway comes between. */
+  async cut() {
+    const result = await call("fs__read_text_file", { path: expected.log.path });
+    fits(result);
+    writeFileSync(expected.saved, JSON.stringify({ left: result.content[0].text, id: told(result, chars(log)).prune_id }));
+  },
+
+  async back() {
+    const { left, id } = JSON.parse(readFileSync(expected.saved, "utf8"));
+    same((await recovered({ prune_id: id })).text, log, "the log");
+    same(await filledIn(left), log, "what stayed and what came back");
+  },
+};
+
+let passed = 0;
+let failed = 0;
+try {
+  client = new Client({ name: "narrows-long-results", version: "1.0.0" });
+  await client.connect(
+    transportTo(way === "--http" ? { type: "http", url: target[0] } : { command: target[0], args: target.slice(1) }),
+  );
+  // The SDK checks structured content against the schemas it has seen.
+  ({ tools } = await client.listTools());
+  for (const name of expected.features) {
+    try {
+      await features[name]();
+      passed += 1;
+      console.log(`ok ${name}`);
+    } catch (error) {
+      failed += 1;
+      console.log(`FAIL ${name}: ${error.message.slice(0, 1000)}`);
+    }
+  }
+  await client.close();
+} catch (error) {
+  failed += 1;
+  console.log(`FAIL connect: ${error.message}`);
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
+
+async function call(name, given) {
+  const result = await client.callTool({ name, arguments: given });
+  check(!result.isError, `${name} failed: ${JSON.stringify(result.content).slice(0, 300)}`);
+  return result;
+}
+
+/** All texts together, and not much less than allowed. */
+function fits({ content }) {
+  const size = content.reduce((sum, { text = "" }) => sum + chars(text), 0);
+  check(size <= budget && size > budget / 2, `${size} characters in a budget of ${budget}`);
+}
+
+/** The account of a result for programs. */
+function told(result, before) {
+  const receipt = result._meta?.["narrows/receipt"];
+  check(receipt?.prune_id?.startsWith("prn_"), `the receipt is ${JSON.stringify(receipt)?.slice(0, 300)}`);
+  check(before === undefined || receipt.chars.before === before, `${before} characters: ${JSON.stringify(receipt.chars)}`);
+  const size = result.content.reduce((sum, { text = "" }) => sum + chars(text), 0);
+  check(receipt.chars.after === size, `${size} characters: ${JSON.stringify(receipt.chars)}`);
+  return receipt;
+}
+
+/** Asks for a part, page after page. */
+async function recovered(asked) {
+  let text = "";
+  for (let pages = 1, ask = asked; ; pages++) {
+    const { content, structuredContent } = await call(TOOL, ask);
+    check(chars(content[0].text) <= budget, `page ${pages} has ${chars(content[0].text)} characters`);
+    const { raw_text, metadata } = JSON.parse(content[0].text);
+    same(structuredContent, { raw_text, metadata }, "the page as structured content");
+    text += raw_text;
+    if (metadata.next_cursor === undefined) return { text, pages, metadata };
+    ask = { prune_id: asked.prune_id, cursor: metadata.next_cursor };
+  }
+}
+
+/** What stayed, with what each marker says how to get in its place. */
+async function filledIn(left) {
+  let filled = "";
+  let end = 0;
+  for (const { at, length, ask } of markers(left)) {
+    filled += left.slice(end, at) + (await recovered(ask)).text;
+    end = at + length;
+  }
+  return filled + left.slice(end);
+}
+
+function check(holds, why) {
+  if (!holds) throw new Error(why);
+}
+
+function same(found, wanted, what) {
+  if (typeof found !== "string") [found, wanted] = [JSON.stringify(found), JSON.stringify(wanted)];
+  if (found === wanted) return;
+  let at = 0;
+  while (found[at] === wanted[at]) at += 1;
+  const around = (text) => JSON.stringify(text.slice(Math.max(0, at - 40), at + 40));
+  throw new Error(`${what}: at ${at}, ${around(found)} instead of ${around(wanted)}`);
+}
