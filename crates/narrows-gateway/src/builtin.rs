@@ -117,6 +117,17 @@ fn one_page(call: &Call, items: Raw) -> Result<Raw, RpcError> {
     }
 }
 
+/// A tool's result that is an object: as text, and as it is.
+pub(crate) fn tool_result(answer: &Raw) -> Raw {
+    let text = Raw::string(answer.as_str());
+    let whole = format!(
+        r#"{{"content":[{{"type":"text","text":{}}}],"structuredContent":{}}}"#,
+        text.as_str(),
+        answer.as_str()
+    );
+    Raw::parse(whole.into()).expect("put together from JSON")
+}
+
 /// A tool's result of one text.
 fn text_result(text: &str) -> Raw {
     Raw::from_serialize(&ToolResult {

@@ -48,6 +48,9 @@ pub enum Error {
     Cancelled,
     #[error("The session has ended")]
     SessionClosed,
+    /// Something of ours failed; the log says more.
+    #[error("{0}")]
+    Internal(&'static str),
 }
 
 /// Who has to act for the same request to succeed.
@@ -82,7 +85,7 @@ impl Error {
             | UpstreamTimeout { .. }
             | UpstreamInvalid { .. }
             | UpstreamTooLarge { .. } => Fault::Upstream,
-            TooManySessions(_) | TooManyLinks { .. } => Fault::Gateway,
+            TooManySessions(_) | TooManyLinks { .. } | Internal(_) => Fault::Gateway,
         }
     }
 
@@ -129,6 +132,7 @@ impl Error {
             TooManyLinks { .. } => "too_many_links",
             Cancelled => "cancelled",
             SessionClosed => "session_closed",
+            Internal(_) => "internal_error",
         }
     }
 }

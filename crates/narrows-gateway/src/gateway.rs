@@ -263,7 +263,10 @@ impl Inner {
                 Scope::Joined(endpoint) => {
                     Policies::joined(settings.shape, endpoint.shape, servers())
                 }
-                Scope::Single(_) => Policies::single(settings.shape, servers()),
+                Scope::Single(index) => {
+                    let own = upstreams[*index].settings.shape;
+                    Policies::single(settings.shape, own, servers())
+                }
             };
             let max_chars = settings.instructions_max_chars;
             let view = View::build(&scope, &policies, &parts, max_chars);
@@ -587,11 +590,12 @@ impl Inner {
                 && let Some(report) = shaping.account().report()
                 && let Err(error) = write_totals(&folder, &report)
             {
+                shaping.account().report_again();
                 tracing::debug!(%error, "what was saved could not be written down");
             }
         });
         // A fault in there has told of itself.
-        let _ = work.await;
+        let _ = tokio::time::timeout(self.limits.grace.max(Duration::from_secs(1)), work).await;
     }
 
     fn all_settled(&self) -> bool {

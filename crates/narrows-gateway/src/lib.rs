@@ -32,4 +32,5 @@ pub use forward::{ForwardError, PlainRequest, Reply};
 pub use gateway::{Door, Gateway, Health, Lifetime, Opened, ToolReport, UpstreamReport};
 pub use recover::NAME as RECOVER_TOOL;
 pub use session::{Session, Stay, random_id};
+pub use shaping::{GOAL_META, RECEIPT_META};
 pub use upstream::{Failure, FailureKind, Found, State as UpstreamState, guard};

@@ -19,7 +19,7 @@ use serde_json::json;
 use self::request::Request;
 pub(crate) use self::resource::{TEMPLATE, is_receipt, read};
 use self::selection::Part;
-use crate::error::Error;
+use crate::builtin::{error_result, tool_result};
 use crate::recovery::{Owner, Store};
 
 /// The tool as it is called where nothing else has this name.
@@ -28,9 +28,6 @@ pub const NAME: &str = "recover_text";
 /// The same where a server has a tool of this name.
 pub(crate) const OTHER_NAME: &str = "narrows_recover_text";
 
-/// What an answer takes besides the text.
-const ENVELOPE: usize = 700;
-
 /// The tool as it is listed under `name`.
 pub(crate) fn tool(name: &str) -> Raw {
     Raw::from_static(TOOL).with_member("name", &Raw::string(name))
@@ -38,49 +35,54 @@ pub(crate) fn tool(name: &str) -> Raw {
 
 const TOOL: &str = r#"{"name":"recover_text","title":"Recover cut text","description":"Gives back what ⟦narrows: … cut …⟧ stands for in an earlier result. Take prune_id from that marker and, at most one way to say which part: ranges of lines, start_char/end_char, head/tail, or query to search; without any the whole text from its start. Long answers come in pages: repeat with cursor = next_cursor.","inputSchema":{"type":"object","properties":{"prune_id":{"type":"string"},"ranges":{"type":"array","description":"Lines, counted from 1","items":{"type":"object","properties":{"start_line":{"type":"integer","minimum":1},"end_line":{"type":"integer","minimum":1}},"required":["start_line","end_line"],"additionalProperties":false}},"start_char":{"type":"integer","minimum":1,"description":"First character, counted from 1"},"end_char":{"type":"integer","minimum":1},"head":{"type":"integer","minimum":1,"description":"So many first lines"},"tail":{"type":"integer","minimum":1,"description":"So many last lines"},"query":{"type":"string","description":"Lines that hold this text, or its words"},"context":{"type":"integer","minimum":0,"maximum":100,"description":"Lines around each match (2)"},"include_line_numbers":{"type":"boolean"},"cursor":{"type":"string"}},"required":["prune_id"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
 
-/// Answers one call of the tool. What is not found, or not in the text, is a
-/// result that says so; only wrong arguments are an error.
+/// Answers one call of the tool. Whatever is wrong is a result that says so:
+/// models read those, and can do better.
 pub(crate) fn call(
     store: &dyn Store,
     owner: &Owner,
     max_chars: usize,
     arguments: Option<Raw>,
-) -> Result<Raw, Error> {
-    let request = Request::read(arguments).map_err(Error::BadParams)?;
+) -> Raw {
+    let wrong = |message: String| failure("invalid_params", message, json!({}));
+    let request = match Request::read(arguments) {
+        Ok(request) => request,
+        Err(message) => return wrong(message),
+    };
+    if request.arguments.len() > max_chars / 4 {
+        return wrong("This is too much to ask at once; ask for fewer ranges".to_owned());
+    }
     let Some(text) = store.fetch(owner, &request.receipt) else {
-        return Ok(not_found(&request.receipt));
+        return not_found(&request.receipt);
     };
     let lines = Lines::new(&text);
     let selected = match selection::select(&lines, &request.wanted, request.include_line_numbers) {
         Ok(selected) => selected,
-        Err(wrong) => return Ok(failure(wrong.code(), wrong.to_string(), wrong.data())),
+        Err(wrong) => return failure(wrong.code(), wrong.to_string(), wrong.data()),
     };
-    let Some(page) = page(&selected.text, request.offset, max_chars) else {
-        return Err(Error::BadParams("The cursor is not one of ours".into()));
-    };
-    let next =
-        (page.end < selected.text.len()).then(|| token::part_cursor(page.end, &request.arguments));
-    let answer = Answer {
-        raw_text: &selected.text[page],
+    let mut answer = Answer {
+        raw_text: "",
         metadata: Metadata {
             prune_id: &request.receipt,
             ranges: &selected.parts,
+            more_ranges: 0,
             line_numbering: "original",
             total_lines: lines.len(),
             total_chars: text.chars().count(),
             ends_with_newline: lines.ends_with_newline(),
             matches: selected.matches,
-            next_cursor: next,
+            // The longest there can be, to know how much room is left.
+            next_cursor: Some(token::part_cursor(usize::MAX, &request.arguments)),
         },
     };
-    let answer = Raw::from_serialize(&answer);
-    let item =
-        Raw::from_static(r#"{"type":"text"}"#).with_member("text", &Raw::string(answer.as_str()));
-    let content = format!("[{}]", item.as_str());
-    let content = Raw::parse(content.into()).expect("an array of one value");
-    Ok(Raw::empty_object()
-        .with_member("content", &content)
-        .with_member("structuredContent", &answer))
+    answer.metadata.tell_fewer_ranges(max_chars / 4);
+    let room = max_chars.saturating_sub(Raw::from_serialize(&answer).len());
+    let Some(page) = page(&selected.text, request.offset, room) else {
+        return wrong("The cursor is not one of ours".to_owned());
+    };
+    answer.metadata.next_cursor =
+        (page.end < selected.text.len()).then(|| token::part_cursor(page.end, &request.arguments));
+    answer.raw_text = &selected.text[page];
+    tool_result(&Raw::from_serialize(&answer))
 }
 
 /// The same for what is unknown, expired and another's.
@@ -97,15 +99,15 @@ fn failure(code: &str, message: String, data: serde_json::Value) -> Raw {
         said.extend(data.clone());
         said.insert("message".into(), message.into());
     }
-    crate::builtin::error_result(&said.to_string())
+    error_result(&said.to_string())
 }
 
-/// The bytes of the selected text that fit into one answer, from `offset` on;
+/// The bytes of the selected text that take `room` characters, from `offset` on;
 /// `None` if nothing can begin there. A page ends with a line where that does
 /// not leave it half empty.
-fn page(text: &str, offset: usize, max_chars: usize) -> Option<std::ops::Range<usize>> {
+fn page(text: &str, offset: usize, room: usize) -> Option<std::ops::Range<usize>> {
     let rest = text.get(offset..)?;
-    let mut room = max_chars.saturating_sub(ENVELOPE).max(1);
+    let mut room = room.max(1);
     let mut end = rest.len();
     let mut line_end = None;
     for (at, letter) in rest.char_indices() {
@@ -143,6 +145,9 @@ struct Metadata<'a> {
     prune_id: &'a str,
     /// What was asked for, as far as it is in the text.
     ranges: &'a [Part],
+    /// How many are not among them.
+    #[serde(skip_serializing_if = "is_zero")]
+    more_ranges: usize,
     line_numbering: &'static str,
     total_lines: usize,
     total_chars: usize,
@@ -152,4 +157,25 @@ struct Metadata<'a> {
     matches: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
+}
+
+impl Metadata<'_> {
+    /// So many matches that telling where they are would take more than `room`
+    /// are not told one by one.
+    fn tell_fewer_ranges(&mut self, room: usize) {
+        let mut left = room;
+        let told = self.ranges.iter().take_while(|part| {
+            let size = Raw::from_serialize(part).len() + 1;
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        });
+        let told = told.count();
+        self.more_ranges = self.ranges.len() - told;
+        self.ranges = &self.ranges[..told];
+    }
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }

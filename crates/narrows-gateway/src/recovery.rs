@@ -34,6 +34,12 @@ pub trait Store: Send + Sync {
 
     /// Lets go of what nobody can ask for any more.
     fn purge(&self);
+
+    /// Whether all this may take its time, and is better done where nobody
+    /// waits for the thread.
+    fn blocks(&self) -> bool {
+        false
+    }
 }
 
 /// The store that the settings ask for.

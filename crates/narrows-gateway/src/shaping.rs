@@ -9,7 +9,9 @@
 mod account;
 mod blocks;
 mod goal;
+mod items;
 mod policy;
+mod report;
 #[cfg(test)]
 mod tests;
 mod work;
@@ -19,13 +21,15 @@ use std::time::Duration;
 
 use narrows_shape::prune::{Engine, Fallback};
 use narrows_wire::Raw;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 pub(crate) use self::account::Account;
+pub use self::goal::META as GOAL_META;
 pub(crate) use self::goal::{ARGUMENT as GOAL_ARGUMENT, Aim};
 pub(crate) use self::policy::{Policies, Policy};
-use self::work::Report;
+pub use self::report::META as RECEIPT_META;
+use self::report::Report;
 use crate::events::{self, Tag};
 use crate::recovery::{Owner, Store};
 
@@ -105,6 +109,12 @@ impl Shaping {
         &self.account
     }
 
+    /// A turn among those who work on long texts; `None` if it does not come.
+    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        let turn = timeout(QUEUE_WAIT, self.workers.clone().acquire_owned());
+        turn.await.ok()?.ok()
+    }
+
     /// Whether a result of this size may be over the budget at all: JSON never
     /// takes fewer bytes than the characters it stands for.
     pub(crate) fn may_exceed(result: &Raw, policy: &Policy) -> bool {
@@ -124,9 +134,8 @@ impl Shaping {
             Ok((false, _)) => return original,
             Err(_) => return self.failed(tag, source, Fallback::InternalError, original),
         };
-        let worker = match timeout(QUEUE_WAIT, self.workers.clone().acquire_owned()).await {
-            Ok(Ok(worker)) => worker,
-            _ => return self.failed(tag, source, Fallback::Timeout, original),
+        let Some(worker) = self.turn().await else {
+            return self.failed(tag, source, Fallback::Timeout, original);
         };
         let (store, engine) = (self.store.clone(), self.engine.clone());
         let limit = job.policy.timeout;

@@ -303,6 +303,7 @@ Examples:
   echo '{\"path\": \".\"}' | narrows call files list_directory -
   narrows call files read_file @arguments.json --json
   narrows call files read_file '{\"path\": \"app.log\"}' --goal 'find the retry' --explain
+  narrows call recover_text '{\"prune_id\": \"prn_...\", \"query\": \"retry\"}'   with `recovery.path`
 
 Only the server that is called is started. Text goes to stdout; progress, log messages and
 error results go to stderr. A server that wants to ask its user something cannot.

@@ -27,6 +27,7 @@ use tokio::sync::Semaphore;
 
 use self::request::{PruneRequest, RecoverRequest};
 pub(super) use self::server::Pruning;
+use super::tool_result;
 use crate::clock;
 use crate::recovery::{MemoryStore, Owner, Receipt, Store, Unavailable};
 use crate::settings::{PrunerSettings, RecoverySettings};
@@ -34,9 +35,6 @@ use crate::settings::{PrunerSettings, RecoverySettings};
 /// Ranges that are longer together are refused: they may overlap, and a short
 /// request must not make an answer without end.
 const MAX_RECOVERED_BYTES: usize = 32 * 1024 * 1024;
-
-/// Texts of so many bytes are kept in no time, also on a disk.
-const QUICKLY_KEPT: usize = 64 * 1024;
 
 /// The bytes of a line number and what follows it, in a text of a million lines.
 const LONGEST_NUMBER: usize = 12;
@@ -176,9 +174,9 @@ impl Pruner {
         Pruned::new(receipt, text, outcome, began)
     }
 
-    /// A store may be on a disk, where long texts take their time.
+    /// A store may be on a disk.
     async fn keep(&self, text: &Arc<str>) -> Result<Receipt, Unavailable> {
-        if text.len() <= QUICKLY_KEPT {
+        if !self.store.blocks() {
             return self.store.keep(&self.owner, text.clone());
         }
         let (store, owner, text) = (self.store.clone(), self.owner.clone(), text.clone());
@@ -320,16 +318,6 @@ fn too_much() -> PrunerError {
     PrunerError::Arguments(format!(
         "The ranges come to more than {most} MiB together; ask for fewer lines at once"
     ))
-}
-
-fn tool_result(answer: &Raw) -> Raw {
-    let text = Raw::string(answer.as_str());
-    let whole = format!(
-        r#"{{"content":[{{"type":"text","text":{}}}],"structuredContent":{}}}"#,
-        text.as_str(),
-        answer.as_str()
-    );
-    Raw::parse(whole.into()).expect("put together from JSON")
 }
 
 /// The answer of `prune_text`.

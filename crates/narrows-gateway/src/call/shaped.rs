@@ -19,7 +19,7 @@ pub(super) struct Wish {
     policy: Policy,
     params: Option<Raw>,
     /// What the argument said that the endpoint adds to tools.
-    goal: Option<String>,
+    goal: Option<Raw>,
 }
 
 impl Call<'_> {
@@ -49,13 +49,13 @@ impl Call<'_> {
         })
     }
 
-    fn take_goal(&mut self) -> Option<String> {
+    fn take_goal(&mut self) -> Option<Raw> {
         let params = self.params.as_ref()?;
         let arguments = params.member("arguments")?;
         let goal = arguments.member(GOAL_ARGUMENT)?;
         let others = arguments.without_member(GOAL_ARGUMENT);
         self.params = Some(params.with_member("arguments", &others));
-        Some(goal.as_text().unwrap_or_default().trim().to_owned())
+        Some(goal)
     }
 
     /// The gateway's own tool.
@@ -66,7 +66,7 @@ impl Call<'_> {
         };
         let [arguments] = arguments;
         self.with_store(move |store, owner, max_chars| {
-            recover::call(store, owner, max_chars, arguments)
+            Ok(recover::call(store, owner, max_chars, arguments))
         })
         .await
     }
@@ -86,9 +86,14 @@ impl Call<'_> {
         let store = endpoint.shaping().store().clone();
         let max_chars = endpoint.policies().own_max_chars();
         let owner = self.session.owner();
-        let work = tokio::task::spawn_blocking(move || read(&*store, &owner, max_chars));
-        let failed = |_| Error::BadParams("The text could not be read".to_owned());
-        work.await.map_err(failed)?
+        let turn = endpoint.shaping().turn().await;
+        let turn = turn.ok_or(Error::Internal("Too many long texts are being worked on"))?;
+        let work = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            read(&*store, &owner, max_chars)
+        });
+        work.await
+            .unwrap_or(Err(Error::Internal("The text could not be read")))
     }
 }
 
@@ -129,7 +134,7 @@ impl Wish {
             result,
             form,
             policy: self.policy,
-            aim: Aim::of(self.params.as_ref(), self.goal),
+            aim: Aim::of(self.params.as_ref(), self.goal.as_ref()),
             owner: session.owner(),
             recover,
         };

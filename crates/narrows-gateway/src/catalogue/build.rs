@@ -131,13 +131,15 @@ impl Kind {
 /// How the gateway's own tool for what was cut is called: a server's tool of
 /// this name keeps it.
 fn recover_name(tools: &HashMap<Box<str>, Target>) -> Arc<str> {
-    let taken = tools.contains_key(recover::NAME);
-    let name = if taken {
-        recover::OTHER_NAME
-    } else {
-        recover::NAME
-    };
-    name.into()
+    let names = std::iter::once(recover::NAME.to_owned());
+    let others = (1..).map(|at| match at {
+        1 => recover::OTHER_NAME.to_owned(),
+        at => format!("{}_{at}", recover::OTHER_NAME),
+    });
+    let mut free = names
+        .chain(others)
+        .filter(|name| !tools.contains_key(name.as_str()));
+    free.next().expect("there are more names than tools").into()
 }
 
 /// A listed tool with the argument `goal`, where the endpoint adds it. It is

@@ -20,6 +20,9 @@ use crate::events::Tag;
 use crate::exchange::{Asks, Cancel, EventSink};
 use crate::upstream::{Link, Origin, Outgoing, Upstream};
 
+/// Answers of so many bytes are masked in no time.
+const QUICK: usize = 256 * 1024;
+
 /// As in an envelope of MCP.
 const MAX_METHOD: usize = 1024;
 
@@ -67,13 +70,13 @@ pub(super) async fn carry(
         }
     };
     match outcome {
-        Ok(Some(result)) => Ok(masked_result(result, &mask)),
+        Ok(Some(result)) => aside(result, move |result| masked_result(result, &mask)).await,
         Ok(None) => Ok(Carried {
             reply: Reply::Accepted,
             bytes: 0,
             cut_strings: 0,
         }),
-        Err(Error::Answered(error)) => Ok(masked_error(error, &mask)),
+        Err(Error::Answered(error)) => aside(error, move |error| masked_error(error, &mask)).await,
         Err(error) => Err(error.into()),
     }
 }
@@ -167,6 +170,19 @@ impl Call<'_> {
         let uri = uri.as_ref().and_then(Raw::as_text);
         uri.is_some_and(|uri| self.upstream.subscribers.has(&uri))
     }
+}
+
+/// Long ones are masked where nobody waits for the thread.
+async fn aside(
+    raw: Raw,
+    masked: impl FnOnce(Raw) -> Carried + Send + 'static,
+) -> Result<Carried, ForwardError> {
+    if raw.len() <= QUICK {
+        return Ok(masked(raw));
+    }
+    let work = tokio::task::spawn_blocking(move || masked(raw));
+    let failed = Error::Internal("The answer could not be masked");
+    work.await.map_err(|_| failed.into())
 }
 
 fn masked_result(result: Raw, mask: &Mask) -> Carried {

@@ -84,7 +84,7 @@ impl Request {
                 .optional_flag("include_line_numbers")?
                 .unwrap_or(false),
             offset,
-            arguments: raw.without_member("cursor"),
+            arguments: compact(&raw.without_member("cursor")),
         })
     }
 }
@@ -109,6 +109,12 @@ fn without_nothing(arguments: Raw) -> Raw {
     left
 }
 
+/// Without white space, as it goes into cursors.
+fn compact(arguments: &Raw) -> Raw {
+    let value = arguments.decode::<serde_json::Value>();
+    value.map_or_else(|_| arguments.clone(), |value| Raw::from_serialize(&value))
+}
+
 fn wanted(asked: &Arguments<'_>, raw: &Raw) -> Result<Wanted, String> {
     let has = |name: &str| raw.member(name).is_some();
     let ways = [
@@ -123,7 +129,7 @@ fn wanted(asked: &Arguments<'_>, raw: &Raw) -> Result<Wanted, String> {
         );
     }
     if has("ranges") {
-        return ranges(asked, raw).map(Wanted::Ranges);
+        return ranges(raw).map(Wanted::Ranges);
     }
     if ways[1] {
         let start = if has("start_char") {
@@ -165,44 +171,62 @@ fn wanted(asked: &Arguments<'_>, raw: &Raw) -> Result<Wanted, String> {
     Ok(Wanted::Whole)
 }
 
-/// As the schema says; models that copy the words of a marker also write
-/// `"201-5012"`, alone or in an array.
-fn ranges(asked: &Arguments<'_>, raw: &Raw) -> Result<Vec<(i64, i64)>, String> {
+/// As the schema says; models also write `"201-5012"`, which are the words of a
+/// marker, or `[201, 5012]`, alone or in an array.
+fn ranges(raw: &Raw) -> Result<Vec<(i64, i64)>, String> {
     let given = raw.member("ranges").unwrap_or_else(Raw::empty_object);
-    let texts: Vec<Raw> = match given.kind() {
-        Kind::String => vec![given],
-        _ => given
-            .elements()
-            .filter(|range| range.kind() == Kind::String)
-            .collect(),
+    let entries: Vec<Raw> = match given.kind() {
+        Kind::Array if !is_pair(&given) => given.elements().take(MAX_RANGES + 1).collect(),
+        _ => vec![given],
     };
-    let ranges = if texts.is_empty() {
-        let ranges = asked.objects("ranges", &["start_line", "end_line"])?;
-        let lines =
-            |range: &Arguments<'_>| Ok((range.whole("start_line")?, range.whole("end_line")?));
-        ranges
-            .iter()
-            .map(lines)
-            .collect::<Result<Vec<_>, String>>()?
-    } else {
-        let texts = texts.iter().filter_map(Raw::as_text);
-        let parts: Vec<String> = texts
-            .flat_map(|text| text.split(',').map(str::to_owned).collect::<Vec<_>>())
-            .collect();
-        let read = |part: &String| {
-            let (start, end) = part.split_once('-').unwrap_or((part, part));
-            let start = start.trim().parse().ok()?;
-            Some((start, end.trim().parse().ok()?))
-        };
-        let ranges: Option<Vec<_>> = parts.iter().map(read).collect();
-        ranges.ok_or_else(|| {
-            "Argument 'ranges' must be an array of {\"start_line\", \"end_line\"}".to_owned()
-        })?
-    };
-    if ranges.len() > MAX_RANGES {
-        return Err(format!(
-            "Argument 'ranges' must have at most {MAX_RANGES} entries"
-        ));
+    let mut ranges = Vec::new();
+    for entry in entries {
+        match entry.as_text() {
+            Some(text) => ranges.extend(written(&text)?),
+            None if entry.kind() == Kind::Array => {
+                let ends: Vec<i64> = entry
+                    .elements()
+                    .take(3)
+                    .filter_map(|end| end.as_i64())
+                    .collect();
+                let [start, end] = ends[..] else {
+                    return Err(no_range());
+                };
+                ranges.push((start, end));
+            }
+            None if entry.kind() == Kind::Object => {
+                let range = Arguments::read(NAME, Some(entry), &["start_line", "end_line"])?;
+                ranges.push((range.whole("start_line")?, range.whole("end_line")?));
+            }
+            None => return Err(no_range()),
+        }
+        if ranges.len() > MAX_RANGES {
+            return Err(format!(
+                "Argument 'ranges' must have at most {MAX_RANGES} entries"
+            ));
+        }
     }
     Ok(ranges)
+}
+
+/// Two numbers, which are one range.
+fn is_pair(raw: &Raw) -> bool {
+    let mut ends = raw.elements();
+    let is_number = |end: Option<Raw>| end.is_some_and(|end| end.kind() == Kind::Number);
+    is_number(ends.next()) && is_number(ends.next()) && ends.next().is_none()
+}
+
+/// `201-5012`, `7`, or several of them.
+fn written(text: &str) -> Result<Vec<(i64, i64)>, String> {
+    let read = |part: &str| {
+        let (start, end) = part.split_once('-').unwrap_or((part, part));
+        let start = start.trim().parse().ok()?;
+        Some((start, end.trim().parse().ok()?))
+    };
+    let ranges: Option<Vec<_>> = text.split(',').take(MAX_RANGES + 1).map(read).collect();
+    ranges.ok_or_else(no_range)
+}
+
+fn no_range() -> String {
+    "Argument 'ranges' must be an array of {\"start_line\", \"end_line\"}".to_owned()
 }

@@ -56,10 +56,10 @@ pub(crate) fn read(
         room = room.saturating_sub(size);
         last += 1;
     }
-    let shown = match (start, last) {
-        _ if last < start => "",
-        (1, last) if last == lines.len() => &text,
-        _ => lines.span(&(start - 1..last)),
+    // Lines with their ends, so that pages put together are the text.
+    let shown = match last.checked_sub(start) {
+        None => "",
+        Some(_) => lines.whole_span(&(start - 1..last)),
     };
     let address = |start: usize, end: usize| format!("{SCHEME}{receipt}?start={start}&end={end}");
     let here = if last < start {

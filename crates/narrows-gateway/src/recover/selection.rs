@@ -50,7 +50,7 @@ pub(super) enum Wrong {
     #[error("The ranges come to more than 64 MiB together; ask for fewer lines at once")]
     TooMuch,
     #[error(
-        "Nothing in the text matches '{0}', and no line holds all of its words; try other words, or head and tail"
+        "No line holds the text '{0}' or all of its words (it is no pattern); try other words, or head and tail"
     )]
     NoMatch(String),
 }
@@ -190,16 +190,15 @@ fn search<'a>(
     let words: Vec<String> = whole.split_whitespace().map(str::to_owned).collect();
     let phrase = vec![whole];
     let mut found = find(lines, &phrase);
-    if found.is_empty() && words.len() > 1 {
+    if found.count == 0 && words.len() > 1 {
         found = find(lines, &words);
     }
-    if found.is_empty() {
+    if found.count == 0 {
         let told = query.trim().chars().take(100).collect();
         return Err(Wrong::NoMatch(told));
     }
-    let matches = found.len();
-    found.truncate(MAX_MATCHES);
-    let (long, short): (Vec<Match>, Vec<Match>) = found.into_iter().partition(|m| m.long);
+    let matches = found.count;
+    let (long, short): (Vec<Match>, Vec<Match>) = found.shown.into_iter().partition(|m| m.long);
     let around =
         |m: &Match| m.line.saturating_sub(context)..(m.line + context + 1).min(lines.len());
     // A long line beside a short one is not taken along whole.
@@ -225,13 +224,29 @@ struct Match {
     long: bool,
 }
 
+/// Of very many matches only the first are shown.
+#[derive(Default)]
+struct Matches {
+    count: usize,
+    shown: Vec<Match>,
+}
+
+impl Matches {
+    fn add(&mut self, found: impl FnOnce() -> Match) {
+        self.count += 1;
+        if self.shown.len() < MAX_MATCHES {
+            self.shown.push(found());
+        }
+    }
+}
+
 /// Where all of these words stand in one line: the place is that of the first
 /// word. Of a long line every occurrence of the first word counts.
-fn find(lines: &Lines<'_>, words: &[String]) -> Vec<Match> {
+fn find(lines: &Lines<'_>, words: &[String]) -> Matches {
+    let mut found = Matches::default();
     let Some(first) = words.first() else {
-        return Vec::new();
+        return found;
     };
-    let mut found = Vec::new();
     let mut start = 0;
     for (at, line) in lines.iter().enumerate() {
         let begin = start;
@@ -242,29 +257,60 @@ fn find(lines: &Lines<'_>, words: &[String]) -> Vec<Match> {
         }
         let long = line.len() > LONG_LINE;
         if !long {
-            found.push(Match {
+            found.add(|| Match {
                 line: at,
                 place: begin..begin + line.len(),
                 long,
             });
             continue;
         }
-        // Lower case may have another length; then the place is near enough.
+        let mut original = Original::new(line, &lower);
         for (place, _) in lower.match_indices(first.as_str()) {
-            let from = lines
-                .text()
-                .floor_char_boundary(begin + place.min(line.len()));
-            let to = lines
-                .text()
-                .ceil_char_boundary((from + first.len()).min(begin + line.len()));
-            found.push(Match {
-                line: at,
-                place: from..to,
-                long,
+            found.add(|| {
+                let from = original.place(place);
+                let to = original.place(place + first.len());
+                Match {
+                    line: at,
+                    place: begin + from..begin + to,
+                    long,
+                }
             });
         }
     }
     found
+}
+
+/// Where in a line something stands that was found in its lower case, which
+/// may be longer or shorter. Places are asked for in their order.
+struct Original<'a> {
+    line: std::str::CharIndices<'a>,
+    /// So much of the lower case is behind.
+    passed: usize,
+    is_same: bool,
+    length: usize,
+}
+
+impl<'a> Original<'a> {
+    fn new(line: &'a str, lower: &str) -> Original<'a> {
+        Original {
+            line: line.char_indices(),
+            passed: 0,
+            is_same: line.is_ascii() && lower.is_ascii(),
+            length: line.len(),
+        }
+    }
+
+    fn place(&mut self, in_lower: usize) -> usize {
+        if self.is_same {
+            return in_lower;
+        }
+        while self.passed < in_lower
+            && let Some((_, letter)) = self.line.next()
+        {
+            self.passed += letter.to_lowercase().map(char::len_utf8).sum::<usize>();
+        }
+        self.line.clone().next().map_or(self.length, |(at, _)| at)
+    }
 }
 
 /// The characters around each match in a long line, with their places.

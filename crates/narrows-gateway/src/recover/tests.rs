@@ -2,6 +2,7 @@ use expect_test::{Expect, expect};
 use serde_json::Value;
 
 use super::*;
+use crate::error::Error;
 use crate::exchange::Principal;
 use crate::recovery::{MemoryStore, Receipt};
 
@@ -21,10 +22,7 @@ fn kept(text: &str) -> (MemoryStore, Receipt) {
 fn ask(store: &dyn Store, receipt: &Receipt, max_chars: usize, more: &str) -> Value {
     let arguments = Raw::parse(more.to_owned().into()).expect("a test's JSON");
     let arguments = arguments.with_member("prune_id", &Raw::string(receipt.as_str()));
-    let result = match call(store, &owner(), max_chars, Some(arguments)) {
-        Ok(result) => result,
-        Err(error) => return Value::String(error.to_string()),
-    };
+    let result = call(store, &owner(), max_chars, Some(arguments));
     let result: Value = result.decode().expect("a result");
     let text = result["content"][0]["text"].as_str().expect("a text");
     let said: Value = serde_json::from_str(text).expect("JSON as text");
@@ -160,30 +158,34 @@ fn what_is_wrong_is_said_so_that_a_model_can_do_better() {
         TEXT,
         r#"{"query":"kiwi"}"#,
         expect![[
-            r#"{"code":"no_match","message":"Nothing in the text matches 'kiwi', and no line holds all of its words; try other words, or head and tail"}"#
+            r#"{"code":"no_match","message":"No line holds the text 'kiwi' or all of its words (it is no pattern); try other words, or head and tail"}"#
         ]],
     );
     check(
         TEXT,
         r#"{"head":1,"query":"x"}"#,
-        expect![[r#""Give one of ranges, start_char/end_char, head/tail and query, not several""#]],
+        expect![[
+            r#"{"code":"invalid_params","message":"Give one of ranges, start_char/end_char, head/tail and query, not several"}"#
+        ]],
     );
     check(
         TEXT,
         r#"{"lines":1}"#,
         expect![[
-            r#""Unknown argument 'lines': 'recover_text' takes prune_id, ranges, start_char, end_char, head, tail, query, context, include_line_numbers, cursor""#
+            r#"{"code":"invalid_params","message":"Unknown argument 'lines': 'recover_text' takes prune_id, ranges, start_char, end_char, head, tail, query, context, include_line_numbers, cursor"}"#
         ]],
     );
     check(
         TEXT,
         r#"{"cursor":"nonsense"}"#,
-        expect![[r#""The cursor is not one of ours""#]],
+        expect![[r#"{"code":"invalid_params","message":"The cursor is not one of ours"}"#]],
     );
     check(
         TEXT,
         r#"{"ranges":"x-y"}"#,
-        expect![[r#""Argument 'ranges' must be an array of {\"start_line\", \"end_line\"}""#]],
+        expect![[
+            r#"{"code":"invalid_params","message":"Argument 'ranges' must be an array of {\"start_line\", \"end_line\"}"}"#
+        ]],
     );
 }
 
@@ -202,7 +204,7 @@ fn unknown_expired_and_anothers_are_the_same() {
     let other = Owner::client(&Principal::Anonymous, "other", None);
     let of = |owner: &Owner, id: &str| {
         let arguments = Raw::empty_object().with_member("prune_id", &Raw::string(id));
-        let result = call(&store, owner, 80_000, Some(arguments)).expect("a result");
+        let result = call(&store, owner, 80_000, Some(arguments));
         result.as_str().replace(id, "ID")
     };
     let unknown = of(&owner(), "prn_01ARY000000000000000000042");
@@ -247,6 +249,72 @@ fn pages_put_together_are_the_text() {
     assert_eq!(read_all(&store, &receipt, 5_000, ranges).0, expected);
 }
 
+/// `ask` checks that every page is within the budget, whatever is told besides.
+#[test]
+fn what_is_told_besides_the_text_counts() {
+    let text: String = (0..3_000).map(|at| format!("match {at}\n")).collect();
+    let (store, receipt) = kept(&text);
+    for max_chars in [1_000, 8_000, 80_000] {
+        let said = ask(
+            &store,
+            &receipt,
+            max_chars,
+            r#"{"query":"match","context":0}"#,
+        );
+        assert_eq!(said["metadata"]["matches"], 3_000);
+        let (whole, _) = read_all(&store, &receipt, max_chars, r#"{"query":"7","context":0}"#);
+        assert_eq!(whole.lines().count(), 500, "the first that match");
+    }
+    let many: Vec<Value> = (1..=200)
+        .map(|at| serde_json::json!({ "start_line": 3 * at, "end_line": 3 * at }))
+        .collect();
+    let many = serde_json::json!({ "ranges": many }).to_string();
+    let (whole, _) = read_all(&store, &receipt, 80_000, &many);
+    assert_eq!(whole.lines().count(), 200);
+    let said = ask(&store, &receipt, 2_000, &many);
+    assert_eq!(said["code"], "invalid_params");
+}
+
+#[test]
+fn lines_may_be_asked_for_in_the_ways_that_models_write() {
+    let (store, receipt) = kept(TEXT);
+    for ranges in [
+        r#"[{"start_line":3,"end_line":4}]"#,
+        r#"{"start_line":3,"end_line":4}"#,
+        r#""3-4""#,
+        r#"["3-4"]"#,
+        "[3,4]",
+        "[[3,4]]",
+        r#"["3",{"start_line":4,"end_line":4}]"#,
+    ] {
+        let said = ask(
+            &store,
+            &receipt,
+            80_000,
+            &format!(r#"{{"ranges":{ranges}}}"#),
+        );
+        assert_eq!(said["raw_text"], "three Apples\nfour", "{ranges}");
+    }
+}
+
+/// Letters whose lower case is longer or shorter stand before the match.
+#[test]
+fn a_match_is_where_it_is_whatever_stands_before() {
+    for letter in ["İ", "ẞ", "K", "é"] {
+        let line = format!("{}needle{}", letter.repeat(30_000), "x".repeat(30_000));
+        let (store, receipt) = kept(&line);
+        let said = ask(
+            &store,
+            &receipt,
+            80_000,
+            r#"{"query":"NEEDLE","context":0}"#,
+        );
+        let text = said["raw_text"].as_str().expect("a text");
+        assert!(text.contains(&format!("{letter}needlex")), "{letter}");
+        assert!(text.len() < 1_000);
+    }
+}
+
 #[test]
 fn a_cursor_belongs_to_its_receipt() {
     let (store, receipt) = kept(&"x".repeat(10_000));
@@ -255,12 +323,12 @@ fn a_cursor_belongs_to_its_receipt() {
         .expect("room");
     let cursor = ask(&store, &receipt, 2_000, "{}")["metadata"]["next_cursor"].to_string();
     let said = ask(&store, &other, 2_000, &format!(r#"{{"cursor":{cursor}}}"#));
-    assert_eq!(said, "The cursor is of another prune_id");
+    assert_eq!(said["message"], "The cursor is of another prune_id");
     // A cursor made by hand that leads nowhere.
     let of = Raw::empty_object().with_member("prune_id", &Raw::string(receipt.as_str()));
     let far = token::part_cursor(1_000_000, &of);
     let said = ask(&store, &receipt, 2_000, &format!(r#"{{"cursor":"{far}"}}"#));
-    assert_eq!(said, "The cursor is not one of ours");
+    assert_eq!(said["message"], "The cursor is not one of ours");
 }
 
 #[test]
@@ -277,9 +345,6 @@ fn the_resource_gives_the_lines_that_fit_and_says_how_to_go_on() {
             .expect("JSON");
         let part = result["contents"][0]["text"].as_str().expect("a text");
         assert!(part.chars().count() <= 2_000);
-        if !whole.is_empty() {
-            whole.push('\n');
-        }
         whole += part;
         reads += 1;
         match result["_meta"]["narrows/next"].as_str() {
@@ -287,7 +352,7 @@ fn the_resource_gives_the_lines_that_fit_and_says_how_to_go_on() {
             None => break,
         }
     }
-    assert_eq!((whole.as_str(), reads), (text.trim_end(), 5));
+    assert_eq!((whole.as_str(), reads), (text.as_str(), 5));
     let all = read(
         &store,
         &owner(),

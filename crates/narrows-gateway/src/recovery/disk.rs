@@ -196,6 +196,10 @@ impl Store for DiskStore {
         }
     }
 
+    fn blocks(&self) -> bool {
+        true
+    }
+
     fn purge(&self) {
         let mut shelf = self.shelf.lock();
         let done = shelf.look((self.clock)());

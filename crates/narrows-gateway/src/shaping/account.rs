@@ -8,6 +8,9 @@ use serde_json::json;
 use crate::clock;
 use crate::lock::Mutex;
 
+/// So many tools are told one by one.
+const MAX_TOOLS: usize = 1_000;
+
 /// Sums over all shaped results since the start.
 pub(crate) struct Account {
     since: String,
@@ -42,15 +45,25 @@ impl Default for Account {
 }
 
 impl Account {
-    /// `server` and `tool` are names of the catalogue, so there are no more of
-    /// them than there.
+    /// Catalogues change, so that there may be more names in time than anybody
+    /// wants to read; those go together.
     pub(super) fn enter(&self, server: &str, tool: &str, entry: impl FnOnce(&mut Saved)) {
         let mut saved = self.saved.lock();
+        let is_new = !saved.contains_key(&(server.to_owned(), tool.to_owned()));
+        let tool = match is_new && saved.len() >= MAX_TOOLS {
+            true => "(others)",
+            false => tool,
+        };
         entry(
             saved
                 .entry((server.to_owned(), tool.to_owned()))
                 .or_default(),
         );
+        self.news.store(true, Ordering::Relaxed);
+    }
+
+    /// Has it told once more, since it was not written down.
+    pub(crate) fn report_again(&self) {
         self.news.store(true, Ordering::Relaxed);
     }
 

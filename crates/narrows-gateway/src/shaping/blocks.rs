@@ -167,5 +167,7 @@ fn is_text(raw: &Raw) -> bool {
 
 fn text_of(raw: Option<&Raw>) -> String {
     let text = raw.and_then(Raw::as_text).unwrap_or_default();
-    text.chars().take(200).collect()
+    // It goes into notes, which have one line and one pair of brackets.
+    let fits = |letter: &char| !letter.is_control() && !matches!(letter, '⟦' | '⟧');
+    text.chars().filter(fits).take(200).collect()
 }

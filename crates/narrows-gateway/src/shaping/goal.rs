@@ -8,7 +8,7 @@ use narrows_wire::{Kind, Raw};
 const MAX_CHARS: usize = 500;
 
 /// Where a client says its goal.
-const META: &str = "narrows/goal";
+pub const META: &str = "narrows/goal";
 
 /// The argument that endpoints may add to tools.
 pub(crate) const ARGUMENT: &str = "goal";
@@ -52,8 +52,8 @@ pub(crate) struct Aim {
 
 impl Aim {
     /// Of `tools/call` or `resources/read`. `goal` is what our own argument said.
-    pub(crate) fn of(params: Option<&Raw>, goal: Option<String>) -> Aim {
-        let goal = goal.filter(|goal| !goal.is_empty());
+    pub(crate) fn of(params: Option<&Raw>, goal: Option<&Raw>) -> Aim {
+        let goal = goal.and_then(words);
         let Some(params) = params else {
             return Aim { goal, source: None };
         };
@@ -135,7 +135,8 @@ mod tests {
     #[track_caller]
     fn check(params: &str, own: Option<&str>, goal: Option<&str>, source: Option<SourceType>) {
         let params = Raw::parse(params.to_owned().into()).expect("a test's JSON");
-        let aim = Aim::of(Some(&params), own.map(str::to_owned));
+        let own = own.map(Raw::string);
+        let aim = Aim::of(Some(&params), own.as_ref());
         assert_eq!((aim.goal.as_deref(), aim.source), (goal, source));
     }
 
@@ -204,7 +205,13 @@ mod tests {
             "_meta",
             &Raw::empty_object().with_member("narrows/goal", &Raw::string(&long)),
         );
-        let goal = Aim::of(Some(&params), None).goal.expect("there is one");
-        assert_eq!(goal.chars().count(), MAX_CHARS);
+        let own = Raw::string(&long);
+        for aim in [
+            Aim::of(Some(&params), None),
+            Aim::of(Some(&Raw::empty_object()), Some(&own)),
+        ] {
+            let goal = aim.goal.expect("there is one");
+            assert_eq!(goal.chars().count(), MAX_CHARS);
+        }
     }
 }

@@ -65,13 +65,14 @@ impl Policies {
     }
 
     /// The endpoint of one upstream, which mirrors it: its results pass as they
-    /// are unless something is said for just this server or tool.
+    /// are unless something is said for just this server (`own`) or tool.
     pub(crate) fn single<'a>(
         top: ShapeChoice,
+        own: ShapeChoice,
         upstreams: impl Iterator<Item = &'a UpstreamSettings>,
     ) -> Policies {
         let resolve = |choice: ShapeChoice| Policy::of(choice.or(top), choice.on == Some(true));
-        Policies::new(top, upstreams, resolve)
+        Policies::new(own.or(top), upstreams, resolve)
     }
 
     fn new<'a>(
@@ -222,12 +223,15 @@ mod tests {
         let none = ShapeChoice::default();
         let check = |shape, tool, expected| {
             let upstream = server(Builtin::Demo, shape, tool);
-            let policies = Policies::single(top, [&upstream].into_iter());
+            let policies = Policies::single(top, upstream.shape, [&upstream].into_iter());
             assert_eq!(budgets(&policies), expected);
         };
         check(none, None, [None; 3]);
         let on = choice(Some(true), None);
         check(on, None, [Some(9_000); 3]);
+        let less = server(Builtin::Demo, choice(Some(true), Some(5_000)), None);
+        let policies = Policies::single(top, less.shape, [&less].into_iter());
+        assert_eq!(policies.own_max_chars(), 5_000);
         check(none, Some(on), [Some(9_000), None, None]);
     }
 }

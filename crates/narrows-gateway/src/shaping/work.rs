@@ -10,80 +10,17 @@ use narrows_shape::budget::{self, Fitted, Order, Place, Stage};
 use narrows_shape::estimate_tokens;
 use narrows_shape::prune::{Deadline, Engine, Fallback, SourceType};
 use narrows_wire::Raw;
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::blocks::{self, Block, BlockKind};
+use super::items::Dropped;
+use super::report::{BLOCKS_TOLD, BlockReport, Change, Report};
 use super::{Form, Job};
 use crate::recovery::{Receipt, Store};
 use crate::settings::ShapeChoice;
 
-/// Cuts that are told one by one; the store has the whole anyway.
-const CUTS_TOLD: usize = 100;
-
-/// Texts of one result that are told of one by one.
-const BLOCKS_TOLD: usize = 32;
-
 /// JSON that is written shorter is seldom less than this part of what it was.
 const TIGHTENS: usize = 8;
-
-/// The member of a result's `_meta` that tells programs what was done.
-const META: &str = "narrows/receipt";
-
-/// What a note takes at most, besides the words of others.
-const NOTE: usize = 400;
-
-/// What was done to a result.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct Report {
-    /// The first of them, for who expects one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    prune_id: Option<String>,
-    pub(super) chars: Change,
-    pub(super) tokens: Change,
-    blocks: Vec<BlockReport>,
-    #[serde(skip_serializing_if = "is_zero")]
-    more_blocks: usize,
-}
-
-/// A size before and after. Tokens are estimated.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-pub(super) struct Change {
-    pub(super) before: usize,
-    pub(super) after: usize,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct BlockReport {
-    at: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    prune_id: Option<String>,
-    chars: Change,
-    tokens: Change,
-    stages: Vec<&'static str>,
-    goal: Option<String>,
-    source: Option<&'static str>,
-    cuts: Vec<Value>,
-    #[serde(skip_serializing_if = "is_zero")]
-    more_cuts: usize,
-}
-
-impl Report {
-    pub(super) fn stages(&self) -> Vec<&'static str> {
-        let mut all: Vec<&str> = Vec::new();
-        for stage in self.blocks.iter().flat_map(|block| &block.stages) {
-            if !all.contains(stage) {
-                all.push(stage);
-            }
-        }
-        all
-    }
-
-    pub(super) fn receipts(&self) -> Vec<&str> {
-        let receipts = self.blocks.iter().filter_map(|b| b.prune_id.as_deref());
-        receipts.collect()
-    }
-}
 
 /// Whether the texts may be over the budget, by their size alone: a result can
 /// be large by its images.
@@ -136,49 +73,6 @@ struct Outcome {
     receipt: Option<Receipt>,
 }
 
-/// Items that went whole.
-struct Dropped {
-    items: Vec<Raw>,
-    gone: Vec<bool>,
-    /// The item that stands for them.
-    note: Raw,
-    report: BlockReport,
-}
-
-impl Dropped {
-    /// The result without them, and with the other edits made.
-    fn apply(self, job: &Job, edits: Vec<(Option<usize>, &Raw, Raw)>) -> Raw {
-        let mut items = self.items;
-        let mut whole = job.result.edit();
-        for (at, place, new) in edits {
-            match at {
-                Some(at) => items[at] = items[at].edit().replace(place, new).finish(),
-                None => whole = whole.replace(place, new),
-            }
-        }
-        let mut left: Vec<&Raw> = Vec::new();
-        let mut told = false;
-        for (item, gone) in items.iter().zip(&self.gone) {
-            if !gone {
-                left.push(item);
-            } else if !std::mem::replace(&mut told, true) {
-                left.push(&self.note);
-            }
-        }
-        let list = blocks::list(&job.result, job.form);
-        let list = list.expect("items were dropped from it");
-        let left = Raw::parse(joined(&left).into()).expect("an array of values");
-        whole.replace(&list, left).finish()
-    }
-}
-
-impl Change {
-    fn add(&mut self, other: Change) {
-        self.before += other.before;
-        self.after += other.after;
-    }
-}
-
 impl Piece {
     fn chars(&self) -> usize {
         self.outcome.as_ref().map_or(self.before, |o| o.after)
@@ -204,6 +98,12 @@ impl Work<'_> {
             } else {
                 self.cut(&mut pieces, &shares(&sizes, max))?;
             }
+        }
+        let noted = dropped
+            .as_ref()
+            .map_or(0, |dropped| dropped.report.chars.after);
+        if total(&pieces) + noted > max {
+            return Err(Fallback::ConstraintsUnmet);
         }
         self.keep_rewritten(&mut pieces);
         Ok(Some(self.finish(&pieces, dropped)))
@@ -266,19 +166,25 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// JSON in fewer characters, with nothing cut. What is far too long would
-    /// not fit either way.
+    /// JSON in fewer characters, with nothing cut; the longest first, until all
+    /// of it fits. What is far too long would not fit either way.
     fn tighten(&self, pieces: &mut [Piece]) -> Result<(), Fallback> {
-        let most = self.job.policy.max_chars.saturating_mul(TIGHTENS);
-        for piece in pieces {
+        let max = self.job.policy.max_chars;
+        let mut order: Vec<usize> = (0..pieces.len()).collect();
+        order.sort_by_key(|&at| std::cmp::Reverse(pieces[at].before));
+        let mut total = total(pieces);
+        for at in order {
             self.deadline.check().map_err(|_| Fallback::Timeout)?;
+            let piece = &mut pieces[at];
             let is_text = matches!(piece.block.kind, BlockKind::Text { .. });
-            if !is_text || piece.before > most {
+            if total <= max || !is_text || piece.before > max.saturating_mul(TIGHTENS) {
                 continue;
             }
             if let Some(fitted) = budget::tighten(&piece.text) {
+                let after = fitted.text.chars().count();
+                total -= piece.before.saturating_sub(after);
                 piece.outcome = Some(Outcome {
-                    after: fitted.text.chars().count(),
+                    after,
                     fitted,
                     receipt: None,
                 });
@@ -347,7 +253,7 @@ impl Work<'_> {
     }
 
     /// Where there are so many texts that none could keep anything worth
-    /// reading, whole items go: the first and the last stay.
+    /// reading, whole items go.
     fn drop_items(&self, pieces: &mut Vec<Piece>) -> Result<Dropped, Fallback> {
         let Job {
             result,
@@ -355,62 +261,24 @@ impl Work<'_> {
             policy,
             ..
         } = self.job;
-        let items = blocks::items(result, *form);
-        let mut sizes = vec![None; items.len()];
+        let mut left = policy.max_chars;
+        for piece in pieces.iter_mut().filter(|piece| piece.block.item.is_none()) {
+            // Where texts go, nothing repeats it any more.
+            piece.repeats = false;
+            if piece.chars() > left / 2 {
+                self.cut_to(piece, left / 2)?;
+            }
+            left -= piece.chars();
+        }
+        let mut sizes = vec![None; blocks::items(result, *form).len()];
         for piece in pieces.iter() {
             if let Some(at) = piece.block.item {
                 sizes[at] = Some(piece.chars());
             }
         }
-        let fixed: usize = counted(pieces)
-            .filter(|piece| piece.block.item.is_none())
-            .map(Piece::chars)
-            .sum();
-        let gone = middle(&sizes, policy.max_chars.saturating_sub(NOTE + fixed));
-        let all: Vec<&Raw> = items
-            .iter()
-            .zip(&gone)
-            .filter(|(_, gone)| **gone)
-            .map(|(item, _)| item)
-            .collect();
-        let whole: Arc<str> = joined(&all).into();
-        let receipt = self.keep(&whole)?;
-        let first = gone.iter().position(|gone| *gone).unwrap_or_default();
-        let last = gone.iter().rposition(|gone| *gone).unwrap_or_default();
-        let tokens = estimate_tokens(&whole);
-        let text = format!(
-            "⟦narrows: {} items between {} and {} of {} cut (~{} tokens); get them with {} prune_id={receipt}⟧",
-            all.len(),
-            first + 1,
-            last + 1,
-            items.len(),
-            budget::short_number(tokens),
-            self.job.recover,
-        );
-        let before = whole.chars().count();
-        pieces.retain(|piece| piece.block.item.is_none_or(|at| !gone[at]));
-        Ok(Dropped {
-            note: blocks::text_item(&text, all.first().copied(), *form),
-            report: BlockReport {
-                at: format!("{}[{first}]", form.items()),
-                prune_id: Some(receipt.to_string()),
-                chars: Change {
-                    before,
-                    after: text.chars().count(),
-                },
-                tokens: Change {
-                    before: tokens,
-                    after: estimate_tokens(&text),
-                },
-                stages: vec!["items"],
-                goal: None,
-                source: None,
-                cuts: vec![json!({ "chars": [1, before] })],
-                more_cuts: 0,
-            },
-            gone,
-            items,
-        })
+        let dropped = Dropped::choose(self.job, &sizes, left, |text| self.keep(text))?;
+        pieces.retain(|piece| piece.block.item.is_none_or(|at| !dropped.has(at)));
+        Ok(dropped)
     }
 
     /// The pieces put back into the result, with the account of it all.
@@ -443,15 +311,7 @@ impl Work<'_> {
                 blocks.push(self.report(piece, outcome, in_tokens));
             }
         }
-        let more_blocks = blocks.len().saturating_sub(BLOCKS_TOLD);
-        blocks.truncate(BLOCKS_TOLD);
-        let report = Report {
-            more_blocks,
-            prune_id: blocks.iter().find_map(|block| block.prune_id.clone()),
-            chars,
-            tokens,
-            blocks,
-        };
+        let report = Report::new(chars, tokens, blocks, self.untouched());
         let shaped = match dropped {
             Some(dropped) => dropped.apply(self.job, edits),
             None => {
@@ -462,9 +322,7 @@ impl Work<'_> {
                 edit.finish()
             }
         };
-        let meta = shaped.member("_meta").unwrap_or_else(Raw::empty_object);
-        let meta = meta.with_member(META, &Raw::from_serialize(&report));
-        (shaped.with_member("_meta", &meta), report)
+        (report.sign(&shaped), report)
     }
 
     /// What stands in the place of a piece, and where that is.
@@ -485,10 +343,6 @@ impl Work<'_> {
     fn report(&self, piece: &Piece, outcome: &Outcome, tokens: Change) -> BlockReport {
         let Fitted { stages, cuts, .. } = &outcome.fitted;
         let pruned = stages.contains(&Stage::Pruned) || stages.contains(&Stage::Rows);
-        let told = cuts.iter().take(CUTS_TOLD).map(|cut| match cut {
-            Place::Lines { first, last } => json!({ "lines": [first, last] }),
-            Place::Chars { first, last } => json!({ "chars": [first, last] }),
-        });
         BlockReport {
             at: piece.block.at(self.job.form),
             prune_id: outcome.receipt.as_ref().map(Receipt::to_string),
@@ -500,9 +354,22 @@ impl Work<'_> {
             stages: stages.iter().map(|stage| stage.word()).collect(),
             goal: self.job.aim.goal.clone().filter(|_| pruned),
             source: self.source(&piece.block).map(SourceType::word),
-            cuts: told.collect(),
-            more_cuts: cuts.len().saturating_sub(CUTS_TOLD),
+            cuts: Vec::new(),
+            more_cuts: 0,
         }
+        .with_cuts(cuts)
+    }
+
+    /// What an output schema keeps from being cut, in characters.
+    fn untouched(&self) -> usize {
+        let Form::Tool {
+            output_schema: true,
+        } = self.job.form
+        else {
+            return 0;
+        };
+        let structured = blocks::structured(&self.job.result);
+        structured.map_or(0, |structured| structured.as_str().chars().count())
     }
 
     fn source(&self, block: &Block) -> Option<SourceType> {
@@ -581,31 +448,6 @@ fn smallest_cut(sizes: &[usize], budget: usize) -> Option<usize> {
     cut.map(|(share, _)| *share).min()
 }
 
-/// Which items go, so that the sizes of the others come to at most `room`:
-/// three quarters of it are for the first, the rest for the last. Items
-/// without a size stay.
-fn middle(sizes: &[Option<usize>], room: usize) -> Vec<bool> {
-    let fitting = |sizes: &mut dyn Iterator<Item = &Option<usize>>, mut room: usize| {
-        let fits = |size: &&Option<usize>| {
-            let left = room.checked_sub(size.unwrap_or_default());
-            room = left.unwrap_or(room);
-            left.is_some()
-        };
-        sizes.take_while(fits).count()
-    };
-    let first = fitting(&mut sizes.iter(), room - room / 4);
-    let last = fitting(&mut sizes[first..].iter().rev(), room / 4);
-    let gone = first..sizes.len() - last;
-    let goes = |(at, size): (usize, &Option<usize>)| gone.contains(&at) && size.is_some();
-    sizes.iter().enumerate().map(goes).collect()
-}
-
-/// Values as an array, each on a line of its own.
-fn joined(values: &[&Raw]) -> String {
-    let values: Vec<&str> = values.iter().map(|value| value.as_str()).collect();
-    format!("[{}]", values.join(",\n"))
-}
-
 /// How many bytes base64 decodes to.
 fn decoded_len(base64: &str) -> usize {
     let padding = base64
@@ -614,8 +456,4 @@ fn decoded_len(base64: &str) -> usize {
         .take_while(|&byte| byte == b'=')
         .count();
     (base64.len() * 3 / 4).saturating_sub(padding.min(2))
-}
-
-fn is_zero(number: &usize) -> bool {
-    *number == 0
 }

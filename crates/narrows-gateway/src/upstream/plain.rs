@@ -93,8 +93,8 @@ impl PlainServer {
         let mut sent = false;
         let sending = self
             .address
-            .send(&Method::POST, &self.headers, post.body, &mut sent);
-        let answer = sending.await?;
+            .exchange(&Method::POST, &self.headers, post.body, &mut sent);
+        let (answer, astray) = sending.await?;
         let status = answer.status();
         if post.silent && matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             answer.discard(&self.address.pool).await;
@@ -104,7 +104,10 @@ impl PlainServer {
         let coded = coded.filter(|coding| !coding.eq_ignore_ascii_case("identity"));
         match (status.is_success(), coded) {
             (true, None) => self.read(answer, post.mask, post.max_bytes).await,
-            (false, None) => self.read_refusal(answer, post.mask, post.max_bytes).await,
+            (false, None) => {
+                let refusal = self.read_refusal(answer, post.mask, post.max_bytes);
+                Ok(told_astray(refusal.await?, astray))
+            }
             (true, Some(coding)) => {
                 let coding: String = coding.chars().take(40).collect();
                 Err(Trouble::Invalid(format!(
@@ -223,6 +226,16 @@ impl PlainServer {
                 PlainTrouble::Invalid("it is not JSON-RPC".to_owned())
             }
         }
+    }
+}
+
+/// A redirect without words of its own says where it leads.
+fn told_astray(answer: PlainAnswer, astray: Option<Trouble>) -> PlainAnswer {
+    match (answer, astray) {
+        (PlainAnswer::Refused { status, body }, Some(Trouble::NotMcp(told))) if body.is_empty() => {
+            PlainAnswer::Refused { status, body: told }
+        }
+        (answer, _) => answer,
     }
 }
 

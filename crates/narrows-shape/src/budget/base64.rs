@@ -50,7 +50,9 @@ pub(super) fn find(text: &str, part: Range<usize>, form: Form) -> Vec<Blob> {
         if run.letters < SHORTEST {
             continue;
         }
-        let url = data_url(&bytes[part.start..run.span.start]);
+        // The letters of one that was just found belong to that alone.
+        let before = blobs.last().map_or(part.start, |blob: &Blob| blob.span.end);
+        let url = data_url(&bytes[before..run.span.start]);
         if url.is_none() && !run.is_mixed() {
             continue;
         }

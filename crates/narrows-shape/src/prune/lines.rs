@@ -54,6 +54,15 @@ impl<'a> Lines<'a> {
         &self.text[self.starts[span.start]..self.starts[span.end] - 1]
     }
 
+    /// The lines of a span with their ends, as they stand in the text.
+    ///
+    /// # Panics
+    /// If the span reaches past the end.
+    pub fn whole_span(&self, span: &Span) -> &'a str {
+        let end = self.starts[span.end].min(self.text.len());
+        &self.text[self.starts[span.start]..end]
+    }
+
     /// Writes the lines of a span as `{n}│ {line}`, numbered from 1 over the
     /// whole text, joined by LF.
     pub fn write_numbered(&self, span: Span, into: &mut String) {

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use narrows_gateway::exchange::{Ask, ClientHello, Event, EventSink, Notice, Principal};
-use narrows_gateway::{Door, Error, Gateway, Lifetime, Opened, RECOVER_TOOL, UpstreamReport};
+use narrows_gateway::{
+    Door, Error, GOAL_META, Gateway, Lifetime, Opened, RECOVER_TOOL, UpstreamReport,
+};
 use narrows_shape::estimate_tokens;
 use narrows_wire::{Id, Kind, Raw, Request, Revision};
 use serde_json::{Value, json};
@@ -288,7 +290,7 @@ fn find_tool(server: &UpstreamReport, name: &str, option: &ConfigOption) -> Opti
 fn params(name: &str, goal: Option<&str>, arguments: &Raw) -> Raw {
     let mut meta = json!({ "progressToken": 1 });
     if let Some(goal) = goal {
-        meta["narrows/goal"] = json!(goal);
+        meta[GOAL_META] = json!(goal);
     }
     let params = json!({ "name": name, "_meta": meta });
     Raw::from_serialize(&params).with_member("arguments", arguments)

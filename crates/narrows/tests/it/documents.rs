@@ -40,9 +40,19 @@ fn every_linked_document_is_there() {
             .skip(1)
             .filter_map(|rest| rest.split(')').next());
         for link in links.filter(|link| !link.starts_with("http")) {
-            assert!(root().join(link).exists(), "{document} links to {link}");
+            let (file, section) = link.split_once('#').unwrap_or((link, ""));
+            assert!(root().join(file).exists(), "{document} links to {link}");
+            let is_there = |line: &str| line.starts_with('#') && anchor(line) == section;
+            let is_there = section.is_empty() || read(file).lines().any(is_there);
+            assert!(is_there, "{document} links to {link}");
         }
     }
+}
+
+/// What a heading is linked by.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    text.replace(' ', "-").replace(['`', ',', '.'], "")
 }
 
 #[test]

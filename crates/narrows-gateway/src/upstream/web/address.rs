@@ -99,8 +99,24 @@ impl Address {
         body: Bytes,
         sent: &mut bool,
     ) -> Result<Answer, Trouble> {
+        match self.exchange(method, headers, body, sent).await? {
+            (answer, None) => Ok(answer),
+            (_, Some(astray)) => Err(astray),
+        }
+    }
+
+    /// The same for whom a redirect that leads nowhere is an answer, too; with
+    /// what is wrong with it.
+    pub(in crate::upstream) async fn exchange(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Bytes,
+        sent: &mut bool,
+    ) -> Result<(Answer, Option<Trouble>), Trouble> {
         let mut repeated = false;
-        for _ in 0..=REDIRECTS {
+        let mut redirects = 0;
+        loop {
             let target = self.target.load_full();
             let mut request = Request::new(Full::new(body.clone()));
             *request.method_mut() = method.clone();
@@ -124,12 +140,18 @@ impl Address {
                 Err(Unanswered::Lost(error)) => return Err(lost(&error)),
             };
             if !answer.status().is_redirection() {
-                return Ok(answer);
+                return Ok((answer, None));
             }
-            self.follow(&answer)?;
+            if redirects == REDIRECTS {
+                let circle = Trouble::NotMcp("it redirects in a circle".to_owned());
+                return Ok((answer, Some(circle)));
+            }
+            redirects += 1;
+            if let Err(astray) = self.follow(&answer) {
+                return Ok((answer, Some(astray)));
+            }
             Box::pin(answer.discard(&self.pool)).await;
         }
-        Err(Trouble::NotMcp("it redirects in a circle".to_owned()))
     }
 
     /// Remembers where a redirect leads. Only 307 and 308 keep a POST a POST,

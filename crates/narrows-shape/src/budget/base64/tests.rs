@@ -120,3 +120,19 @@ fn other_long_runs_are_left_alone() {
     check_none(&letters(999, STANDARD));
     check_none("-".repeat(4_000).as_str());
 }
+
+/// "data" is written in letters, too, and belongs to what stands before it.
+#[test]
+fn one_behind_the_other_do_not_overlap() {
+    let body = letters(1_000, STANDARD);
+    let text = format!("{body}data:image/png;base64,{body} {body},data:;base64,{body}");
+    for form in [Form::Plain, Form::Escaped] {
+        let blobs = find(&text, 0..text.len(), form);
+        let ends: Vec<usize> = blobs
+            .iter()
+            .flat_map(|blob| [blob.span.start, blob.span.end])
+            .collect();
+        assert!(ends.is_sorted(), "{ends:?}");
+        assert!(blobs.len() >= 3, "{ends:?}");
+    }
+}

@@ -8,6 +8,7 @@ mod tests;
 
 use std::time::Duration;
 
+use narrows_gateway::RECEIPT_META;
 use narrows_gateway::settings::{Settings, ShapeChoice};
 use narrows_wire::Raw;
 use serde::Deserialize;
@@ -55,9 +56,17 @@ impl Terms {
 pub(super) fn lines(result: &Raw, terms: Terms) -> Vec<String> {
     let receipt = result
         .member("_meta")
-        .and_then(|meta| meta.member("narrows/receipt"));
+        .and_then(|meta| meta.member(RECEIPT_META));
     let Some(receipt) = receipt else {
-        return vec!["shaped:     no".to_owned()];
+        // JSON has at least as many bytes as it has characters.
+        let may_be_over = result.len() > terms.budget;
+        return vec![match may_be_over {
+            false => "shaped:     no".to_owned(),
+            true => format!(
+                "shaped:     no; of the budget of {} characters only texts count, unless shaping failed (--log-level warn tells)",
+                grouped(terms.budget)
+            ),
+        }];
     };
     match receipt.decode::<Receipt>() {
         Ok(receipt) => receipt.lines(terms),
@@ -70,6 +79,12 @@ struct Receipt {
     chars: Change,
     tokens: Change,
     blocks: Vec<Block>,
+    /// How many are not among them.
+    #[serde(default)]
+    more_blocks: usize,
+    /// Of `structuredContent` that an output schema keeps as it is.
+    #[serde(default)]
+    untouched_chars: usize,
 }
 
 #[derive(Deserialize)]
@@ -82,7 +97,8 @@ struct Change {
 struct Block {
     /// Where it stands in the result.
     at: String,
-    prune_id: String,
+    /// None where nothing was cut and the text could not be kept.
+    prune_id: Option<String>,
     chars: Change,
     tokens: Change,
     stages: Vec<String>,
@@ -114,13 +130,16 @@ impl Receipt {
         for block in self.blocks.iter().take(BLOCKS) {
             lines.extend(block.lines());
         }
-        if let Some(more) = self
-            .blocks
-            .len()
-            .checked_sub(BLOCKS)
-            .filter(|more| *more > 0)
-        {
+        let untold = self.blocks.len().saturating_sub(BLOCKS);
+        let more = untold.saturating_add(self.more_blocks);
+        if more > 0 {
             lines.push(format!("  and {}", counted(more, "more block")));
+        }
+        if self.untouched_chars > 0 {
+            let chars = grouped(self.untouched_chars);
+            lines.push(format!(
+                "  structuredContent of {chars} characters passes as it is: the tool has an output schema"
+            ));
         }
         lines.push(match terms.kept {
             None => "  without `recovery.path` the whole text is gone with this command".to_owned(),
@@ -154,8 +173,9 @@ impl Block {
             };
             lines.push(format!("    cut:  {}{more}", cuts.join(", ")));
         }
-        let id = plain(&self.prune_id);
-        lines.push(format!("    back: recover_text prune_id={id}"));
+        if let Some(id) = &self.prune_id {
+            lines.push(format!("    back: recover_text prune_id={}", plain(id)));
+        }
         lines
     }
 
@@ -164,7 +184,14 @@ impl Block {
             "compact" => "without the white space of JSON".to_owned(),
             "toon" => "as TOON".to_owned(),
             "base64" => "a note in place of base64".to_owned(),
-            "rows" => "rows of arrays were cut".to_owned(),
+            "rows" => match &self.goal {
+                Some(goal) => {
+                    let goal = shortened(goal);
+                    format!("rows were cut that do not serve the goal '{goal}'")
+                }
+                None => "rows were cut".to_owned(),
+            },
+            "items" => "whole items were cut".to_owned(),
             "pruned" => match &self.goal {
                 Some(goal) => {
                     let goal = shortened(goal);

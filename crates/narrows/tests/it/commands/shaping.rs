@@ -88,3 +88,50 @@ fn check_tells_that_what_is_cut_cannot_be_kept_where_it_should() {
         "looking changes nothing"
     );
 }
+
+/// One command cuts, the next one gets it back, a third tells what was saved.
+#[test]
+fn what_one_command_cuts_another_gets_back() {
+    let folder = Folder::with(
+        r#"{"mcpServers": {"demo": {"type": "builtin"}}, "recovery": {"path": "kept"},
+            "shape": {"max_chars": 5000, "prune": {"timeout_ms": 20000}}}"#,
+    );
+    let lines = r#"{"lines": 1000}"#;
+    let cut = folder.run(&["call", "demo", "sample_log", lines, "--json", "--explain"]);
+    let result: Value = serde_json::from_str(&cut.stdout).expect("JSON");
+    let id = &result["_meta"]["narrows/receipt"]["prune_id"];
+    assert!(
+        cut.stderr.contains("budget:     5,000 characters"),
+        "{}",
+        cut.stderr
+    );
+    assert!(cut.stderr.contains("the middle was cut"), "{}", cut.stderr);
+    let wanted = serde_json::json!({ "prune_id": id, "ranges": [[500, 500]] }).to_string();
+    let back = folder.run(&["call", "recover_text", &wanted]);
+    let back: Value = serde_json::from_str(&back.stdout).expect("JSON");
+    assert_eq!(back["metadata"]["total_lines"], 1_000);
+    let line = back["raw_text"].as_str().expect("a line");
+    let whole = folder.run(&[
+        "call",
+        "recover_text",
+        &serde_json::json!({ "prune_id": id, "query": line, "context": 0 }).to_string(),
+    ]);
+    assert!(whole.stdout.contains(r#""matches":1"#), "{}", whole.stdout);
+    let tools = folder.run(&["tools", "demo"]);
+    assert!(
+        tools.stdout.contains("1 result shortened"),
+        "{}",
+        tools.stdout
+    );
+    let gone = folder.run(&[
+        "call",
+        "recover_text",
+        r#"{"prune_id": "prn_01ARY000000000000000000042"}"#,
+    ]);
+    assert_eq!(gone.code, Some(1));
+    assert!(
+        gone.stderr.contains("prune_id_not_found"),
+        "{}",
+        gone.stderr
+    );
+}

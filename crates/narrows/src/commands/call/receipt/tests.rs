@@ -87,7 +87,7 @@ fn everything_that_can_be_done_to_a_block_has_words() {
             budget:     5,000 characters
             shaped:     1,200,345 -> 79,980 characters, ~310,000 -> ~20,100 tokens
               structuredContent: 1,200,345 -> 79,980 characters, ~310,000 -> ~20,100 tokens
-                how:  without the white space of JSON; as TOON; a note in place of base64; rows of arrays were cut; pruned; the middle was cut; ne\u{1b}w
+                how:  without the white space of JSON; as TOON; a note in place of base64; rows were cut; pruned; the middle was cut; ne\u{1b}w
                 back: recover_text prune_id=prn_1
               content[1].data: 1,200,345 -> 79,980 characters, ~310,000 -> ~20,100 tokens
                 back: recover_text prune_id=prn_1

@@ -1,0 +1,142 @@
+//! Whole items that go, where there are so many texts in a result that none
+//! could keep anything worth reading.
+
+use std::sync::Arc;
+
+use narrows_shape::budget::{Place, short_number};
+use narrows_shape::estimate_tokens;
+use narrows_shape::prune::Fallback;
+use narrows_wire::Raw;
+
+use super::Job;
+use super::blocks;
+use super::report::{BlockReport, Change};
+use crate::recovery::Receipt;
+
+/// What a note takes at most, besides the words of others.
+const NOTE: usize = 400;
+
+/// Items that went whole.
+pub(super) struct Dropped {
+    items: Vec<Raw>,
+    gone: Vec<bool>,
+    /// The item that stands for them.
+    note: Raw,
+    pub(super) report: BlockReport,
+}
+
+impl Dropped {
+    /// Chooses the items that go, so that the texts of the others come to at
+    /// most `max_chars`. The first and the last stay. `sizes` are those of the
+    /// items that may go.
+    pub(super) fn choose(
+        job: &Job,
+        sizes: &[Option<usize>],
+        max_chars: usize,
+        keep: impl FnOnce(&Arc<str>) -> Result<Receipt, Fallback>,
+    ) -> Result<Dropped, Fallback> {
+        let items = blocks::items(&job.result, job.form);
+        let gone = middle(sizes, max_chars.saturating_sub(NOTE));
+        let together = items.iter().zip(&gone);
+        let all: Vec<&Raw> = together
+            .filter(|(_, gone)| **gone)
+            .map(|(item, _)| item)
+            .collect();
+        let whole: Arc<str> = joined(&all).into();
+        let receipt = keep(&whole)?;
+        let first = gone.iter().position(|gone| *gone).unwrap_or_default();
+        let last = gone.iter().rposition(|gone| *gone).unwrap_or_default();
+        let tokens = estimate_tokens(&whole);
+        let text = format!(
+            "⟦narrows: {} items between {} and {} of {} cut (~{} tokens); get them with {} prune_id={receipt}⟧",
+            all.len(),
+            first + 1,
+            last + 1,
+            items.len(),
+            short_number(tokens),
+            job.recover,
+        );
+        let before = whole.chars().count();
+        let report = BlockReport {
+            at: format!("{}[{first}]", job.form.items()),
+            prune_id: Some(receipt.to_string()),
+            chars: Change {
+                before,
+                after: text.chars().count(),
+            },
+            tokens: Change {
+                before: tokens,
+                after: estimate_tokens(&text),
+            },
+            stages: vec!["items"],
+            goal: None,
+            source: None,
+            cuts: Vec::new(),
+            more_cuts: 0,
+        };
+        Ok(Dropped {
+            note: blocks::text_item(&text, all.first().copied(), job.form),
+            report: report.with_cuts(&[Place::Chars {
+                first: 1,
+                last: before,
+            }]),
+            gone,
+            items,
+        })
+    }
+
+    /// Whether the item at this place is gone.
+    pub(super) fn has(&self, at: usize) -> bool {
+        self.gone.get(at).copied().unwrap_or(false)
+    }
+
+    /// The result without them, and with the other edits made.
+    pub(super) fn apply(self, job: &Job, edits: Vec<(Option<usize>, &Raw, Raw)>) -> Raw {
+        let mut items = self.items;
+        let mut whole = job.result.edit();
+        for (at, place, new) in edits {
+            match at {
+                Some(at) => items[at] = items[at].edit().replace(place, new).finish(),
+                None => whole = whole.replace(place, new),
+            }
+        }
+        let mut left: Vec<&Raw> = Vec::new();
+        let mut told = false;
+        for (item, gone) in items.iter().zip(&self.gone) {
+            if !gone {
+                left.push(item);
+            } else if !std::mem::replace(&mut told, true) {
+                left.push(&self.note);
+            }
+        }
+        let list = blocks::list(&job.result, job.form);
+        let list = list.expect("items were dropped from it");
+        let left = Raw::parse(joined(&left).into()).expect("an array of values");
+        whole.replace(&list, left).finish()
+    }
+}
+
+/// Which items go, so that the sizes of the others come to at most `room`:
+/// three quarters of it are for the first, the rest for the last. Items
+/// without a size stay.
+fn middle(sizes: &[Option<usize>], room: usize) -> Vec<bool> {
+    let fitting = |sizes: &mut dyn Iterator<Item = &Option<usize>>, mut room: usize| {
+        let fits = |size: &&Option<usize>| {
+            let left = room.checked_sub(size.unwrap_or_default());
+            room = left.unwrap_or(room);
+            left.is_some()
+        };
+        sizes.take_while(fits).count()
+    };
+    let first = fitting(&mut sizes.iter(), room - room / 4);
+    let last = fitting(&mut sizes[first..].iter().rev(), room / 4);
+    let gone = first..sizes.len() - last;
+    let goes = |(at, size): (usize, &Option<usize>)| gone.contains(&at) && size.is_some();
+    sizes.iter().enumerate().map(goes).collect()
+}
+
+/// Values as an array, each on a line of its own.
+fn joined(values: &[&Raw]) -> String {
+    let values: Vec<&str> = values.iter().map(|value| value.as_str()).collect();
+    format!("[{}]", values.join(",\n"))
+}

@@ -1,0 +1,124 @@
+//! What was done to a result, as its `_meta` tells it.
+
+use narrows_shape::budget::Place;
+use narrows_wire::Raw;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// The member of a result's `_meta` that tells programs what was done.
+pub const META: &str = "narrows/receipt";
+
+/// Texts of one result that are told of one by one.
+pub(super) const BLOCKS_TOLD: usize = 32;
+
+/// Cuts of one text that are; the store has the whole anyway.
+const CUTS_TOLD: usize = 100;
+
+/// What was done to a result.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Report {
+    /// The first of them, for who expects one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) prune_id: Option<String>,
+    pub(super) chars: Change,
+    pub(super) tokens: Change,
+    pub(super) blocks: Vec<BlockReport>,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) more_blocks: usize,
+    /// Characters of `structuredContent` that passed as they are, since the
+    /// tool has an output schema.
+    #[serde(skip_serializing_if = "is_zero")]
+    untouched_chars: usize,
+}
+
+/// A size before and after. Tokens are estimated.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(super) struct Change {
+    pub(super) before: usize,
+    pub(super) after: usize,
+}
+
+/// One text of it.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct BlockReport {
+    pub(super) at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) prune_id: Option<String>,
+    pub(super) chars: Change,
+    pub(super) tokens: Change,
+    pub(super) stages: Vec<&'static str>,
+    pub(super) goal: Option<String>,
+    pub(super) source: Option<&'static str>,
+    pub(super) cuts: Vec<Value>,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) more_cuts: usize,
+}
+
+impl Report {
+    pub(super) fn stages(&self) -> Vec<&'static str> {
+        let mut all: Vec<&str> = Vec::new();
+        for stage in self.blocks.iter().flat_map(|block| &block.stages) {
+            if !all.contains(stage) {
+                all.push(stage);
+            }
+        }
+        all
+    }
+
+    pub(super) fn receipts(&self) -> Vec<&str> {
+        let receipts = self.blocks.iter().filter_map(|b| b.prune_id.as_deref());
+        receipts.collect()
+    }
+}
+
+impl Report {
+    /// Of these texts; only the first of very many are told of.
+    pub(super) fn new(
+        chars: Change,
+        tokens: Change,
+        mut blocks: Vec<BlockReport>,
+        untouched_chars: usize,
+    ) -> Report {
+        let more_blocks = blocks.len().saturating_sub(BLOCKS_TOLD);
+        blocks.truncate(BLOCKS_TOLD);
+        Report {
+            prune_id: blocks.iter().find_map(|block| block.prune_id.clone()),
+            chars,
+            tokens,
+            blocks,
+            more_blocks,
+            untouched_chars,
+        }
+    }
+
+    /// The result with this in its `_meta`.
+    pub(super) fn sign(&self, result: &Raw) -> Raw {
+        let meta = result.member("_meta").unwrap_or_else(Raw::empty_object);
+        let meta = meta.with_member(META, &Raw::from_serialize(self));
+        result.with_member("_meta", &meta)
+    }
+}
+
+impl BlockReport {
+    /// With these cuts, of which only the first of very many are told.
+    pub(super) fn with_cuts(mut self, cuts: &[Place]) -> BlockReport {
+        let told = cuts.iter().take(CUTS_TOLD).map(|cut| match cut {
+            Place::Lines { first, last } => json!({ "lines": [first, last] }),
+            Place::Chars { first, last } => json!({ "chars": [first, last] }),
+        });
+        self.cuts = told.collect();
+        self.more_cuts = cuts.len().saturating_sub(CUTS_TOLD);
+        self
+    }
+}
+
+impl Change {
+    pub(super) fn add(&mut self, other: Change) {
+        self.before += other.before;
+        self.after += other.after;
+    }
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
