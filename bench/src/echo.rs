@@ -1,6 +1,7 @@
 //! An MCP server whose own cost is small, so that whatever stands in front of
 //! it is what is measured. Over the network it serves all transports at once.
 
+mod parts;
 mod server;
 mod sse;
 mod stdio;
@@ -8,10 +9,11 @@ mod ws;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::rc::Rc;
 
-use http_body_util::{BodyExt, Either, Full};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt, Either};
+use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
@@ -19,6 +21,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
+use self::parts::Parts;
 use self::server::{Said, Server};
 use self::sse::{Events, Streams};
 use crate::Fault;
@@ -27,7 +30,7 @@ use crate::listen::serve;
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Serve the tools `echo` and `blob`
+/// Serve the tools `echo`, `blob` and, with --results, `result`
 ///
 /// With --listen: Streamable HTTP at /mcp, HTTP+SSE at /sse, WebSocket at /ws,
 /// plain JSON-RPC at /rpc.
@@ -42,30 +45,43 @@ pub(crate) struct Args {
     /// Offer this many tools besides, which do nothing
     #[arg(long, default_value_t = 0)]
     tools: usize,
+    /// A folder of results of tools, as NAME.json; `result` returns them by name
+    #[arg(long)]
+    results: Option<PathBuf>,
 }
 
-/// Where clients come from, and how many more tools they see.
+/// Where clients come from.
 pub(crate) enum Way {
-    Stdio(usize),
-    Listen(SocketAddr, usize),
+    Stdio(Offer),
+    Listen(SocketAddr, Offer),
+}
+
+/// What there is besides `echo` and `blob`.
+pub(crate) struct Offer {
+    tools: usize,
+    results: Option<PathBuf>,
 }
 
 impl Args {
     pub(crate) fn way(self) -> Way {
+        let offer = Offer {
+            tools: self.tools,
+            results: self.results,
+        };
         match self.listen {
-            Some(address) => Way::Listen(address, self.tools),
-            None => Way::Stdio(self.tools),
+            Some(address) => Way::Listen(address, offer),
+            None => Way::Stdio(offer),
         }
     }
 }
 
-pub(crate) fn over_stdio(tools: usize) -> Result<(), Fault> {
-    stdio::run(&Server::new(tools))
+pub(crate) fn over_stdio(offer: Offer) -> Result<(), Fault> {
+    stdio::run(&Server::new(offer.tools, offer.results))
 }
 
-pub(crate) async fn over_network(address: SocketAddr, tools: usize) -> Result<(), Fault> {
+pub(crate) async fn over_network(address: SocketAddr, offer: Offer) -> Result<(), Fault> {
     let site = Rc::new(Site {
-        server: Rc::new(Server::new(tools)),
+        server: Rc::new(Server::new(offer.tools, offer.results)),
         streams: Rc::new(Streams::default()),
     });
     serve(address, move |socket| connection(site.clone(), socket)).await
@@ -76,7 +92,7 @@ struct Site {
     streams: Rc<Streams>,
 }
 
-type Answer = Response<Either<Full<Bytes>, Events>>;
+type Answer = Response<Either<Parts, Events>>;
 
 async fn connection(site: Rc<Site>, socket: TcpStream) {
     let service = service_fn(|request| async {
@@ -99,13 +115,14 @@ async fn respond(site: &Site, request: Request<Incoming>) -> Result<Answer, Faul
             Ok(match site.server.hear(&message) {
                 Said::Nothing => status(StatusCode::NO_CONTENT),
                 Said::Welcome(text) | Said::Answer(text) => json(text),
+                Said::Stored(parts) => json(parts),
             })
         }
         (&Method::GET, "/sse") => Ok(site.streams.open().map(Either::Right)),
         (&Method::POST, "/messages") => posted(site, request).await,
         (&Method::GET, "/ws") => {
             let answer = ws::upgrade(site.server.clone(), request)?;
-            Ok(answer.map(|()| Either::Left(Full::default())))
+            Ok(answer.map(|()| Either::Left(Parts::default())))
         }
         (_, "/mcp") => Ok(not_allowed("POST, DELETE")),
         (_, "/rpc" | "/messages") => Ok(not_allowed("POST")),
@@ -125,6 +142,7 @@ async fn streamable(server: &Server, request: Request<Incoming>) -> Result<Answe
     Ok(match server.hear(&message) {
         Said::Nothing => status(StatusCode::ACCEPTED),
         Said::Answer(text) => json(text),
+        Said::Stored(parts) => json(parts),
         Said::Welcome(text) => {
             let id = HeaderValue::try_from(server.open_session())?;
             let mut answer = json(text);
@@ -147,21 +165,21 @@ async fn posted(site: &Site, request: Request<Incoming>) -> Result<Answer, Fault
         return Ok(status(StatusCode::NOT_FOUND));
     };
     let message = request.into_body().collect().await?.to_bytes();
-    if let Said::Welcome(text) | Said::Answer(text) = site.server.hear(&message) {
+    if let Some(text) = site.server.hear(&message).text() {
         // Whoever has closed the stream does not want the answer.
         let _ = stream.send(text);
     }
     Ok(status(StatusCode::ACCEPTED))
 }
 
-fn json(text: String) -> Answer {
-    let mut answer = Response::new(Either::Left(Full::from(text)));
+fn json(body: impl Into<Parts>) -> Answer {
+    let mut answer = Response::new(Either::Left(body.into()));
     answer.headers_mut().insert(CONTENT_TYPE, JSON);
     answer
 }
 
 fn status(code: StatusCode) -> Answer {
-    let mut answer = Response::new(Either::Left(Full::default()));
+    let mut answer = Response::new(Either::Left(Parts::default()));
     *answer.status_mut() = code;
     answer
 }

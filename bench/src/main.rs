@@ -1,12 +1,14 @@
-//! The three programs of the benchmark: what the gateway calls (`echo`), what
-//! calls it (`load`), and the least that can stand in its place (`floor`).
+//! The programs of the benchmark: what the gateway calls (`echo`), what calls
+//! it (`load`), the least that can stand in its place (`floor`), and what counts
+//! `tokens`.
 //!
-//! `bench/run` puts them together. Each runs on one thread.
+//! `bench/run` and its neighbours put them together. Each runs on one thread.
 
 mod echo;
 mod floor;
 mod listen;
 mod load;
+mod tokens;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -24,16 +26,18 @@ enum Command {
     Echo(echo::Args),
     Floor(floor::Args),
     Load(load::Args),
+    Tokens(tokens::Args),
 }
 
 fn main() -> ExitCode {
     let done = match Command::parse() {
         Command::Echo(args) => match args.way() {
-            echo::Way::Stdio(tools) => echo::over_stdio(tools),
-            echo::Way::Listen(address, tools) => wait_for(echo::over_network(address, tools)),
+            echo::Way::Stdio(offer) => echo::over_stdio(offer),
+            echo::Way::Listen(address, offer) => wait_for(echo::over_network(address, offer)),
         },
         Command::Floor(args) => wait_for(floor::run(args)),
         Command::Load(args) => wait_for(load::run(args)),
+        Command::Tokens(args) => tokens::run(args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

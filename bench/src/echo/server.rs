@@ -4,8 +4,10 @@
 //! this server must not be what limits a run.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 
+use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -23,6 +25,9 @@ pub(super) struct Server {
     last_session: Cell<u64>,
     /// The last text that `blob` gave, as JSON, with its length.
     blob: RefCell<(usize, String)>,
+    /// Where the results are that `result` gives, and those it has read.
+    folder: Option<PathBuf>,
+    stored: RefCell<HashMap<String, Bytes>>,
 }
 
 pub(super) enum Said {
@@ -31,20 +36,38 @@ pub(super) enum Said {
     /// The answer to `initialize`, which opens a session where there are some.
     Welcome(String),
     Answer(String),
+    /// The same in parts, so that a large result is never copied.
+    Stored([Bytes; 3]),
+}
+
+impl Said {
+    /// For transports that want it in one piece.
+    pub(super) fn text(self) -> Option<String> {
+        match self {
+            Said::Nothing => None,
+            Said::Welcome(text) | Said::Answer(text) => Some(text),
+            Said::Stored(parts) => String::from_utf8(parts.concat()).ok(),
+        }
+    }
 }
 
 impl Server {
-    pub(super) fn new(more_tools: usize) -> Server {
+    pub(super) fn new(more_tools: usize, folder: Option<PathBuf>) -> Server {
         let mut tools = vec![
             tool("echo", "Returns its text.", "text", "string"),
             tool("blob", "Returns so many bytes of text.", "bytes", "integer"),
         ];
+        if folder.is_some() {
+            tools.push(tool("result", "Returns a stored result.", "name", "string"));
+        }
         tools.extend((0..more_tools).map(idle_tool));
         Server {
             tools: json!({ "tools": tools }).to_string(),
             sessions: RefCell::default(),
             last_session: Cell::default(),
             blob: RefCell::new((0, quoted(""))),
+            folder,
+            stored: RefCell::default(),
         }
     }
 
@@ -84,9 +107,29 @@ impl Server {
                 }
                 text(id, &blob.1)
             }
+            "result" => match self.stored(arguments.name.unwrap_or_default()) {
+                Some(stored) => {
+                    let before = [r#"{"jsonrpc":"2.0","id":"#, id, r#","result":"#].concat();
+                    Said::Stored([before.into(), stored, Bytes::from_static(b"}")])
+                }
+                None => error(id, -32602, "there is no such result"),
+            },
             name if name.starts_with("idle_") => text(id, "\"\""),
             _ => error(id, -32602, "there is no such tool"),
         }
+    }
+
+    /// The result that the folder has under this name, read when it is first
+    /// asked for.
+    fn stored(&self, name: &str) -> Option<Bytes> {
+        let mut stored = self.stored.borrow_mut();
+        if !stored.contains_key(name) {
+            let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+            let folder = self.folder.as_ref().filter(|_| name.chars().all(plain))?;
+            let read = std::fs::read(folder.join(format!("{name}.json"))).ok()?;
+            stored.insert(name.to_owned(), read.into());
+        }
+        stored.get(name).cloned()
     }
 
     pub(super) fn open_session(&self) -> String {
@@ -129,6 +172,7 @@ struct Arguments<'a> {
     text: Option<&'a RawValue>,
     #[serde(default)]
     bytes: usize,
+    name: Option<&'a str>,
 }
 
 #[derive(Default, Deserialize)]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write, stdin, stdout};
 use std::os::fd::AsFd;
 
-use super::server::{Said, Server};
+use super::server::Server;
 use crate::Fault;
 
 /// As much as a pipe holds.
@@ -20,7 +20,7 @@ pub(super) fn run(server: &Server) -> Result<(), Fault> {
     let mut out = BufWriter::with_capacity(BUFFER, stdout);
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line)? > 0 {
-        if let Said::Welcome(text) | Said::Answer(text) = server.hear(&line) {
+        if let Some(text) = server.hear(&line).text() {
             out.write_all(text.as_bytes())?;
             out.write_all(b"\n")?;
         }

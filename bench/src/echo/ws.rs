@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use super::server::{Said, Server};
+use super::server::Server;
 use crate::Fault;
 
 pub(super) fn upgrade(
@@ -41,7 +41,7 @@ async fn serve(server: &Server, upgrade: OnUpgrade) -> Result<(), Fault> {
         // What has come already is answered in the same write.
         while let Some(heard) = frame.take() {
             if let Message::Text(text) = heard?
-                && let Said::Welcome(text) | Said::Answer(text) = server.hear(text.as_bytes())
+                && let Some(text) = server.hear(text.as_bytes()).text()
             {
                 socket.feed(Message::text(text)).await?;
             }

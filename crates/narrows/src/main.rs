@@ -22,6 +22,12 @@ use crate::config::Environment;
 use crate::telemetry::Telemetry;
 use crate::terminal::say;
 
+/// Long results are worked on by many threads in turn. glibc keeps what each of
+/// them has freed for that thread alone, which came to three times of what was
+/// in use (`bench/soak`).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -46,7 +52,6 @@ fn main() -> ExitCode {
         _ => LogLevel::Error,
     };
     let telemetry = Telemetry::start(&cli.log, usual, &environment);
-    keep_freed_memory();
     let runtime = match start_runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -65,16 +70,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Has glibc keep some megabytes of freed memory instead of giving every large
-/// buffer back to the kernel, only to fault it in again for the next answer.
-/// Its thresholds follow the largest mapped block ever freed, so freeing one is
-/// all it takes; other allocators do not mind. Measured on answers of 100 kB:
-/// 7 % less CPU per call, on a noisy machine.
-fn keep_freed_memory() {
-    const BLOCK: usize = 2 << 20;
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(BLOCK)));
 }
 
 /// Several threads where there are several cores. On one core (a small

@@ -32,8 +32,7 @@ pub(super) enum BlockKind {
     },
 }
 
-/// All that counts, in the order in which it stands. What is named twice is
-/// read by nobody the same way, and left alone.
+/// All that counts, in the order in which it stands.
 pub(super) fn find(result: &Raw, form: Form, binary: Binary) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (at, item) in items(result, form).into_iter().enumerate() {
@@ -42,9 +41,8 @@ pub(super) fn find(result: &Raw, form: Form, binary: Binary) -> Vec<Block> {
             blocks.extend(resource(at, &item, &item, ["text", "blob"], binary));
             continue;
         }
-        let [kind, text, data, mime, inner] = item
-            .pick(["type", "text", "data", "mimeType", "resource"])
-            .unwrap_or_default();
+        let names = ["type", "text", "data", "mimeType", "resource"];
+        let [kind, text, data, mime, inner] = last(&item, names);
         let kind = kind.as_ref().and_then(Raw::as_text);
         match kind.as_deref() {
             Some("text") => blocks.extend(text.filter(is_text).map(|place| Block {
@@ -96,7 +94,7 @@ impl Block {
 
 /// The array whose items may hold texts.
 pub(super) fn list(result: &Raw, form: Form) -> Option<Raw> {
-    let [items] = result.pick([form.items()]).unwrap_or_default();
+    let [items] = last(result, [form.items()]);
     items.filter(|items| items.kind() == Kind::Array)
 }
 
@@ -107,7 +105,7 @@ pub(super) fn items(result: &Raw, form: Form) -> Vec<Raw> {
 }
 
 pub(super) fn structured(result: &Raw) -> Option<Raw> {
-    let [structured] = result.pick(["structuredContent"]).unwrap_or_default();
+    let [structured] = last(result, ["structuredContent"]);
     structured.filter(|structured| matches!(structured.kind(), Kind::Object | Kind::Array))
 }
 
@@ -136,7 +134,7 @@ fn resource(
     [text_member, blob_member]: [&'static str; 2],
     binary: Binary,
 ) -> Option<Block> {
-    let [text, blob, mime, uri] = inner.pick(["text", "blob", "mimeType", "uri"]).ok()?;
+    let [text, blob, mime, uri] = last(inner, ["text", "blob", "mimeType", "uri"]);
     let mime = text_of(mime.as_ref());
     if let Some(place) = text.filter(is_text) {
         let named = || SourceType::of_file_name(&text_of(uri.as_ref()));
@@ -159,6 +157,18 @@ fn resource(
             item: item.clone(),
         },
     })
+}
+
+/// The members of these names. Of one that is there twice the last is what most
+/// readers take, and so what a model would read.
+fn last<const N: usize>(raw: &Raw, names: [&str; N]) -> [Option<Raw>; N] {
+    let mut found = [const { None }; N];
+    for (name, value) in raw.members() {
+        if let Some(at) = names.iter().position(|wanted| *wanted == name) {
+            found[at] = Some(value);
+        }
+    }
+    found
 }
 
 fn is_text(raw: &Raw) -> bool {

@@ -19,6 +19,9 @@ use super::{Form, Job};
 use crate::recovery::{Receipt, Store};
 use crate::settings::ShapeChoice;
 
+/// What is left of a text is worth reading from so many characters on.
+const WORTH_READING: usize = 2 * ShapeChoice::LEAST_CHARS;
+
 /// JSON that is written shorter is seldom less than this part of what it was.
 const TIGHTENS: usize = 8;
 
@@ -26,8 +29,12 @@ const TIGHTENS: usize = 8;
 /// be large by its images.
 pub(super) fn is_over(job: &Job) -> bool {
     let blocks = blocks::find(&job.result, job.form, job.policy.binary);
-    let bytes: usize = blocks.iter().map(|block| block.place.len()).sum();
-    bytes > job.policy.max_chars
+    let is_counted = |block: &&Block| match (&block.kind, job.form) {
+        (BlockKind::Structured, Form::Tool { output_schema }) => !output_schema,
+        _ => true,
+    };
+    let counted = blocks.iter().filter(is_counted);
+    counted.map(|block| block.place.len()).sum::<usize>() > job.policy.max_chars
 }
 
 /// The result within its budget, and what was done to it; `None` if it is
@@ -273,11 +280,20 @@ impl Work<'_> {
         let mut sizes = vec![None; blocks::items(result, *form).len()];
         for piece in pieces.iter() {
             if let Some(at) = piece.block.item {
-                sizes[at] = Some(piece.chars());
+                sizes[at] = Some(piece.chars().min(WORTH_READING));
             }
         }
         let dropped = Dropped::choose(self.job, &sizes, left, |text| self.keep(text))?;
         pieces.retain(|piece| piece.block.item.is_none_or(|at| !dropped.has(at)));
+        // Those that stay share what is left.
+        let left = left.saturating_sub(dropped.report.chars.after);
+        let (in_items, others): (Vec<Piece>, Vec<Piece>) = pieces
+            .drain(..)
+            .partition(|piece| piece.block.item.is_some());
+        *pieces = in_items;
+        let sizes: Vec<usize> = pieces.iter().map(Piece::chars).collect();
+        self.cut(pieces, &shares(&sizes, left))?;
+        pieces.extend(others);
         Ok(dropped)
     }
 
@@ -409,18 +425,55 @@ fn total(pieces: &[Piece]) -> usize {
     counted(pieces).map(Piece::chars).sum()
 }
 
-/// Whether a text says the same as the structured content.
+/// Whether a text says the same as the structured content, or as the only
+/// member of it: many servers wrap what is no object into one.
 fn is_repeated(pieces: &[Piece], structured: usize) -> bool {
+    let place = &pieces[structured].block.place;
+    let mut members = place.members();
+    let only = match (members.next(), members.next()) {
+        (Some((_, value)), None) => Some(value),
+        _ => None,
+    };
+    let forms: Vec<&str> = [Some(place), only.as_ref()]
+        .into_iter()
+        .flatten()
+        .map(Raw::as_str)
+        .collect();
     let is_json = |piece: &&Piece| {
         let start = piece.text.trim_start().as_bytes().first();
         matches!(start, Some(b'{' | b'[')) && matches!(piece.block.kind, BlockKind::Text { .. })
     };
-    let mut texts = pieces.iter().filter(is_json).peekable();
-    if texts.peek().is_none() {
+    let mut texts = pieces.iter().filter(is_json);
+    texts.any(|piece| forms.iter().any(|form| is_same(&piece.text, form)))
+}
+
+/// Whether two JSON texts say the same. Most often they differ in white space
+/// alone; only where they do not are both read.
+fn is_same(one: &str, other: &str) -> bool {
+    if tokens(one.as_bytes()).eq(tokens(other.as_bytes())) {
+        return true;
+    }
+    let (longer, shorter) = (one.len().max(other.len()), one.len().min(other.len()));
+    // Neither white space nor escapes make so much of a difference.
+    if longer > shorter.saturating_mul(8) {
         return false;
     }
-    let wanted: Option<Value> = serde_json::from_str(&pieces[structured].text).ok();
-    wanted.is_some() && texts.any(|piece| serde_json::from_str(&piece.text).ok() == wanted)
+    let one: Option<Value> = serde_json::from_str(one).ok();
+    one.is_some() && serde_json::from_str(other).ok() == one
+}
+
+/// The bytes of a JSON text without the white space between its tokens.
+fn tokens(json: &[u8]) -> impl Iterator<Item = u8> {
+    let (mut in_string, mut escaped) = (false, false);
+    json.iter().copied().filter(move |&byte| {
+        if !in_string {
+            in_string = byte == b'"';
+            return !byte.is_ascii_whitespace();
+        }
+        in_string = byte != b'"' || escaped;
+        escaped = byte == b'\\' && !escaped;
+        true
+    })
 }
 
 /// How a budget is shared out: who needs less than an equal part leaves the

@@ -15,7 +15,7 @@ use crate::prune::{Fallback, Lines, Selection, SourceType};
 
 /// One marker for so many characters of the budget is little enough.
 const CHARS_PER_GAP: usize = 500;
-const MOST_GAPS: usize = 32;
+const MOST_GAPS: usize = 96;
 
 pub(super) fn fit(text: &str, work: &Work<'_>) -> Result<Fitted, Fallback> {
     let noted = without_base64(text, work.order);
