@@ -425,26 +425,15 @@ fn total(pieces: &[Piece]) -> usize {
     counted(pieces).map(Piece::chars).sum()
 }
 
-/// Whether a text says the same as the structured content, or as the only
-/// member of it: many servers wrap what is no object into one.
+/// Whether a text says the same as the structured content.
 fn is_repeated(pieces: &[Piece], structured: usize) -> bool {
-    let place = &pieces[structured].block.place;
-    let mut members = place.members();
-    let only = match (members.next(), members.next()) {
-        (Some((_, value)), None) => Some(value),
-        _ => None,
-    };
-    let forms: Vec<&str> = [Some(place), only.as_ref()]
-        .into_iter()
-        .flatten()
-        .map(Raw::as_str)
-        .collect();
+    let structured = pieces[structured].block.place.as_str();
     let is_json = |piece: &&Piece| {
         let start = piece.text.trim_start().as_bytes().first();
         matches!(start, Some(b'{' | b'[')) && matches!(piece.block.kind, BlockKind::Text { .. })
     };
     let mut texts = pieces.iter().filter(is_json);
-    texts.any(|piece| forms.iter().any(|form| is_same(&piece.text, form)))
+    texts.any(|piece| is_same(&piece.text, structured))
 }
 
 /// Whether two JSON texts say the same. Most often they differ in white space
