@@ -268,7 +268,7 @@ impl Call<'_> {
                 ("name", name),
             ]
         });
-        let progress_token = self.progress_token()?;
+        let progress_token = progress_token(self.params.as_ref())?;
         let answer = link
             .request(Outgoing {
                 method: self.method,
@@ -341,21 +341,25 @@ impl Call<'_> {
         let [value] = picked(params, [name])?;
         value.ok_or_else(missing)
     }
-
-    /// Where the client's progress token stands. Named twice it is refused: the
-    /// one that we do not replace might be another client's on the same link.
-    fn progress_token(&self) -> Result<Option<Raw>, Error> {
-        let Some(params) = &self.params else {
-            return Ok(None);
-        };
-        let [meta] = picked(params, ["_meta"])?;
-        let Some(meta) = meta else { return Ok(None) };
-        let [token] = picked(&meta, ["progressToken"])?;
-        Ok(token.filter(|token| matches!(token.kind(), Kind::String | Kind::Number)))
-    }
 }
 
-fn picked<const N: usize>(raw: &Raw, names: [&str; N]) -> Result<[Option<Raw>; N], Error> {
+/// Where the client's progress token stands. Named twice it is refused: the one
+/// that we do not replace might be another client's on the same link.
+pub(crate) fn progress_token(params: Option<&Raw>) -> Result<Option<Raw>, Error> {
+    let Some(params) = params else {
+        return Ok(None);
+    };
+    let [meta] = picked(params, ["_meta"])?;
+    let Some(meta) = meta else { return Ok(None) };
+    let [token] = picked(&meta, ["progressToken"])?;
+    Ok(token.filter(|token| matches!(token.kind(), Kind::String | Kind::Number)))
+}
+
+/// Members that must not be there twice.
+pub(crate) fn picked<const N: usize>(
+    raw: &Raw,
+    names: [&str; N],
+) -> Result<[Option<Raw>; N], Error> {
     raw.pick(names)
         .map_err(|error| Error::BadParams(error.to_string()))
 }

@@ -15,6 +15,7 @@ use narrows_wire::{Kind, Raw};
 use tokio::time::timeout;
 
 use super::{Carried, ForwardError, PlainRequest, Reply};
+use crate::call::progress_token;
 use crate::error::Error;
 use crate::events::Tag;
 use crate::exchange::{Asks, Cancel, EventSink};
@@ -108,7 +109,7 @@ impl Call<'_> {
                 method: self.method,
                 params: self.request.params().cloned(),
                 rename: None,
-                progress_token: self.request.progress_token()?,
+                progress_token: progress_token(self.request.params())?,
                 origin: Some(Origin {
                     // An owner of its own for each request, which no session is.
                     session: u64::MAX - self.tag.request,

@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use narrows_wire::{Id, Kind, Raw};
 
+use crate::call::picked;
 use crate::error::{Error, ItemKind};
 
 /// One JSON object for one server. It need not be JSON-RPC: what a server of
@@ -100,22 +101,6 @@ impl PlainRequest {
         let [subject] = picked(&place, [member])?;
         Ok(subject.map(|subject| (kind, subject)))
     }
-
-    /// Where the client's progress token stands in the params.
-    pub(crate) fn progress_token(&self) -> Result<Option<Raw>, Error> {
-        let Some(params) = &self.params else {
-            return Ok(None);
-        };
-        let [meta] = picked(params, ["_meta"])?;
-        let Some(meta) = meta else { return Ok(None) };
-        let [token] = picked(&meta, ["progressToken"])?;
-        Ok(token.filter(|token| matches!(token.kind(), Kind::String | Kind::Number)))
-    }
-}
-
-fn picked<const N: usize>(raw: &Raw, names: [&str; N]) -> Result<[Option<Raw>; N], Error> {
-    raw.pick(names)
-        .map_err(|error| Error::BadParams(error.to_string()))
 }
 
 #[cfg(test)]

@@ -152,6 +152,28 @@ async fn an_unusual_result_is_left_alone_where_nothing_of_it_counts() {
     }
 }
 
+/// Most readers take the last, so that is what counts.
+#[tokio::test]
+async fn what_is_named_twice_is_no_way_around_the_budget() {
+    let long = Raw::string(&lines(1_000));
+    for result in [
+        format!(r#"{{"content":[{{"type":"text","text":"a","text":{long:?}}}]}}"#),
+        format!(r#"{{"content":[{{"type":"image","type":"text","text":{long:?}}}]}}"#),
+        format!(r#"{{"content":[],"content":[{{"type":"text","text":{long:?}}}]}}"#),
+    ] {
+        let mut job = job(&json!({}), 5_000);
+        job.result = Raw::parse(result.into()).expect("JSON");
+        let (shaping, _) = with_engine(Lexical);
+        let shaped: Value = shaping
+            .shape(TAG, SOURCE, job)
+            .await
+            .decode()
+            .expect("JSON");
+        assert!(counted(&shaped, false) <= 5_000);
+        assert!(shaped["_meta"]["narrows/receipt"]["prune_id"].is_string());
+    }
+}
+
 #[tokio::test]
 async fn meta_of_the_server_stays() {
     let mut result = text_result(&lines(1_000));
