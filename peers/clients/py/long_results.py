@@ -130,7 +130,7 @@ class LongResults:
             check(len(parts[-1]) <= self.budget, "a part is over the budget")
             uri = (result.get("_meta") or {}).get("narrows/next")
         check(len(parts) > 5, f"{len(parts)} parts")
-        return "\n".join(parts) + "\n"
+        return "".join(parts)
 
 
 def same(found, wanted, what):

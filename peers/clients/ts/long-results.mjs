@@ -93,7 +93,7 @@ const features = {
       uri = _meta?.["narrows/next"];
     }
     check(parts.length > 5, `${parts.length} parts`);
-    same(`${parts.join("\n")}\n`, log, "the log");
+    same(parts.join(""), log, "the log");
   },
 
   async "JSON in one line"() {
