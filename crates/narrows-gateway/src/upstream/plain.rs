@@ -131,6 +131,7 @@ impl PlainServer {
         let kind = answer.header(&CONTENT_TYPE).map(str::to_owned);
         let mut pieces = answer.pieces(max)?;
         let mut masking = AnswerMask::new(mask);
+        masking.reserve(pieces.announced());
         let mut start = Vec::new();
         let masked = loop {
             let Some(piece) = pieces.next().await? else {

@@ -63,6 +63,13 @@ impl AnswerMask {
         }
     }
 
+    /// Makes room for an answer of so many bytes, if its length is known: growing
+    /// step by step would hold two buffers of its size for a moment. Room that is
+    /// never written to takes no memory.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.grammar.output.reserve(bytes);
+    }
+
     /// Takes the next piece, which may begin and end anywhere. An error is
     /// final: what came is no JSON, and every later piece gets the same answer.
     pub fn push(&mut self, piece: &[u8]) -> Result<(), NotJson> {

@@ -175,6 +175,11 @@ pub(in crate::upstream) struct Pieces {
 }
 
 impl Pieces {
+    /// How long the body says it is, which is no more than may be read.
+    pub(in crate::upstream) fn announced(&self) -> usize {
+        usize::try_from(self.body.size_hint().lower()).unwrap_or(0)
+    }
+
     /// The next piece; `None` when the body has ended in good order.
     pub(in crate::upstream) async fn next(&mut self) -> Result<Option<Bytes>, Trouble> {
         loop {

@@ -22,6 +22,10 @@ pub(super) struct Output {
 }
 
 impl Output {
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve_exact(bytes);
+    }
+
     /// What has to be added to a place of the text for its place in the output,
     /// if nothing before it is taken out any more. Wraps.
     pub(super) fn shift(&self) -> usize {
