@@ -14,7 +14,7 @@ use crate::catalogue::{Target, View};
 use crate::error::{Error, ItemKind};
 use crate::events::{self, Tag};
 use crate::exchange::{Cancel, EventSink};
-use crate::permit::permit;
+use crate::permit::{self, permit};
 use crate::recover;
 use crate::repair::{self, Repaired};
 use crate::session::{LogLevel, Session};
@@ -108,6 +108,7 @@ impl Call<'_> {
             // What we do not know may still be known to the only server there is.
             method => match self.session.view().only().cloned() {
                 Some(upstream) if method != "initialize" => {
+                    self.permit_method()?;
                     self.send(Routed {
                         upstream,
                         rename: None,
@@ -303,14 +304,14 @@ impl Call<'_> {
     }
 
     fn permit(&self, kind: ItemKind, target: &Target, name: &str) -> Result<(), Error> {
-        permit(self.session.caller(), kind, target).inspect_err(|_| {
-            events::trouble("proxy.tool.denied", self.tag, || {
-                vec![
-                    ("kind", Raw::string(&kind.to_string())),
-                    ("name", Raw::string(name)),
-                ]
-            });
-        })
+        permit(kind, name, target).inspect_err(|error| permit::tell_denied(self.tag, error))
+    }
+
+    /// What a method may reach that nobody here knows, no preset can say.
+    fn permit_method(&self) -> Result<(), Error> {
+        let preset = self.session.endpoint().plan().preset.as_deref();
+        permit::method(preset, self.method)
+            .inspect_err(|error| permit::tell_denied(self.tag, error))
     }
 
     fn resource_target(&self) -> Result<(Target, Raw), Error> {

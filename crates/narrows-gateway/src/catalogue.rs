@@ -15,12 +15,13 @@ use std::sync::Arc;
 use narrows_wire::{Raw, token};
 
 pub(crate) use self::listing::Listing;
-use self::templates::Template;
+pub(crate) use self::templates::Template;
 use crate::error::{Error, ItemKind};
-use crate::names;
+use crate::preset::{Denial, Preset};
 use crate::settings::EndpointSettings;
 use crate::shaping::{GOAL_ARGUMENT, Policies};
 use crate::upstream::{Item, ListKind, Offer, Upstream};
+use crate::{names, permit};
 
 /// Which upstreams an endpoint shows, and under which names.
 #[derive(Debug, Clone)]
@@ -41,6 +42,7 @@ pub(crate) struct Part {
 
 pub(crate) struct View {
     parts: Vec<Part>,
+    preset: Option<Arc<Preset>>,
     tools: Kind,
     prompts: Kind,
     resources: Kind,
@@ -68,16 +70,22 @@ pub(crate) struct Target {
     pub(crate) upstream: Arc<Upstream>,
     /// The upstream's own name or URI, as JSON.
     pub(crate) name: Raw,
+    /// What the preset in force says against it.
+    pub(crate) denied: Option<Arc<Denial>>,
+}
+
+/// What a view is made by: all that does not change while upstreams come and go.
+pub(crate) struct Plan {
+    pub(crate) scope: Scope,
+    pub(crate) preset: Option<Arc<Preset>>,
+    pub(crate) policies: Policies,
+    /// Joined instructions are cut here.
+    pub(crate) instructions_max_chars: usize,
 }
 
 impl View {
-    pub(crate) fn build(
-        scope: &Scope,
-        policies: &Policies,
-        parts: &[Part],
-        instructions_max_chars: usize,
-    ) -> View {
-        build::build(scope, policies, parts, instructions_max_chars)
+    pub(crate) fn build(plan: &Plan, parts: &[Part]) -> View {
+        build::build(plan, parts)
     }
 
     pub(crate) fn listing(&self, kind: ListKind) -> &Listing {
@@ -100,13 +108,17 @@ impl View {
         if let Some(target) = self.prompts.routes.get(name) {
             return Ok(target.clone());
         }
-        // A bare name is enough where only one server has such a prompt.
-        let mut bare = self
-            .parts
-            .iter()
-            .filter(|part| part.offer.prompts.iter().any(|item| &*item.key == name));
-        if let (Some(part), None) = (bare.next(), bare.next()) {
-            return Ok(part.target(name));
+        // A bare name is enough where only one server has such a prompt that
+        // may be used.
+        let has = |part: &&Part| part.offer.prompts.iter().any(|item| &*item.key == name);
+        let of = |part: &Part| self.target(part, ItemKind::Prompt, name);
+        let bare: Vec<Target> = self.parts.iter().filter(has).map(of).collect();
+        let (mut allowed, denied): (Vec<_>, Vec<_>) =
+            bare.into_iter().partition(|target| target.denied.is_none());
+        match (allowed.len(), denied.len()) {
+            (1, _) => return Ok(allowed.remove(0)),
+            (0, 1) => return Ok(denied[0].clone()),
+            _ => {}
         }
         self.named(ItemKind::Prompt, ListKind::Prompts, &self.prompts, name)
     }
@@ -120,7 +132,9 @@ impl View {
         if let Some((server, own)) = token::unwrap_uri(uri)
             && let Some(part) = self.part(&server)
         {
-            return part.up().map(|part| part.target(&own));
+            return part
+                .up()
+                .map(|part| self.target(part, ItemKind::Resource, &own));
         }
         let listed: Vec<&Part> = self
             .parts
@@ -128,11 +142,14 @@ impl View {
             .filter(|part| part.offer.resources.iter().any(|item| &*item.key == uri))
             .collect();
         match listed[..] {
-            [part] => return Ok(part.target(uri)),
+            [part] => return Ok(self.target(part, ItemKind::Resource, uri)),
             [] => {}
             _ => {
+                let shown =
+                    |part: &&&Part| self.target(part, ItemKind::Resource, uri).denied.is_none();
                 let ids: Vec<&str> = listed
                     .iter()
+                    .filter(shown)
                     .map(|part| part.upstream.settings.id.as_str())
                     .collect();
                 return Err(Error::BadParams(format!(
@@ -146,19 +163,16 @@ impl View {
             .iter()
             .find(|(template, _)| template.matches(uri))
         {
-            return Ok(self.parts[*part].target(uri));
+            return Ok(self.target(&self.parts[*part], ItemKind::Resource, uri));
         }
         let mut able = self.parts.iter().filter(|part| part.offer.has("resources"));
         match (able.next(), able.next()) {
-            (Some(part), None) => Ok(part.target(uri)),
-            _ => {
-                let nearest = names::nearest(uri, self.resources.routes.keys().map(|uri| &**uri));
-                Err(Error::Unknown {
-                    kind: ItemKind::Resource,
-                    name: shortened(uri),
-                    nearest,
-                })
-            }
+            (Some(part), None) => Ok(self.target(part, ItemKind::Resource, uri)),
+            _ => Err(Error::Unknown {
+                kind: ItemKind::Resource,
+                name: shortened(uri),
+                nearest: self.resources.nearest(uri),
+            }),
         }
     }
 
@@ -169,7 +183,7 @@ impl View {
             .iter()
             .find(|part| part.offer.templates.iter().any(|item| &*item.key == uri));
         match owner {
-            Some(part) => Ok(part.target(uri)),
+            Some(part) => Ok(self.target(part, ItemKind::Resource, uri)),
             None => self.resource(uri),
         }
     }
@@ -254,7 +268,7 @@ impl View {
                         "The name {name} can be read as more than one {kind}"
                     )));
                 }
-                found = Some(part.target(own));
+                found = Some(self.target(part, kind, own));
             }
         }
         if let Some(target) = found {
@@ -263,12 +277,21 @@ impl View {
         if let Some(part) = down {
             return Err(part.upstream.down());
         }
-        let nearest = names::nearest(name, published.routes.keys().map(|name| &**name));
         Err(Error::Unknown {
             kind,
             name: shortened(name),
-            nearest,
+            nearest: published.nearest(name),
         })
+    }
+
+    /// Where a server's own name or URI leads that was not looked up.
+    fn target(&self, part: &Part, kind: ItemKind, own: &str) -> Target {
+        let Part { upstream, offer } = part;
+        Target {
+            denied: permit::named(self.preset.as_deref(), kind, upstream.names(), offer, own),
+            upstream: upstream.clone(),
+            name: Raw::string(own),
+        }
     }
 
     /// A tool as its server listed it.
@@ -286,14 +309,15 @@ impl View {
     }
 }
 
-impl Part {
-    fn target(&self, own: &str) -> Target {
-        Target {
-            upstream: self.upstream.clone(),
-            name: Raw::string(own),
-        }
+impl Kind {
+    /// The published names nearest to one that is unknown.
+    fn nearest(&self, name: &str) -> Vec<String> {
+        let shown = self.routes.iter().filter(|(_, to)| to.denied.is_none());
+        names::nearest(name, shown.map(|(name, _)| &**name))
     }
+}
 
+impl Part {
     fn up(&self) -> Result<&Part, Error> {
         if self.offer.hello.is_some() {
             Ok(self)

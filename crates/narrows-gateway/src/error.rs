@@ -1,8 +1,11 @@
 //! Why a request was not answered with a result.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use narrows_wire::Raw;
+
+use crate::preset::Denial;
 
 /// A variant exists because an edge answers it differently or because its
 /// text tells the client something else. Codes and statuses are given to them
@@ -19,7 +22,11 @@ pub enum Error {
         nearest: Vec<String>,
     },
     #[error("{} '{name}' is not allowed by current preset", kind.title())]
-    NotAllowed { kind: ItemKind, name: String },
+    NotAllowed {
+        kind: ItemKind,
+        name: String,
+        denial: Arc<Denial>,
+    },
     #[error("{0}")]
     BadParams(String),
     #[error("Method not found: {0}")]
@@ -66,6 +73,8 @@ pub enum ItemKind {
     Tool,
     Prompt,
     Resource,
+    Server,
+    Method,
 }
 
 impl Error {
@@ -119,6 +128,14 @@ impl Error {
                 kind: ItemKind::Resource,
                 ..
             } => "unknown_resource",
+            Unknown {
+                kind: ItemKind::Server,
+                ..
+            } => "unknown_server",
+            Unknown {
+                kind: ItemKind::Method,
+                ..
+            } => "unknown_method",
             NotAllowed { .. } => "not_allowed",
             BadParams(_) => "invalid_params",
             UnknownMethod(_) => "unknown_method",
@@ -143,6 +160,8 @@ impl ItemKind {
             ItemKind::Tool => "Tool",
             ItemKind::Prompt => "Prompt",
             ItemKind::Resource => "Resource",
+            ItemKind::Server => "Server",
+            ItemKind::Method => "Method",
         }
     }
 }
@@ -153,6 +172,8 @@ impl std::fmt::Display for ItemKind {
             ItemKind::Tool => "tool",
             ItemKind::Prompt => "prompt",
             ItemKind::Resource => "resource",
+            ItemKind::Server => "server",
+            ItemKind::Method => "method",
         })
     }
 }

@@ -8,6 +8,7 @@
 
 mod link;
 mod request;
+mod restricted;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,16 +17,16 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::StatusCode;
 use narrows_shape::Mask;
-use narrows_wire::{Raw, Revision};
+use narrows_wire::Raw;
 
 pub use self::request::PlainRequest;
-use crate::catalogue::Target;
+use self::restricted::Restricted;
 use crate::error::Error;
 use crate::events::{self, Tag};
-use crate::exchange::{Caller, ClientHello, Principal};
 use crate::names;
-use crate::permit::permit;
-use crate::settings::{RemoteManner, RemoteSettings, RpcServer, UpstreamKind};
+use crate::permit;
+use crate::preset::{Preset, Presets};
+use crate::settings::{DirectPreset, RemoteManner, RemoteSettings, RpcServer, UpstreamKind};
 use crate::upstream::{
     Failure, PlainAnswer, PlainServer, PlainTrouble, Post, Surroundings, Upstream,
 };
@@ -70,7 +71,6 @@ pub enum ForwardError {
 pub(crate) struct Forwarding {
     /// Upstreams come first.
     destinations: Vec<Destination>,
-    caller: Caller,
     max_message_bytes: usize,
     count: AtomicU64,
 }
@@ -80,6 +80,7 @@ struct Destination {
     way: Way,
     /// None for a server that is known to this route alone.
     upstream: Option<Arc<Upstream>>,
+    preset: Option<Arc<Preset>>,
     mask: Mask,
     timeout: Duration,
 }
@@ -102,6 +103,7 @@ impl Forwarding {
     pub(crate) fn new(
         upstreams: &[Arc<Upstream>],
         others: Vec<RpcServer>,
+        presets: &Presets,
         around: &Surroundings,
     ) -> Forwarding {
         let post = |remote: &RemoteSettings| {
@@ -114,6 +116,7 @@ impl Forwarding {
                 _ => Way::Link(upstream.clone()),
             },
             upstream: Some(upstream.clone()),
+            preset: presets.direct(&upstream.settings.preset),
             mask: upstream.settings.mask,
             timeout: upstream.settings.rpc_timeout,
         });
@@ -121,22 +124,12 @@ impl Forwarding {
             way: post(&server.remote),
             id: server.id,
             upstream: None,
+            preset: presets.direct(&DirectPreset::AsDefault),
             mask: server.mask,
             timeout: server.timeout,
         });
         Forwarding {
             destinations: upstreams.chain(others).collect(),
-            // Nobody introduces himself here. What is allowed is what the
-            // default endpoint allows.
-            caller: Caller {
-                endpoint: "default".into(),
-                principal: Principal::Anonymous,
-                revision: Revision::LATEST_LEGACY,
-                client: ClientHello {
-                    capabilities: Raw::empty_object(),
-                    client_info: Raw::empty_object(),
-                },
-            },
             max_message_bytes: around.limits.max_message_bytes,
             count: AtomicU64::new(0),
         }
@@ -211,10 +204,18 @@ impl Forwarding {
         tag: Tag,
         request: &PlainRequest,
     ) -> Result<Carried, ForwardError> {
-        if let Some(upstream) = &destination.upstream {
-            self.permit(upstream, tag, request)?;
-            if !upstream.settings.enabled {
-                return Err(upstream.down().into());
+        let upstream = destination.upstream.as_ref();
+        if let Some(upstream) = upstream.filter(|upstream| !upstream.settings.enabled) {
+            return Err(upstream.down().into());
+        }
+        if let Some(preset) = &destination.preset {
+            let told = |error: &Error| permit::tell_denied(tag, error);
+            let under = Restricted {
+                destination,
+                preset,
+            };
+            if let Some(carried) = under.look_at(request).await.inspect_err(told)? {
+                return Ok(carried);
             }
         }
         let max = self.max_message_bytes;
@@ -225,30 +226,6 @@ impl Forwarding {
                 link::carry(upstream, *mask, *timeout, tag, request).await
             }
         }
-    }
-
-    /// Presets bind this way in, too.
-    fn permit(
-        &self,
-        upstream: &Arc<Upstream>,
-        tag: Tag,
-        request: &PlainRequest,
-    ) -> Result<(), Error> {
-        let Some((kind, name)) = request.subject()? else {
-            return Ok(());
-        };
-        let target = Target {
-            upstream: upstream.clone(),
-            name,
-        };
-        permit(&self.caller, kind, &target).inspect_err(|_| {
-            events::trouble("proxy.tool.denied", tag, || {
-                vec![
-                    ("kind", Raw::string(&kind.to_string())),
-                    ("name", events::shown(&target.name)),
-                ]
-            });
-        })
     }
 }
 

@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 
 pub use self::report::{Health, ToolReport, UpstreamReport};
 use crate::builtin::Pruner;
-use crate::catalogue::{Part, Scope, View, changes};
+use crate::catalogue::{Part, Plan, Scope, View, changes};
 use crate::error::Error;
 use crate::exchange::{
     Ask, AskKey, Caller, ClientHello, EventSink, EventStream, Notice, Principal, Refusal,
@@ -25,6 +25,7 @@ use crate::exchange::{
 use crate::forward::{ForwardError, Forwarding, PlainRequest, Reply};
 use crate::lock::Mutex;
 use crate::names;
+use crate::preset::Presets;
 use crate::recovery::{self, totals::write_totals};
 use crate::session::{LogLevel, Session};
 use crate::settings::{EndpointSettings, Limits, Settings, UpstreamKind, Uris};
@@ -78,7 +79,6 @@ pub(crate) struct Inner {
     folder: Option<PathBuf>,
     forwarding: Forwarding,
     pub(crate) limits: Limits,
-    pub(crate) instructions_max_chars: usize,
     pub(crate) list_wait: Duration,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     last_session: AtomicU64,
@@ -95,8 +95,7 @@ pub(crate) struct Inner {
 /// A way in, with what is seen through it.
 pub(crate) struct Endpoint {
     name: Arc<str>,
-    scope: Scope,
-    policies: Policies,
+    plan: Plan,
     shaping: Arc<Shaping>,
     view: ArcSwap<View>,
 }
@@ -254,28 +253,34 @@ impl Inner {
                 Arc::new(Upstream::new(index, &slug, upstream, surroundings.clone()))
             })
             .collect();
-        let forwarding = Forwarding::new(&upstreams, settings.rpc_servers, &surroundings);
+        let presets = Presets::new(&settings.presets, &settings.endpoints);
+        let forwarding = Forwarding::new(&upstreams, settings.rpc_servers, &presets, &surroundings);
         let parts = parts(&upstreams);
         let shaping = Arc::new(Shaping::new(store, Arc::new(Lexical)));
         let servers = || upstreams.iter().map(|upstream| &upstream.settings);
         let endpoint = |name: &str, scope: Scope| {
-            let policies = match &scope {
-                Scope::Joined(endpoint) => {
-                    Policies::joined(settings.shape, endpoint.shape, servers())
-                }
+            let (policies, preset) = match &scope {
+                Scope::Joined(endpoint) => (
+                    Policies::joined(settings.shape, endpoint.shape, servers()),
+                    endpoint.preset.as_deref().map(|id| presets.get(id)),
+                ),
                 Scope::Single(index) => {
-                    let own = upstreams[*index].settings.shape;
-                    Policies::single(settings.shape, own, servers())
+                    let own = &upstreams[*index].settings;
+                    let policies = Policies::single(settings.shape, own.shape, servers());
+                    (policies, presets.direct(&own.preset))
                 }
             };
-            let max_chars = settings.instructions_max_chars;
-            let view = View::build(&scope, &policies, &parts, max_chars);
+            let plan = Plan {
+                scope,
+                preset,
+                policies,
+                instructions_max_chars: settings.instructions_max_chars,
+            };
             Arc::new(Endpoint {
                 name: name.into(),
-                scope,
-                policies,
+                view: ArcSwap::from_pointee(View::build(&plan, &parts)),
+                plan,
                 shaping: shaping.clone(),
-                view: ArcSwap::from_pointee(view),
             })
         };
         let joined =
@@ -294,7 +299,6 @@ impl Inner {
             folder: settings.recovery.path,
             forwarding,
             limits: settings.limits,
-            instructions_max_chars: settings.instructions_max_chars,
             list_wait: settings.list_wait,
             sessions: Mutex::default(),
             last_session: AtomicU64::new(0),
@@ -365,7 +369,7 @@ impl Inner {
     /// Waits for the upstreams behind an endpoint that are still starting, and
     /// then sees to it that its view holds what they offer.
     pub(crate) async fn wait_until_ready(&self, endpoint: &Endpoint) {
-        match endpoint.scope {
+        match endpoint.plan.scope {
             // It has nothing without its one upstream, whose start is limited by itself.
             Scope::Single(index) => self.upstreams[index].settled().await,
             Scope::Joined(_) => {
@@ -383,7 +387,7 @@ impl Inner {
 
     /// Whether there is nothing to wait for, and the view is of today.
     pub(crate) fn is_ready(&self, endpoint: &Endpoint) -> bool {
-        let waiting = match endpoint.scope {
+        let waiting = match endpoint.plan.scope {
             Scope::Single(index) => !self.upstreams[index].is_settled(),
             Scope::Joined(_) => !self.all_settled(),
         };
@@ -414,12 +418,7 @@ impl Inner {
         let parts = self.parts();
         let mut changed: Vec<(&Arc<Endpoint>, Vec<ListKind>)> = Vec::new();
         for endpoint in self.endpoints.iter().chain(&self.singles) {
-            let new = View::build(
-                &endpoint.scope,
-                &endpoint.policies,
-                &parts,
-                self.instructions_max_chars,
-            );
+            let new = View::build(&endpoint.plan, &parts);
             let kinds = changes(&endpoint.view.load(), &new);
             endpoint.view.store(Arc::new(new));
             changed.push((endpoint, kinds));
@@ -428,7 +427,7 @@ impl Inner {
         let sessions: Vec<Arc<Session>> = self.sessions.lock().values().cloned().collect();
         for session in sessions {
             if session.has_own_view() {
-                session.rebuild_view(&parts, self.instructions_max_chars);
+                session.rebuild_view(&parts);
             } else if let Some((_, kinds)) = changed
                 .iter()
                 .find(|(endpoint, _)| Arc::ptr_eq(endpoint, session.endpoint()))
@@ -444,12 +443,12 @@ impl Endpoint {
         self.view.load_full()
     }
 
-    pub(crate) fn scope(&self) -> &Scope {
-        &self.scope
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     pub(crate) fn policies(&self) -> &Policies {
-        &self.policies
+        &self.plan.policies
     }
 
     pub(crate) fn shaping(&self) -> &Arc<Shaping> {
@@ -459,7 +458,7 @@ impl Endpoint {
     /// A notice of an upstream with the upstream's name on it, where the
     /// endpoint shows more than one.
     pub(crate) fn signed(&self, notice: Notice) -> Notice {
-        let (Scope::Joined(settings), Some(server)) = (&self.scope, &notice.server) else {
+        let (Scope::Joined(settings), Some(server)) = (&self.plan.scope, &notice.server) else {
             return notice;
         };
         let server = Raw::string(server);

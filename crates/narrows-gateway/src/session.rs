@@ -303,10 +303,13 @@ impl Session {
             principal,
             ..
         } = &self.caller;
-        match self.endpoint.scope() {
-            Scope::Joined(_) => Owner::client(principal, endpoint, None),
+        let plan = self.endpoint.plan();
+        let preset = plan.preset.as_ref().map(|preset| preset.fingerprint());
+        let preset = preset.as_deref();
+        match plan.scope {
+            Scope::Joined(_) => Owner::client(principal, endpoint, preset),
             // No name of an endpoint holds a slash.
-            Scope::Single(_) => Owner::client(principal, &format!("servers/{endpoint}"), None),
+            Scope::Single(_) => Owner::client(principal, &format!("servers/{endpoint}"), preset),
         }
     }
 

@@ -10,6 +10,8 @@ use http::{HeaderName, HeaderValue, Uri};
 use narrows_shape::Mask;
 use narrows_wire::frame::Framing;
 
+use crate::preset::{Pattern, Preset};
+
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// In the order of the configuration, which is the order of every list.
@@ -33,6 +35,8 @@ pub struct Settings {
     pub shape: ShapeChoice,
     /// Servers that are known to the route of plain JSON-RPC alone.
     pub rpc_servers: Vec<RpcServer>,
+    /// What endpoints and servers name as theirs.
+    pub presets: Vec<Preset>,
 }
 
 impl Default for Settings {
@@ -49,6 +53,7 @@ impl Default for Settings {
             pruner: PrunerSettings::default(),
             shape: ShapeChoice::default(),
             rpc_servers: Vec::new(),
+            presets: Vec::new(),
         }
     }
 }
@@ -186,6 +191,11 @@ pub struct EndpointSettings {
     /// names are kept within what model providers accept.
     pub name_max: usize,
     pub shape: ShapeChoice,
+    /// The id of the preset in force. None allows everything, and one that is
+    /// not among the presets nothing.
+    pub preset: Option<String>,
+    pub expose: Expose,
+    pub facade: FacadeSettings,
 }
 
 impl EndpointSettings {
@@ -196,8 +206,92 @@ impl EndpointSettings {
             uris: Uris::AsTheyAre,
             name_max: 50,
             shape: ShapeChoice::default(),
+            preset: None,
+            expose: Expose::All,
+            facade: FacadeSettings::default(),
         }
     }
+}
+
+/// How an endpoint offers tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expose {
+    /// Each of them is listed.
+    All,
+    /// Two tools are: one that tells of the others, one that calls them.
+    Lazy,
+    /// The same, with one more that finds them.
+    Search,
+}
+
+/// How tools are told of where they are not listed.
+#[derive(Debug, Clone)]
+pub struct FacadeSettings {
+    /// How much of each tool the description of `inspect` tells, on lazy endpoints.
+    pub listing: Telling,
+    /// The longest that this description may get before it tells less.
+    pub listing_max_chars: usize,
+    /// Tools that are listed all the same.
+    pub pin: Vec<Pattern>,
+    /// The form of what `inspect`, `exec` and `search_tools` answer.
+    pub encoding: Encoding,
+    /// Schemas as TypeScript, not as JSON Schema.
+    pub typescript: bool,
+    /// Descriptions inside of schemas are cut here.
+    pub max_description_len: usize,
+    /// Whether TypeScript tells constraints and defaults.
+    pub constraints: bool,
+    /// The fewest items or keys of data that are worth TOON.
+    pub toon_min_size: usize,
+}
+
+impl Default for FacadeSettings {
+    fn default() -> Self {
+        FacadeSettings {
+            listing: Telling::Capped,
+            listing_max_chars: 20_000,
+            pin: Vec::new(),
+            encoding: Encoding::Shorter,
+            typescript: true,
+            max_description_len: 300,
+            constraints: false,
+            toon_min_size: 1,
+        }
+    }
+}
+
+/// How much is told of every tool, from most to least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Telling {
+    /// Its whole description.
+    Full,
+    /// The beginning of it.
+    Capped,
+    /// Its name.
+    Names,
+    /// Nothing; only servers are told.
+    Servers,
+}
+
+/// The form of data in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// TOON or compact JSON, whichever is shorter.
+    Shorter,
+    Toon,
+    Json,
+}
+
+/// The preset of a server's own ways in: its endpoint, and plain JSON-RPC.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum DirectPreset {
+    /// That of the default endpoint.
+    #[default]
+    AsDefault,
+    /// None, so that everything is allowed.
+    Free,
+    /// The one of this id.
+    Named(String),
 }
 
 /// How resource URIs are published.
@@ -229,6 +323,7 @@ pub struct UpstreamSettings {
     pub shape: ShapeChoice,
     /// By the server's own names of its tools.
     pub tool_shapes: HashMap<String, ShapeChoice>,
+    pub preset: DirectPreset,
 }
 
 impl UpstreamSettings {
@@ -246,6 +341,7 @@ impl UpstreamSettings {
             mask: Mask::default(),
             shape: ShapeChoice::default(),
             tool_shapes: HashMap::new(),
+            preset: DirectPreset::AsDefault,
         }
     }
 }

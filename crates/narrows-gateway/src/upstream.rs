@@ -49,6 +49,7 @@ use crate::builtin::Pruner;
 use crate::error::Error;
 use crate::exchange::{Asks, ClientHello};
 use crate::lock::Mutex;
+use crate::preset::ServerName;
 use crate::settings::{Limits, Sharing, Transport, UpstreamSettings};
 use connect::Connected;
 use duplex::Duplex;
@@ -221,6 +222,14 @@ impl Upstream {
     /// The link that is everybody's.
     pub(crate) fn shared_link(&self) -> Result<Arc<Link>, Error> {
         self.shared.load_full().ok_or_else(|| self.down())
+    }
+
+    /// The names by which presets know it.
+    pub(crate) fn names(&self) -> ServerName<'_> {
+        ServerName {
+            id: &self.settings.id,
+            slug: &self.slug,
+        }
     }
 
     pub(crate) fn down(&self) -> Error {

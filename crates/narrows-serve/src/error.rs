@@ -346,6 +346,9 @@ fn details(error: &ForwardError) -> Map<String, Value> {
             json!({ "timeout_ms": after.as_millis() as u64 })
         }
         ForwardError::Core(Error::UpstreamTooLarge { max, .. }) => json!({ "max_bytes": max }),
+        ForwardError::Core(Error::NotAllowed { denial, .. }) => {
+            json!({ "preset": &*denial.preset, "reason": denial.to_string() })
+        }
         _ => Value::Null,
     };
     match details {
@@ -372,6 +375,11 @@ pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
                 "nearest".into(),
                 nearest.iter().map(String::as_str).collect(),
             );
+        }
+        // Whoever is refused wants to know whom to ask.
+        Error::NotAllowed { denial, .. } => {
+            data.insert("preset".into(), (&*denial.preset).into());
+            data.insert("reason".into(), denial.to_string().into());
         }
         Error::UpstreamDown { server, .. }
         | Error::UpstreamTimeout { server, .. }

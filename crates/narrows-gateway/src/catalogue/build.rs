@@ -6,34 +6,27 @@ use std::sync::Arc;
 
 use narrows_wire::{Raw, token};
 
-use super::{Kind, Listing, Part, Scope, Target, Template, View, lacks_goal};
+use super::{Kind, Listing, Part, Plan, Scope, Target, Template, View, lacks_goal};
+use crate::error::ItemKind;
+use crate::preset::Preset;
 use crate::settings::{EndpointSettings, Uris};
 use crate::shaping::{GOAL_ARGUMENT, Policies};
 use crate::upstream::{Item, ListKind, ServerHello, State};
-use crate::{names, recover};
+use crate::{names, permit, recover};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 const GOAL: &str = r#"{"type":"string","description":"What you want to know from the result; of a very long one, the parts that tell it are kept"}"#;
 
-pub(super) fn build(
-    scope: &Scope,
-    policies: &Policies,
-    parts: &[Part],
-    instructions_max_chars: usize,
-) -> View {
-    match scope {
-        Scope::Joined(settings) => joined(settings, policies, parts, instructions_max_chars),
-        Scope::Single(index) => single(&parts[*index], policies),
+pub(super) fn build(plan: &Plan, parts: &[Part]) -> View {
+    match &plan.scope {
+        Scope::Joined(settings) => joined(plan, settings, parts),
+        Scope::Single(index) => single(plan, &parts[*index]),
     }
 }
 
-fn joined(
-    settings: &EndpointSettings,
-    policies: &Policies,
-    parts: &[Part],
-    instructions_max_chars: usize,
-) -> View {
+fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
+    let (policies, preset) = (&plan.policies, plan.preset.as_deref());
     let cuts = policies.cuts(parts.iter().map(|part| part.upstream.index));
     let wrapped = settings.uris == Uris::Wrapped;
     let named = |kind: ListKind| {
@@ -49,13 +42,16 @@ fn joined(
                 settings.name_max,
             );
             for (item, name) in list.iter().zip(published) {
-                let origin = wrapped.then(|| origin(part, Some(("originalName", item))));
-                let item_of = published_item(item, Some(&name), origin);
-                items.push(match kind {
-                    ListKind::Tools => with_goal(part, item, item_of, policies),
-                    _ => item_of,
-                });
-                routes.insert(name.into(), target(part, item));
+                let target = target(part, kind, item, preset);
+                if target.denied.is_none() {
+                    let origin = wrapped.then(|| origin(part, Some(("originalName", item))));
+                    let item_of = published_item(item, Some(&name), origin);
+                    items.push(match kind {
+                        ListKind::Tools => with_goal(part, item, item_of, policies),
+                        _ => item_of,
+                    });
+                }
+                routes.insert(name.into(), target);
             }
         }
         (items, routes)
@@ -69,32 +65,38 @@ fn joined(
         tools,
         recover,
         prompts: Kind::of(ListKind::Prompts, prompts, routes),
-        resources: resources(parts, settings.uris),
-        templates: templates(parts, wrapped, cuts),
+        resources: resources(parts, settings.uris, preset),
+        templates: templates(parts, wrapped, cuts, preset),
         patterns: patterns(parts),
         capabilities: capabilities(parts, cuts),
         server_info: Raw::empty_object()
             .with_member("name", &Raw::string("narrows"))
             .with_member("title", &Raw::string("Narrows"))
             .with_member("version", &Raw::string(VERSION)),
-        instructions: instructions(parts, instructions_max_chars),
+        instructions: instructions(parts, preset, plan.instructions_max_chars),
         parts: parts.to_vec(),
+        preset: plan.preset.clone(),
         single: false,
     }
 }
 
-fn single(part: &Part, policies: &Policies) -> View {
+fn single(plan: &Plan, part: &Part) -> View {
+    let (policies, preset) = (&plan.policies, plan.preset.as_deref());
     let cuts = policies.cuts(std::iter::once(part.upstream.index));
     let routes = |kind: ListKind| {
         let list = part.offer.list(kind).iter();
-        list.map(|item| (item.key.clone(), target(part, item)))
+        list.map(|item| (item.key.clone(), target(part, kind, item, preset)))
             .collect::<HashMap<_, _>>()
     };
+    let shown = |kind: ListKind| {
+        let items = part.offer.list(kind).iter();
+        items.filter(move |item| target(part, kind, item, preset).denied.is_none())
+    };
     let own = |kind: ListKind| {
-        let items = part.offer.list(kind).iter().map(|item| item.raw.clone());
+        let items = shown(kind).map(|item| item.raw.clone());
         Kind::of(kind, items.collect(), routes(kind))
     };
-    let tools = part.offer.tools.iter();
+    let tools = shown(ListKind::Tools);
     let tools = tools.map(|item| with_goal(part, item, item.raw.clone(), policies));
     let routes = routes(ListKind::Tools);
     let recover = cuts.then(|| recover_name(&routes));
@@ -109,12 +111,13 @@ fn single(part: &Part, policies: &Policies) -> View {
         recover,
         prompts: own(ListKind::Prompts),
         resources: own(ListKind::Resources),
-        templates: templates(parts, false, cuts),
+        templates: templates(parts, false, cuts, preset),
         patterns: patterns(parts),
         capabilities: object(|hello| &hello.capabilities),
         server_info: object(|hello| &hello.server_info),
         instructions: hello.and_then(|hello| hello.instructions.clone()),
         parts: parts.to_vec(),
+        preset: plan.preset.clone(),
         single: true,
     }
 }
@@ -165,7 +168,9 @@ fn with_goal(part: &Part, item: &Item, listed: Raw, policies: &Policies) -> Raw 
     )
 }
 
-fn resources(parts: &[Part], uris: Uris) -> Kind {
+fn resources(parts: &[Part], uris: Uris, preset: Option<&Preset>) -> Kind {
+    // What is hidden counts as well: a preset changes what is there, not how
+    // it is called.
     let mut publishers: HashMap<&str, usize> = HashMap::new();
     for item in parts.iter().flat_map(|part| &part.offer.resources) {
         *publishers.entry(&item.key).or_default() += 1;
@@ -177,19 +182,24 @@ fn resources(parts: &[Part], uris: Uris) -> Kind {
             let wrap = uris == Uris::Wrapped || publishers[&*item.key] > 1;
             let uri = wrap.then(|| token::wrap_uri(&part.upstream.slug, &item.key));
             let origin = (uris == Uris::Wrapped).then(|| origin(part, Some(("originalUri", item))));
-            items.push(published_item(item, uri.as_deref(), origin));
-            routes.insert(
-                uri.map_or_else(|| item.key.clone(), String::into_boxed_str),
-                target(part, item),
-            );
+            let target = target(part, ListKind::Resources, item, preset);
+            if target.denied.is_none() {
+                items.push(published_item(item, uri.as_deref(), origin));
+            }
+            let uri = uri.map_or_else(|| item.key.clone(), String::into_boxed_str);
+            routes.insert(uri, target);
         }
     }
     Kind::of(ListKind::Resources, items, routes)
 }
 
-fn templates(parts: &[Part], wrapped: bool, cuts: bool) -> Listing {
+fn templates(parts: &[Part], wrapped: bool, cuts: bool, preset: Option<&Preset>) -> Listing {
     let items = parts.iter().flat_map(|part| {
-        part.offer.templates.iter().map(move |item| {
+        let shown = part.offer.templates.iter().filter(move |item| {
+            let target = target(part, ListKind::Templates, item, preset);
+            target.denied.is_none()
+        });
+        shown.map(move |item| {
             let origin = wrapped.then(|| origin(part, None));
             published_item(item, None, origin)
         })
@@ -212,10 +222,11 @@ fn patterns(parts: &[Part]) -> Vec<(Template, usize)> {
     parts.iter().enumerate().flat_map(of).collect()
 }
 
-fn target(part: &Part, item: &Item) -> Target {
+fn target(part: &Part, list: ListKind, item: &Item, preset: Option<&Preset>) -> Target {
     Target {
         upstream: part.upstream.clone(),
         name: item.place.clone(),
+        denied: permit::listed(preset, list.item(), &part.upstream, item),
     }
 }
 
@@ -276,10 +287,22 @@ fn capabilities(parts: &[Part], cuts: bool) -> Raw {
     all
 }
 
-/// The instructions of all, a heading per server.
-fn instructions(parts: &[Part], max_chars: usize) -> Option<String> {
+/// The instructions of all servers of which anything is allowed, a heading for
+/// each.
+fn instructions(parts: &[Part], preset: Option<&Preset>, max_chars: usize) -> Option<String> {
     let mut text = String::new();
-    for part in parts {
+    let allowed = |part: &&Part| {
+        let Part { upstream, offer } = part;
+        permit::named(
+            preset,
+            ItemKind::Server,
+            upstream.names(),
+            offer,
+            &upstream.slug,
+        )
+        .is_none()
+    };
+    for part in parts.iter().filter(allowed) {
         let own = part
             .offer
             .hello

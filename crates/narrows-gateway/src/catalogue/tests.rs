@@ -75,12 +75,16 @@ fn joined(uris: Uris, separator: &str) -> View {
         separator: separator.into(),
         ..EndpointSettings::named("default")
     };
-    View::build(
-        &Scope::Joined(settings),
-        &Policies::default(),
-        &parts(),
-        4_000,
-    )
+    View::build(&plan(Scope::Joined(settings), 4_000), &parts())
+}
+
+fn plan(scope: Scope, instructions_max_chars: usize) -> Plan {
+    Plan {
+        scope,
+        preset: None,
+        policies: Policies::default(),
+        instructions_max_chars,
+    }
 }
 
 #[track_caller]
@@ -239,7 +243,7 @@ fn resources_are_found_by_uri_wrapped_uri_and_template() {
 
 #[test]
 fn a_single_server_is_mirrored() {
-    let view = View::build(&Scope::Single(1), &Policies::default(), &parts(), 4_000);
+    let view = View::build(&plan(Scope::Single(1), 4_000), &parts());
     check_list(
         &view,
         ListKind::Tools,
@@ -260,7 +264,7 @@ fn instructions_are_joined_and_cut() {
         Some("## a\nuse a\n\n## b\nuse b")
     );
     let scope = Scope::Joined(EndpointSettings::named("x"));
-    let cut = View::build(&scope, &Policies::default(), &parts(), 10).instructions;
+    let cut = View::build(&plan(scope, 10), &parts()).instructions;
     assert_eq!(cut.as_deref(), Some("## a\nus..."));
 }
 

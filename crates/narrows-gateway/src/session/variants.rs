@@ -67,7 +67,7 @@ impl Session {
     }
 
     /// Builds the view again if this session has its own.
-    pub(crate) fn rebuild_view(self: &Arc<Self>, parts: &[Part], instructions_max_chars: usize) {
+    pub(crate) fn rebuild_view(self: &Arc<Self>, parts: &[Part]) {
         if self.drop_old_variants(parts) {
             self.survey();
         }
@@ -75,7 +75,7 @@ impl Session {
         let Some(old) = self.own_view.load_full() else {
             return;
         };
-        self.show(&old, parts, instructions_max_chars);
+        self.show(&old, parts);
     }
 
     /// Takes up what a link of its own offers, if it is something else.
@@ -93,10 +93,10 @@ impl Session {
             variants.insert(upstream.index, Variant { offer, base });
         }
         let old = self.view();
-        self.show(&old, &gateway.parts(), gateway.instructions_max_chars);
+        self.show(&old, &gateway.parts());
     }
 
-    fn show(&self, old: &View, parts: &[Part], instructions_max_chars: usize) {
+    fn show(&self, old: &View, parts: &[Part]) {
         let variants = self.variants.0.lock();
         let own = |part: &Part| match variants.get(&part.upstream.index) {
             Some(variant) => Part {
@@ -107,12 +107,7 @@ impl Session {
         };
         let parts: Vec<Part> = parts.iter().map(own).collect();
         drop(variants);
-        let new = View::build(
-            self.endpoint.scope(),
-            self.endpoint.policies(),
-            &parts,
-            instructions_max_chars,
-        );
+        let new = View::build(self.endpoint.plan(), &parts);
         let changes = changes(old, &new);
         self.own_view.store(Some(Arc::new(new)));
         self.tell_changed(&changes);

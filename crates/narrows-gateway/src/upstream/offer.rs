@@ -9,6 +9,7 @@ use narrows_wire::{Kind, Raw};
 
 use super::link::{LinkError, Outgoing, ServerHello};
 use super::{Failure, FailureKind, Link};
+use crate::error::ItemKind;
 use crate::settings::Limits;
 
 /// A server that never ends its pages must end somewhere.
@@ -72,6 +73,15 @@ impl ListKind {
             ListKind::Prompts => "prompts",
             ListKind::Resources => "resources",
             ListKind::Templates => "resourceTemplates",
+        }
+    }
+
+    /// What its items are, as far as presets are concerned.
+    pub(crate) fn item(self) -> ItemKind {
+        match self {
+            ListKind::Tools => ItemKind::Tool,
+            ListKind::Prompts => ItemKind::Prompt,
+            ListKind::Resources | ListKind::Templates => ItemKind::Resource,
         }
     }
 

@@ -1,5 +1,7 @@
+use std::sync::Arc;
 use std::time::Duration;
 
+use narrows_gateway::preset::{Denial, Why};
 use narrows_wire::JsonError;
 
 use super::*;
@@ -59,14 +61,22 @@ fn an_unknown_resource_has_the_code_of_its_era() {
     );
 }
 
+fn denial() -> Arc<Denial> {
+    Arc::new(Denial {
+        preset: "review".into(),
+        why: Why::NotNamed,
+    })
+}
+
 #[test]
 fn what_the_client_got_wrong() {
     check_core(
         Error::NotAllowed {
             kind: ItemKind::Tool,
             name: "git__push".into(),
+            denial: denial(),
         },
-        r#"{"code":-32602,"message":"Tool 'git__push' is not allowed by current preset","data":{"code":"not_allowed"}}"#,
+        r#"{"code":-32602,"message":"Tool 'git__push' is not allowed by current preset","data":{"code":"not_allowed","preset":"review","reason":"no entry of preset 'review' allows it"}}"#,
     );
     check_core(
         Error::BadParams("cursor".into()),
@@ -335,6 +345,7 @@ fn the_route_of_plain_json_rpc_has_codes_of_its_own() {
             core(Error::NotAllowed {
                 kind: ItemKind::Tool,
                 name: "push".to_owned(),
+                denial: denial(),
             }),
             (403, -32602, "not_allowed"),
         ),
@@ -364,10 +375,11 @@ fn a_refused_tool_and_an_unexpected_status_say_what_they_are_about() {
     let refusal = ForwardRefusal::Gateway(ForwardError::Core(Error::NotAllowed {
         kind: ItemKind::Tool,
         name: "push".to_owned(),
+        denial: denial(),
     }));
     assert_eq!(
         std::str::from_utf8(&refusal.encode("git", Some(&Id::number(1)))).unwrap(),
-        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Tool 'push' is not allowed by current preset","data":{"code":"not_allowed","server_name":"git"}}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Tool 'push' is not allowed by current preset","data":{"code":"not_allowed","server_name":"git","preset":"review","reason":"no entry of preset 'review' allows it"}}}"#,
     );
     let refusal = ForwardRefusal::Gateway(ForwardError::Status {
         server: "git".to_owned(),

@@ -1,0 +1,1 @@
+//! The form of what `inspect`, `exec` and `search_tools` answer.

@@ -1,0 +1,1 @@
+//! Whether the arguments of a call are what the tool's own schema wants.

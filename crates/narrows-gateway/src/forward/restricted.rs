@@ -1,0 +1,80 @@
+//! Plain JSON-RPC under a preset. Only what a preset can speak of passes: what
+//! is asked for by name is looked at, lists come from what the gateway knows,
+//! without what is hidden, and any other method is refused.
+
+use std::sync::Arc;
+
+use narrows_wire::{Kind, Raw};
+
+use super::{Carried, Destination, PlainRequest, Reply};
+use crate::catalogue::Listing;
+use crate::error::Error;
+use crate::permit;
+use crate::preset::{Preset, ServerName};
+use crate::upstream::{ListKind, Offer, Upstream};
+
+/// A server behind a preset.
+pub(super) struct Restricted<'a> {
+    pub(super) destination: &'a Destination,
+    pub(super) preset: &'a Arc<Preset>,
+}
+
+impl Restricted<'_> {
+    /// What the request is answered with; `None` if its server may be asked.
+    pub(super) async fn look_at(&self, request: &PlainRequest) -> Result<Option<Carried>, Error> {
+        let method = request.method().and_then(Raw::as_text).unwrap_or_default();
+        match &*method {
+            "initialize" | "ping" | "logging/setLevel" => Ok(None),
+            "notifications/initialized" => Ok(None),
+            method => match (ListKind::of_method(method), &self.destination.upstream) {
+                (Some(kind), Some(upstream)) => self.list(kind, upstream, request).await.map(Some),
+                _ => self.named(method, request).map(|()| None),
+            },
+        }
+    }
+
+    async fn list(
+        &self,
+        kind: ListKind,
+        upstream: &Arc<Upstream>,
+        request: &PlainRequest,
+    ) -> Result<Carried, Error> {
+        // Its start is limited by itself.
+        upstream.settled().await;
+        upstream.shared_link()?;
+        let offer = upstream.offer();
+        let shown = offer.list(kind).iter().filter(|item| {
+            permit::listed(Some(self.preset), kind.item(), upstream, item).is_none()
+        });
+        let listing = Listing::render(kind.member(), shown.map(|item| item.raw.clone()));
+        let params = request.params();
+        let params = params.filter(|params| params.kind() == Kind::Object);
+        let result = listing.page(params)?;
+        Ok(Carried {
+            bytes: result.len(),
+            reply: match request.is_notification() {
+                true => Reply::Accepted,
+                false => Reply::Result(result),
+            },
+            cut_strings: 0,
+        })
+    }
+
+    fn named(&self, method: &str, request: &PlainRequest) -> Result<(), Error> {
+        let Some((kind, name)) = request.subject()? else {
+            return permit::method(Some(self.preset), method);
+        };
+        let Some(name) = name.as_text() else {
+            return Err(Error::BadParams(format!("{method} names no {kind}")));
+        };
+        let Destination { id, upstream, .. } = self.destination;
+        let (server, offer) = match upstream {
+            Some(upstream) => (upstream.names(), upstream.offer()),
+            None => (ServerName { id, slug: id }, Arc::new(Offer::default())),
+        };
+        match permit::named(Some(self.preset), kind, server, &offer, &name) {
+            None => Ok(()),
+            Some(denial) => Err(permit::not_allowed(kind, &name, &denial)),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! One entry of a preset.
+
+use narrows_wire::Raw;
+
+use super::ServerName;
+
+/// `server/item`, with `*` for anything inside either part. Case matters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern(Box<str>);
+
+/// What a server says of a tool in its `annotations`, with the defaults that
+/// the protocol gives to what it leaves out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hint {
+    ReadOnly,
+    /// Whatever does not only read, unless its server says otherwise.
+    Destructive,
+    Idempotent,
+    /// Unless its server says otherwise.
+    OpenWorld,
+}
+
+/// One entry: what it is about, and whether it allows or forbids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    text: Box<str>,
+    allows: bool,
+    what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum What {
+    Pattern(Pattern),
+    Exact {
+        server: Box<str>,
+        item: Box<str>,
+    },
+    Hint {
+        /// A pattern for the server alone.
+        server: Box<str>,
+        hint: Hint,
+    },
+}
+
+/// Why a text is no entry of a preset.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadRule {
+    #[error("`{0}` is no pattern: server/item, with * for anything inside either part")]
+    NoPattern(String),
+    #[error("`@{0}` is no hint: there are {words}", words = Hint::WORDS.join(", "))]
+    NoHint(String),
+}
+
+impl Pattern {
+    pub fn parse(text: &str) -> Result<Pattern, BadRule> {
+        let parts = text.split_once('/');
+        if parts.is_none_or(|(server, item)| server.is_empty() || item.is_empty()) {
+            return Err(BadRule::NoPattern(text.to_owned()));
+        }
+        Ok(Pattern(text.into()))
+    }
+
+    pub(crate) fn matches(&self, server: ServerName<'_>, name: &str) -> bool {
+        let mut splits = self.splits();
+        splits.any(|(own, item)| server.fits(own) && fits(item, name))
+    }
+
+    fn names_server(&self, server: ServerName<'_>) -> bool {
+        self.splits().any(|(own, _)| server.fits(own))
+    }
+
+    /// Ids of servers may hold slashes, and so may names.
+    fn splits(&self) -> impl Iterator<Item = (&str, &str)> {
+        let splits = self.0.match_indices('/');
+        splits.map(|(at, _)| (&self.0[..at], &self.0[at + 1..]))
+    }
+}
+
+impl Hint {
+    /// As they are written behind `@`.
+    pub const WORDS: [&str; 4] = ["readonly", "destructive", "idempotent", "open_world"];
+
+    fn parse(word: &str) -> Option<Hint> {
+        match word {
+            "readonly" | "read_only" => Some(Hint::ReadOnly),
+            "destructive" => Some(Hint::Destructive),
+            "idempotent" => Some(Hint::Idempotent),
+            "open_world" | "openworld" => Some(Hint::OpenWorld),
+            _ => None,
+        }
+    }
+
+    /// Of a tool as its server listed it.
+    fn is_true_of(self, tool: &Raw) -> bool {
+        let annotations = tool.member("annotations");
+        let said = |name: &str| {
+            let value = annotations.as_ref()?.member(name)?;
+            match value.as_bytes() {
+                b"true" => Some(true),
+                b"false" => Some(false),
+                _ => None,
+            }
+        };
+        let read_only = said("readOnlyHint").unwrap_or(false);
+        match self {
+            Hint::ReadOnly => read_only,
+            Hint::Destructive => !read_only && said("destructiveHint").unwrap_or(true),
+            Hint::Idempotent => read_only || said("idempotentHint").unwrap_or(false),
+            Hint::OpenWorld => said("openWorldHint").unwrap_or(true),
+        }
+    }
+}
+
+impl Rule {
+    /// `server/item`, `@hint` or `server/@hint`; with `!` in front it forbids.
+    pub fn parse(text: &str) -> Result<Rule, BadRule> {
+        let (allows, body) = match text.strip_prefix('!') {
+            Some(body) => (false, body),
+            None => (true, text),
+        };
+        let (server, item) = match body.starts_with('@') {
+            true => ("*", body),
+            false => body.rsplit_once('/').unwrap_or(("", body)),
+        };
+        let what = match item.strip_prefix('@') {
+            Some(word) if !server.is_empty() => What::Hint {
+                server: server.into(),
+                hint: Hint::parse(word).ok_or_else(|| BadRule::NoHint(word.to_owned()))?,
+            },
+            _ => What::Pattern(Pattern::parse(body)?),
+        };
+        Ok(Rule {
+            text: text.into(),
+            allows,
+            what,
+        })
+    }
+
+    /// Exactly this, whatever characters are in it.
+    pub fn exact(server: &str, item: &str, enabled: bool) -> Rule {
+        let mark = if enabled { "" } else { "!" };
+        Rule {
+            text: format!("{mark}{server}/{item}").into(),
+            allows: enabled,
+            what: What::Exact {
+                server: server.into(),
+                item: item.into(),
+            },
+        }
+    }
+
+    /// As it is written in a list.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn allows(&self) -> bool {
+        self.allows
+    }
+
+    /// Whether it goes by what a server says of its tools. Prompts and
+    /// resources have no hints.
+    pub fn is_hint(&self) -> bool {
+        matches!(self.what, What::Hint { .. })
+    }
+
+    pub(super) fn matches(&self, server: ServerName<'_>, name: &str, tool: Option<&Raw>) -> bool {
+        match &self.what {
+            What::Pattern(pattern) => pattern.matches(server, name),
+            What::Exact { server: own, item } => server.is(own) && **item == *name,
+            What::Hint { server: own, hint } => {
+                // Of a tool that nobody has listed nothing is known but the defaults.
+                let unlisted = Raw::empty_object();
+                server.fits(own) && hint.is_true_of(tool.unwrap_or(&unlisted))
+            }
+        }
+    }
+
+    /// Whether it can be about anything of this server.
+    pub(super) fn names_server(&self, server: ServerName<'_>) -> bool {
+        match &self.what {
+            What::Pattern(pattern) => pattern.names_server(server),
+            What::Exact { server: own, .. } => server.is(own),
+            What::Hint { server: own, .. } => server.fits(own),
+        }
+    }
+}
+
+impl ServerName<'_> {
+    fn is(self, name: &str) -> bool {
+        self.id == name || self.slug == name
+    }
+
+    fn fits(self, pattern: &str) -> bool {
+        fits(pattern, self.id) || fits(pattern, self.slug)
+    }
+}
+
+/// Whether `text` is `pattern`, in which `*` stands for anything.
+fn fits(pattern: &str, text: &str) -> bool {
+    let Some((head, mut rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut text) = text.strip_prefix(head) else {
+        return false;
+    };
+    // What stands between two stars is best found as early as possible.
+    while let Some((literal, behind)) = rest.split_once('*') {
+        match text.find(literal) {
+            Some(at) => text = &text[at + literal.len()..],
+            None => return false,
+        }
+        rest = behind;
+    }
+    text.ends_with(rest)
+}
