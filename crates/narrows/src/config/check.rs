@@ -76,6 +76,7 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
         pruner: defaults.pruner,
         shape: shape::choice(&raw.shape, Standing::TopOrServer, problems),
         rpc_servers: Vec::new(),
+        presets: Vec::new(),
     };
     check_structure(raw, problems);
     later::warn_of_keys_without_effect(raw, problems);
