@@ -3,6 +3,7 @@
 //! It reads the view of the session's endpoint and nothing else: no list is
 //! fetched here, no configuration read, no lock held while waiting.
 
+mod exposed;
 mod shaped;
 
 use std::sync::Arc;
@@ -132,8 +133,14 @@ impl Call<'_> {
         let view = self.session.view();
         let target = match kind {
             ItemKind::Prompt => view.prompt(&text)?,
-            _ if view.recover().is_some_and(|own| **own == *text) => return self.recover().await,
-            _ => view.tool(&text)?,
+            _ if view.recover().is_some_and(|own| *own.name == *text) => {
+                let arguments = self.arguments()?;
+                return self.recover(arguments).await;
+            }
+            _ => match view.facade().and_then(|facade| facade.own(&text)) {
+                Some(own) => return Box::pin(self.own_tool(own, view)).await,
+                None => view.tool(&text)?,
+            },
         };
         self.permit(kind, &target, &text)?;
         let wish = match kind {
@@ -145,20 +152,9 @@ impl Call<'_> {
         if wish.as_ref().is_some_and(Wish::changed_params) {
             name = self.text_member("name")?;
         }
-        let (tag, session) = (self.tag, self.session);
-        let result = self.send(Routed::to(&target, name.clone())).await?;
-        let Repaired { result, changed } = match kind {
-            ItemKind::Prompt => repair::prompt_result(result),
-            _ => repair::tool_result(result),
-        };
-        if changed {
-            events::trouble("facade_to_llm.decode_failed", tag, || {
-                vec![
-                    ("server", Raw::string(&target.upstream.settings.id)),
-                    ("name", name.clone()),
-                ]
-            });
-        }
+        let session = self.session;
+        let tag = self.tag;
+        let result = self.ask(kind, &target, name).await?;
         let result = match wish {
             Some(wish) => {
                 let form = |view: &View| Form::Tool {
@@ -169,6 +165,25 @@ impl Call<'_> {
             None => result,
         };
         Ok(repair::for_revision(result, session.caller().revision))
+    }
+
+    /// Has a tool or prompt do its work, and repairs what it answers.
+    async fn ask(self, kind: ItemKind, target: &Target, name: Raw) -> Result<Raw, Error> {
+        let tag = self.tag;
+        let result = self.send(Routed::to(target, name.clone())).await?;
+        let Repaired { result, changed } = match kind {
+            ItemKind::Prompt => repair::prompt_result(result),
+            _ => repair::tool_result(result),
+        };
+        if changed {
+            events::trouble("facade_to_llm.decode_failed", tag, || {
+                vec![
+                    ("server", Raw::string(&target.upstream.settings.id)),
+                    ("name", name),
+                ]
+            });
+        }
+        Ok(result)
     }
 
     async fn resource(self) -> Result<Raw, Error> {
@@ -320,6 +335,15 @@ impl Call<'_> {
         let target = self.session.view().resource(&text)?;
         self.permit(ItemKind::Resource, &target, &text)?;
         Ok((target, uri.clone()))
+    }
+
+    /// What a tool is called with.
+    fn arguments(&self) -> Result<Option<Raw>, Error> {
+        let Some(params) = &self.params else {
+            return Ok(None);
+        };
+        let [arguments] = picked(params, ["arguments"])?;
+        Ok(arguments)
     }
 
     fn text_member(&self, name: &str) -> Result<Raw, Error> {

@@ -17,6 +17,7 @@ use narrows_wire::{Raw, token};
 pub(crate) use self::listing::Listing;
 pub(crate) use self::templates::Template;
 use crate::error::{Error, ItemKind};
+use crate::facade::Facade;
 use crate::preset::{Denial, Preset};
 use crate::settings::EndpointSettings;
 use crate::shaping::{GOAL_ARGUMENT, Policies};
@@ -52,10 +53,20 @@ pub(crate) struct View {
     pub(crate) capabilities: Raw,
     pub(crate) server_info: Raw,
     pub(crate) instructions: Option<String>,
-    /// The gateway's own tool for what was cut, as it is called here; none
-    /// where nothing is cut.
-    recover: Option<Arc<str>>,
+    /// The gateway's own tool for what was cut; none where nothing is cut.
+    recover: Option<Recover>,
+    /// What stands for the tools where they are not listed.
+    facade: Option<Facade>,
     single: bool,
+}
+
+/// How what was cut is got back.
+#[derive(Debug, Clone)]
+pub(crate) struct Recover {
+    /// The name of the tool.
+    pub(crate) name: Arc<str>,
+    /// How a client comes to it, for the markers in cut texts.
+    pub(crate) way: Arc<str>,
 }
 
 /// One kind of things: how they are listed and where they lead.
@@ -136,38 +147,38 @@ impl View {
                 .up()
                 .map(|part| self.target(part, ItemKind::Resource, &own));
         }
-        let listed: Vec<&Part> = self
-            .parts
-            .iter()
-            .filter(|part| part.offer.resources.iter().any(|item| &*item.key == uri))
-            .collect();
-        match listed[..] {
-            [part] => return Ok(self.target(part, ItemKind::Resource, uri)),
+        let lists = |part: &&Part| part.offer.resources.iter().any(|item| &*item.key == uri);
+        let of = |part: &Part| self.target(part, ItemKind::Resource, uri);
+        let listed = self.parts.iter().filter(lists).map(of);
+        let (allowed, mut denied): (Vec<_>, Vec<_>) =
+            listed.partition(|target| target.denied.is_none());
+        match &allowed[..] {
+            [target] => return Ok(target.clone()),
             [] => {}
             _ => {
-                let shown =
-                    |part: &&&Part| self.target(part, ItemKind::Resource, uri).denied.is_none();
-                let ids: Vec<&str> = listed
+                let ids = allowed
                     .iter()
-                    .filter(shown)
-                    .map(|part| part.upstream.settings.id.as_str())
-                    .collect();
+                    .map(|target| target.upstream.settings.id.as_str());
                 return Err(Error::BadParams(format!(
                     "The servers {} all publish {uri}; use the URI that resources/list gives for the one you mean",
-                    ids.join(", ")
+                    ids.collect::<Vec<_>>().join(", ")
                 )));
             }
         }
-        if let Some((_, part)) = self
-            .patterns
-            .iter()
-            .find(|(template, _)| template.matches(uri))
-        {
-            return Ok(self.target(&self.parts[*part], ItemKind::Resource, uri));
+        let fits = |(template, _): &&(Template, usize)| template.matches(uri);
+        for (_, part) in self.patterns.iter().filter(fits) {
+            let target = of(&self.parts[*part]);
+            match target.denied {
+                None => return Ok(target),
+                Some(_) => denied.push(target),
+            }
+        }
+        if let Some(target) = denied.into_iter().next() {
+            return Ok(target);
         }
         let mut able = self.parts.iter().filter(|part| part.offer.has("resources"));
         match (able.next(), able.next()) {
-            (Some(part), None) => Ok(self.target(part, ItemKind::Resource, uri)),
+            (Some(part), None) => Ok(of(part)),
             _ => Err(Error::Unknown {
                 kind: ItemKind::Resource,
                 name: shortened(uri),
@@ -188,9 +199,14 @@ impl View {
         }
     }
 
-    /// The name of the gateway's own tool for what was cut.
-    pub(crate) fn recover(&self) -> Option<&Arc<str>> {
+    /// The gateway's own tool for what was cut.
+    pub(crate) fn recover(&self) -> Option<&Recover> {
         self.recover.as_ref()
+    }
+
+    /// What stands for the tools where they are not listed.
+    pub(crate) fn facade(&self) -> Option<&Facade> {
+        self.facade.as_ref()
     }
 
     /// Whether clients may hold a tool's results against a schema.
@@ -215,8 +231,18 @@ impl View {
             .map(|part| &part.upstream)
     }
 
+    /// The upstreams of which anything may be used.
     pub(crate) fn upstreams(&self) -> impl Iterator<Item = &Arc<Upstream>> {
-        self.parts.iter().map(|part| &part.upstream)
+        let may_be_used = |part: &&Part| {
+            let Part { upstream, offer } = part;
+            let preset = self.preset.as_deref();
+            let server = upstream.names();
+            permit::named(preset, ItemKind::Server, server, offer, server.id).is_none()
+        };
+        self.parts
+            .iter()
+            .filter(may_be_used)
+            .map(|part| &part.upstream)
     }
 
     /// The one upstream, where the endpoint shows only one.

@@ -4,15 +4,30 @@
 //!
 //! A [`Facade`] belongs to a view and knows nothing but what is in it: no
 //! answer of `inspect` or `search_tools` asks a server. What it says is decided
-//! here; who may see what was decided before, in `permit`.
+//! here; who may see what was decided before, in `permit`. Whatever is wrong
+//! with a question is a result that says so, since models read those and can do
+//! better; only what a preset forbids is an error.
 
 mod answer;
 mod arguments;
+mod dress;
+mod entry;
+mod exec;
+mod find;
+mod inspect;
+mod request;
+mod servers;
+mod telling;
+#[cfg(test)]
+mod tests;
+mod topics;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use narrows_shape::search::Index;
 use narrows_wire::Raw;
 
+use self::servers::{Refusal, Servers};
 use crate::error::Error;
 use crate::preset::Denial;
 use crate::settings::{Expose, FacadeSettings};
@@ -66,14 +81,18 @@ pub(crate) enum Errand {
 pub(crate) struct Facade {
     expose: Expose,
     settings: FacadeSettings,
-    shelves: Vec<Shelf>,
+    servers: Servers,
     /// The most characters of text in one answer.
     max_chars: usize,
     /// Whether results may be cut here, so that there is a way to get them back.
     cuts: bool,
+    /// Made by the first search: most views are never searched.
+    index: OnceLock<Index>,
 }
 
 impl Facade {
+    /// Cheap, for it happens with every change of every server: whatever costs
+    /// something is made when it is first asked for.
     pub(crate) fn new(
         expose: Expose,
         settings: FacadeSettings,
@@ -84,9 +103,95 @@ impl Facade {
         Facade {
             expose,
             settings,
-            shelves,
+            servers: Servers::new(shelves, cuts),
             max_chars,
             cuts,
+            index: OnceLock::new(),
         }
+    }
+
+    /// The tools as they are listed: ours, in a stable order. Pinned ones are
+    /// listed by the view.
+    pub(crate) fn own_tools(&self) -> Vec<Raw> {
+        match self.expose {
+            Expose::All => Vec::new(),
+            Expose::Lazy => vec![
+                inspect::tool(&telling::listing(&self.servers, &self.settings)),
+                exec::tool(),
+            ],
+            Expose::Search => vec![
+                find::tool(&topics::listing(&self.servers, &self.settings)),
+                inspect::tool(inspect::AFTER_SEARCH),
+                exec::tool(),
+            ],
+        }
+    }
+
+    /// Whether a tool is listed all the same.
+    pub(crate) fn is_pinned(&self, upstream: &Upstream, name: &str) -> bool {
+        let fits = |pattern: &crate::preset::Pattern| pattern.matches(upstream.names(), name);
+        self.expose == Expose::Search && self.settings.pin.iter().any(fits)
+    }
+
+    /// Which of ours a name means.
+    pub(crate) fn own(&self, name: &str) -> Option<OwnTool> {
+        match (self.expose, name) {
+            (Expose::All, _) => None,
+            (_, inspect::NAME) => Some(OwnTool::Inspect),
+            (_, exec::NAME) => Some(OwnTool::Exec),
+            (Expose::Search, find::NAME) => Some(OwnTool::Search),
+            _ => None,
+        }
+    }
+
+    /// What `initialize` says as instructions on such an endpoint.
+    pub(crate) fn instructions(&self) -> String {
+        let how = match self.expose {
+            Expose::All => "",
+            Expose::Lazy => {
+                "The tools of all servers are reached through two: inspect(server_name) or \
+                 inspect(server_name, tool_name) tells what a tool does and takes, and \
+                 exec(server_name, tool_name, arguments) calls it. The description of inspect \
+                 says which there are."
+            }
+            Expose::Search => {
+                "The tools of all servers are reached through three: search_tools(query) finds \
+                 those for a task, inspect(server_name) tells all of one server, and \
+                 exec(server_name, tool_name, arguments) calls one of them."
+            }
+        };
+        how.to_owned()
+    }
+
+    /// What the servers' tools do and take: a result, also where it says what
+    /// is wrong with the question.
+    pub(crate) fn inspect(&self, arguments: Option<&Raw>) -> Result<Raw, Error> {
+        told(self.inspected(arguments))
+    }
+
+    /// The tools for a task, best first.
+    pub(crate) fn search(&self, arguments: Option<&Raw>) -> Result<Raw, Error> {
+        told(self.found(arguments))
+    }
+
+    /// What a call of `exec` is to do.
+    pub(crate) fn exec(&self, arguments: Option<&Raw>) -> Result<Errand, Error> {
+        match self.errand(arguments) {
+            Ok(errand) => Ok(errand),
+            Err(Refusal::Told(result)) => Ok(Errand::Answered(result)),
+            Err(Refusal::Denied(error)) => Err(error),
+        }
+    }
+
+    /// A tool's result in the form of `exec`, after its repair and its budget.
+    pub(crate) fn dress(&self, result: Raw) -> Raw {
+        dress::dress(result, &self.settings)
+    }
+}
+
+fn told(answer: Result<Raw, Refusal>) -> Result<Raw, Error> {
+    match answer {
+        Ok(result) | Err(Refusal::Told(result)) => Ok(result),
+        Err(Refusal::Denied(error)) => Err(error),
     }
 }

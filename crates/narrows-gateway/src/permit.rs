@@ -114,7 +114,8 @@ fn resource(preset: &Preset, server: ServerName<'_>, offer: &Offer, uri: &str) -
 /// that is allowed.
 fn as_spelled(preset: &Preset, server: ServerName<'_>, offer: &Offer, uri: &str) -> Option<Denial> {
     let denial = preset.denial(ItemKind::Resource, server, uri, None)?;
-    let listed = offer.resources.iter().any(|item| &*item.key == uri);
+    let listed = offer.resources.iter().chain(&offer.templates);
+    let listed = listed.into_iter().any(|item| &*item.key == uri);
     if listed || !preset.is_silent_on_resource(server, uri) {
         return Some(denial);
     }

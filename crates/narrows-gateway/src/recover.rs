@@ -28,6 +28,9 @@ pub const NAME: &str = "recover_text";
 /// The same where a server has a tool of this name.
 pub(crate) const OTHER_NAME: &str = "narrows_recover_text";
 
+/// How it is come to where tools are called through another.
+pub(crate) const WAY_BY_EXEC: &str = "exec server_name=narrows tool_name=recover_text";
+
 /// The tool as it is listed under `name`.
 pub(crate) fn tool(name: &str) -> Raw {
     Raw::from_static(TOOL).with_member("name", &Raw::string(name))

@@ -6,6 +6,7 @@ mod error;
 mod json;
 mod mask;
 pub mod prune;
+pub mod search;
 mod tokens;
 pub mod toon;
 mod typescript;

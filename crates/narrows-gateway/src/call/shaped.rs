@@ -39,6 +39,17 @@ impl Call<'_> {
         })
     }
 
+    /// The same for a tool that is called through another.
+    pub(super) fn wish_for_exec(&self, target: &Target) -> Option<Wish> {
+        let policies = self.session.endpoint().policies();
+        let policy = policies.tool(target.upstream.index, &target.name)?;
+        Some(Wish {
+            policy,
+            params: self.params.clone(),
+            goal: None,
+        })
+    }
+
     pub(super) fn wish_for_resource(&self, target: &Target) -> Option<Wish> {
         let policies = self.session.endpoint().policies();
         let policy = policies.server(target.upstream.index)?;
@@ -59,12 +70,7 @@ impl Call<'_> {
     }
 
     /// The gateway's own tool.
-    pub(super) async fn recover(self) -> Result<Raw, Error> {
-        let arguments = match &self.params {
-            Some(params) => super::picked(params, ["arguments"])?,
-            None => [None],
-        };
-        let [arguments] = arguments;
+    pub(super) async fn recover(self, arguments: Option<Raw>) -> Result<Raw, Error> {
         self.with_store(move |store, owner, max_chars| {
             Ok(recover::call(store, owner, max_chars, arguments))
         })
@@ -116,7 +122,7 @@ impl Wish {
             return result;
         }
         let view = session.view();
-        let Some(recover) = view.recover().cloned() else {
+        let Some(recover) = view.recover().map(|recover| recover.way.clone()) else {
             return result;
         };
         let form = form(&view);

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use narrows_wire::{Raw, token};
 
-use super::{Kind, Listing, Part, Plan, Scope, Target, Template, View, lacks_goal};
+use super::{Kind, Listing, Part, Plan, Recover, Scope, Target, Template, View, lacks_goal};
 use crate::error::ItemKind;
+use crate::facade::{Facade, Hidden, Shelf, Shown};
 use crate::preset::Preset;
-use crate::settings::{EndpointSettings, Uris};
+use crate::settings::{EndpointSettings, Expose, Uris};
 use crate::shaping::{GOAL_ARGUMENT, Policies};
 use crate::upstream::{Item, ListKind, ServerHello, State};
 use crate::{names, permit, recover};
@@ -29,42 +30,52 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
     let (policies, preset) = (&plan.policies, plan.preset.as_deref());
     let cuts = policies.cuts(parts.iter().map(|part| part.upstream.index));
     let wrapped = settings.uris == Uris::Wrapped;
-    let named = |kind: ListKind| {
-        let mut items = Vec::new();
-        let mut routes = HashMap::new();
-        for part in parts {
-            let list = part.offer.list(kind);
-            let own: Vec<&str> = list.iter().map(|item| &*item.key).collect();
-            let published = names::publish(
-                &part.upstream.slug,
-                &own,
-                &settings.separator,
-                settings.name_max,
-            );
-            for (item, name) in list.iter().zip(published) {
-                let target = target(part, kind, item, preset);
-                if target.denied.is_none() {
-                    let origin = wrapped.then(|| origin(part, Some(("originalName", item))));
-                    let item_of = published_item(item, Some(&name), origin);
-                    items.push(match kind {
-                        ListKind::Tools => with_goal(part, item, item_of, policies),
-                        _ => item_of,
-                    });
-                }
-                routes.insert(name.into(), target);
-            }
-        }
-        (items, routes)
+    let listed = |named: &Named<'_>| {
+        let Named { part, item, .. } = named;
+        let origin = wrapped.then(|| origin(part, Some(("originalName", item))));
+        published_item(item, Some(&named.name), origin)
     };
-    let (mut tools, routes) = named(ListKind::Tools);
+    let tools = named(settings, ListKind::Tools, parts, preset);
+    let facade = facade(settings, policies, parts, &tools, cuts);
+    let is_listed = |named: &&Named<'_>| match &facade {
+        None => named.target.denied.is_none(),
+        Some(facade) => {
+            named.target.denied.is_none() && facade.is_pinned(&named.part.upstream, &named.item.key)
+        }
+    };
+    let goal = |named: &Named<'_>| with_goal(named.part, named.item, listed(named), policies);
+    let shown: Vec<Raw> = tools.iter().filter(is_listed).map(goal).collect();
+    let routes = routes(tools);
     let recover = cuts.then(|| recover_name(&routes));
-    tools.extend(recover.as_deref().map(recover::tool));
-    let tools = Kind::of(ListKind::Tools, tools, routes);
-    let (prompts, routes) = named(ListKind::Prompts);
+    let (own, recover) = match &facade {
+        None => (
+            recover.as_deref().map(recover::tool).into_iter().collect(),
+            recover.map(|name| Recover {
+                way: name.clone(),
+                name,
+            }),
+        ),
+        Some(facade) => (
+            facade.own_tools(),
+            recover.map(|name| Recover {
+                name,
+                way: recover::WAY_BY_EXEC.into(),
+            }),
+        ),
+    };
+    // What finds and calls the others stands before them, what repairs behind.
+    let shown = match &facade {
+        None => [shown, own].concat(),
+        Some(_) => [own, shown].concat(),
+    };
+    let tools = Kind::of(ListKind::Tools, shown, routes);
+    let prompts = named(settings, ListKind::Prompts, parts, preset);
+    let allowed = |named: &&Named<'_>| named.target.denied.is_none();
+    let shown = prompts.iter().filter(allowed).map(listed).collect();
     View {
         tools,
         recover,
-        prompts: Kind::of(ListKind::Prompts, prompts, routes),
+        prompts: Kind::of(ListKind::Prompts, shown, self::routes(prompts)),
         resources: resources(parts, settings.uris, preset),
         templates: templates(parts, wrapped, cuts, preset),
         patterns: patterns(parts),
@@ -73,7 +84,11 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
             .with_member("name", &Raw::string("narrows"))
             .with_member("title", &Raw::string("Narrows"))
             .with_member("version", &Raw::string(VERSION)),
-        instructions: instructions(parts, preset, plan.instructions_max_chars),
+        instructions: match &facade {
+            None => instructions(parts, preset, plan.instructions_max_chars),
+            Some(facade) => Some(facade.instructions()),
+        },
+        facade,
         parts: parts.to_vec(),
         preset: plan.preset.clone(),
         single: false,
@@ -101,6 +116,10 @@ fn single(plan: &Plan, part: &Part) -> View {
     let routes = routes(ListKind::Tools);
     let recover = cuts.then(|| recover_name(&routes));
     let tools = tools.chain(recover.as_deref().map(recover::tool)).collect();
+    let recover = recover.map(|name| Recover {
+        way: name.clone(),
+        name,
+    });
     let parts = std::slice::from_ref(part);
     let hello = part.offer.hello.as_ref();
     let object = |field: fn(&ServerHello) -> &Raw| {
@@ -118,8 +137,98 @@ fn single(plan: &Plan, part: &Part) -> View {
         instructions: hello.and_then(|hello| hello.instructions.clone()),
         parts: parts.to_vec(),
         preset: plan.preset.clone(),
+        facade: None,
         single: true,
     }
+}
+
+/// A tool or prompt under its published name.
+struct Named<'a> {
+    part: &'a Part,
+    item: &'a Item,
+    name: String,
+    target: Target,
+}
+
+fn named<'a>(
+    settings: &EndpointSettings,
+    kind: ListKind,
+    parts: &'a [Part],
+    preset: Option<&Preset>,
+) -> Vec<Named<'a>> {
+    let of = |part: &'a Part| {
+        let list = part.offer.list(kind);
+        // What is hidden is named as well: a preset changes what is there, not
+        // how it is called.
+        let own: Vec<&str> = list.iter().map(|item| &*item.key).collect();
+        let slug = &part.upstream.slug;
+        let names = names::publish(slug, &own, &settings.separator, settings.name_max);
+        let named = list.iter().zip(names).map(|(item, name)| Named {
+            part,
+            item,
+            name,
+            target: target(part, kind, item, preset),
+        });
+        named.collect::<Vec<_>>()
+    };
+    parts.iter().flat_map(of).collect()
+}
+
+fn routes(named: Vec<Named<'_>>) -> HashMap<Box<str>, Target> {
+    let route = |named: Named<'_>| (named.name.into(), named.target);
+    named.into_iter().map(route).collect()
+}
+
+/// What stands for these tools, where the endpoint does not list them.
+fn facade(
+    settings: &EndpointSettings,
+    policies: &Policies,
+    parts: &[Part],
+    tools: &[Named<'_>],
+    cuts: bool,
+) -> Option<Facade> {
+    if settings.expose == Expose::All {
+        return None;
+    }
+    let mut shelves = Vec::new();
+    for part in parts {
+        let Some(hello) = &part.offer.hello else {
+            continue;
+        };
+        let mut shelf = Shelf {
+            upstream: part.upstream.clone(),
+            server_info: hello.server_info.clone(),
+            instructions: hello.instructions.clone(),
+            tools: Vec::new(),
+            hidden: Vec::new(),
+        };
+        let index = part.upstream.index;
+        for named in tools
+            .iter()
+            .filter(|named| named.part.upstream.index == index)
+        {
+            let published = named.name.as_str().into();
+            match &named.target.denied {
+                None => shelf.tools.push(Shown {
+                    item: named.item.clone(),
+                    published,
+                }),
+                Some(denial) => shelf.hidden.push(Hidden {
+                    name: named.item.key.clone(),
+                    published,
+                    denial: denial.clone(),
+                }),
+            }
+        }
+        shelves.push(shelf);
+    }
+    Some(Facade::new(
+        settings.expose,
+        settings.facade.clone(),
+        shelves,
+        policies.own_max_chars(),
+        cuts,
+    ))
 }
 
 impl Kind {
@@ -169,8 +278,7 @@ fn with_goal(part: &Part, item: &Item, listed: Raw, policies: &Policies) -> Raw 
 }
 
 fn resources(parts: &[Part], uris: Uris, preset: Option<&Preset>) -> Kind {
-    // What is hidden counts as well: a preset changes what is there, not how
-    // it is called.
+    // What is hidden counts as well, so that a preset changes no address.
     let mut publishers: HashMap<&str, usize> = HashMap::new();
     for item in parts.iter().flat_map(|part| &part.offer.resources) {
         *publishers.entry(&item.key).or_default() += 1;
@@ -292,15 +400,8 @@ fn capabilities(parts: &[Part], cuts: bool) -> Raw {
 fn instructions(parts: &[Part], preset: Option<&Preset>, max_chars: usize) -> Option<String> {
     let mut text = String::new();
     let allowed = |part: &&Part| {
-        let Part { upstream, offer } = part;
-        permit::named(
-            preset,
-            ItemKind::Server,
-            upstream.names(),
-            offer,
-            &upstream.slug,
-        )
-        .is_none()
+        let server = part.upstream.names();
+        permit::named(preset, ItemKind::Server, server, &part.offer, server.id).is_none()
     };
     for part in parts.iter().filter(allowed) {
         let own = part

@@ -9,6 +9,8 @@ use crate::builtin::Pruner;
 use crate::settings::{ProxySettings, Settings, UpstreamKind, UpstreamSettings, Uris};
 use crate::upstream::{Changes, HttpClient, Item, ServerHello, Surroundings};
 
+mod presets;
+
 fn raw(text: &str) -> Raw {
     Raw::parse(text.to_owned().into()).expect("a test's JSON")
 }

@@ -3,6 +3,7 @@
 mod faults;
 mod links;
 mod masking;
+mod presets;
 mod refusals;
 mod server;
 mod upstreams;

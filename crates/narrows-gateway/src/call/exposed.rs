@@ -1,0 +1,97 @@
+//! The gateway's own tools on endpoints that do not list the others: what they
+//! tell comes from the view, what they do is a call like any other.
+
+use std::sync::Arc;
+
+use narrows_wire::Raw;
+
+use super::Call;
+use crate::catalogue::{Target, View};
+use crate::error::{Error, ItemKind};
+use crate::facade::{Errand, Facade, OwnTool};
+use crate::shaping::Form;
+use crate::{permit, repair};
+
+/// Results of so many bytes are written in another form in no time.
+const QUICK: usize = 64 * 1024;
+
+impl Call<'_> {
+    pub(super) async fn own_tool(self, own: OwnTool, view: Arc<View>) -> Result<Raw, Error> {
+        let revision = self.session.caller().revision;
+        let arguments = self.arguments()?;
+        let result = match own {
+            OwnTool::Exec => self.exec(arguments, view).await?,
+            // A server may have hundreds of tools, each with a long schema.
+            OwnTool::Inspect => {
+                let inspect = move |facade: &Facade| facade.inspect(arguments.as_ref());
+                self.told(view, inspect).await?
+            }
+            OwnTool::Search => {
+                let search = move |facade: &Facade| facade.search(arguments.as_ref());
+                self.told(view, search).await?
+            }
+        };
+        Ok(repair::for_revision(result, revision))
+    }
+
+    async fn told(
+        &self,
+        view: Arc<View>,
+        tell: impl FnOnce(&Facade) -> Result<Raw, Error> + Send + 'static,
+    ) -> Result<Raw, Error> {
+        let told = aside(view, tell).await?;
+        told.inspect_err(|error| permit::tell_denied(self.tag, error))
+    }
+
+    async fn exec(mut self, arguments: Option<Raw>, view: Arc<View>) -> Result<Raw, Error> {
+        let Some(facade) = view.facade() else {
+            return Err(Error::Internal("There is nothing to call tools through"));
+        };
+        let errand = facade.exec(arguments.as_ref());
+        let errand = errand.inspect_err(|error| permit::tell_denied(self.tag, error))?;
+        let (upstream, item, arguments) = match errand {
+            Errand::Answered(result) => return Ok(result),
+            Errand::Recover(arguments) => return self.recover(arguments).await,
+            Errand::Call {
+                upstream,
+                item,
+                arguments,
+            } => (upstream, item, arguments),
+        };
+        let target = Target {
+            upstream,
+            name: item.place.clone(),
+            // The facade offers nothing else.
+            denied: None,
+        };
+        // From here on it is a call of that tool, whatever stands beside it.
+        let params = self.params.take().unwrap_or_else(Raw::empty_object);
+        let params = params.with_member("name", &target.name);
+        self.params = Some(params.with_member("arguments", &arguments));
+        let wish = self.wish_for_exec(&target);
+        let name = self.text_member("name")?;
+        let (session, tag) = (self.session, self.tag);
+        let mut result = self.ask(ItemKind::Tool, &target, name).await?;
+        if let Some(wish) = wish {
+            // Nobody holds what `exec` gives against the schema of another tool.
+            let form = |_: &View| Form::Tool {
+                output_schema: false,
+            };
+            result = wish.grant(session, tag, &target, form, result).await;
+        }
+        match result.len() > QUICK {
+            true => aside(view, move |facade| facade.dress(result)).await,
+            false => Ok(facade.dress(result)),
+        }
+    }
+}
+
+/// Long work, off the threads that others wait for.
+async fn aside<T: Send + 'static>(
+    view: Arc<View>,
+    work: impl FnOnce(&Facade) -> T + Send + 'static,
+) -> Result<T, Error> {
+    let failed = Error::Internal("The tools could not be told of");
+    let work = tokio::task::spawn_blocking(move || view.facade().map(work));
+    work.await.ok().flatten().ok_or(failed)
+}

@@ -1,0 +1,172 @@
+//! `search_tools`: the tools for a task, among those of all servers.
+
+use std::borrow::Cow;
+
+use narrows_shape::search::{Index, ServerText, ToolText};
+use narrows_wire::Raw;
+use serde_json::json;
+
+use super::answer::{array, chars, result, wrapped};
+use super::request::Asked;
+use super::servers::{Owner, Refusal, Tool, refusal};
+use super::{Facade, entry};
+
+pub(super) const NAME: &str = "search_tools";
+
+/// Tools that are told where nobody says how many, and the most.
+const LIMIT: i64 = 5;
+const MAX_LIMIT: i64 = 50;
+
+/// Longer is no question.
+const MAX_QUERY: usize = 4_000;
+
+/// Parameters of one tool that its place in the index is made of.
+const MAX_PARAMETERS: usize = 100;
+
+const TOOL: &str = r#"{"name":"search_tools","description":"","inputSchema":{"type":"object","properties":{"query":{"type":"string"},"server_name":{"type":"string","description":"Only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":50,"default":5}},"required":["query"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
+
+/// The tool as it is listed.
+pub(super) fn tool(description: &str) -> Raw {
+    Raw::from_static(TOOL).with_member("description", &Raw::string(description))
+}
+
+/// Names and descriptions of a tool's parameters.
+type Parameters = Vec<(Cow<'static, str>, Cow<'static, str>)>;
+
+impl Facade {
+    pub(super) fn found(&self, arguments: Option<&Raw>) -> Result<Raw, Refusal> {
+        let wrong = |error: String| refusal(&json!({ "error": error }));
+        let names = ["query", "server_name", "limit"];
+        let asked = Asked::read(NAME, names, arguments).map_err(wrong)?;
+        let query = asked.text("query").map_err(wrong)?;
+        if query.trim().is_empty() || query.chars().nth(MAX_QUERY).is_some() {
+            return Err(wrong(format!(
+                "{NAME} needs 'query' as text of 1 to {MAX_QUERY} characters"
+            )));
+        }
+        let limit = asked.value("limit").map_or(Some(LIMIT), Raw::as_i64);
+        let limit =
+            limit.ok_or_else(|| wrong(format!("{NAME} needs 'limit' as a whole number")))?;
+        let limit = limit.clamp(1, MAX_LIMIT) as usize;
+        let server = match asked.optional_text("server_name").map_err(wrong)? {
+            None => None,
+            Some(name) => match self.servers.owner(&name)? {
+                Owner::Server(place, server) => {
+                    server.allowed()?;
+                    Some(place)
+                }
+                Owner::Gateway(_) => return Ok(nothing_found()),
+            },
+        };
+        let hits = self.index().search(&query, server, limit);
+        let tools: Vec<_> = hits
+            .iter()
+            .filter_map(|hit| self.tool_at(hit.tool))
+            .collect();
+        if tools.is_empty() {
+            return Ok(nothing_found());
+        }
+        let room = self.max_chars.saturating_sub(chars(&left_out(tools.len())));
+        let page = entry::page(&tools, room, &self.settings);
+        let left = tools.len() - page.entries.len();
+        let mut texts = vec![page.text];
+        texts.extend((left > 0).then(|| left_out(left)));
+        Ok(result(&texts, &wrapped(&array(&page.entries))))
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| {
+            let servers = self.servers.all();
+            let texts: Vec<_> = (servers.iter())
+                .map(|server| ServerText {
+                    name: server.id(),
+                    instructions: server.instructions.as_deref().unwrap_or_default(),
+                })
+                .collect();
+            let owned: Vec<_> = (servers.iter().enumerate())
+                .flat_map(|(place, server)| server.tools.iter().map(move |tool| (place, tool)))
+                .map(|(place, tool)| {
+                    (
+                        place,
+                        tool,
+                        title(tool),
+                        tool.description(),
+                        parameters(tool),
+                    )
+                })
+                .collect();
+            let tools: Vec<_> = owned
+                .iter()
+                .map(|(server, tool, title, description, parameters)| ToolText {
+                    server: *server,
+                    name: tool.name(),
+                    title,
+                    description,
+                    parameters,
+                })
+                .collect();
+            Index::new(&texts, &tools)
+        })
+    }
+
+    /// A tool by its place in the index.
+    fn tool_at(&self, mut place: usize) -> Option<entry::Named<'_>> {
+        for server in self.servers.all() {
+            match server.tools.get(place) {
+                Some(tool) => return Some((server.id(), tool)),
+                None => place -= server.tools.len(),
+            }
+        }
+        None
+    }
+}
+
+fn nothing_found() -> Raw {
+    let advice =
+        "No tool fits these words. Try others, or inspect a server to see all of its tools.";
+    result(&["[]".to_owned(), advice.to_owned()], &wrapped(&array(&[])))
+}
+
+fn left_out(count: usize) -> String {
+    format!(
+        "{count} more found that have no room here. Search with a smaller limit, or inspect one."
+    )
+}
+
+fn title(tool: &Tool) -> String {
+    let raw = &tool.shown.item.raw;
+    let title = raw.member("title");
+    let title = title.or_else(|| raw.member("annotations")?.member("title"));
+    let title = title.as_ref().and_then(Raw::as_text);
+    title.unwrap_or_default().into_owned()
+}
+
+/// Those that a tool takes, and those one level below.
+fn parameters(tool: &Tool) -> Parameters {
+    let mut found = Parameters::new();
+    let Some(schema) = tool.schema() else {
+        return found;
+    };
+    let mut add = |schema: &Raw| -> Vec<Raw> {
+        let properties = schema.member("properties");
+        let members = properties.iter().flat_map(Raw::members);
+        let mut values = Vec::new();
+        for (name, value) in members.take(MAX_PARAMETERS.saturating_sub(found.len())) {
+            let description = value.member("description");
+            let description = description
+                .as_ref()
+                .and_then(Raw::as_text)
+                .unwrap_or_default();
+            found.push((name.into_owned().into(), description.into_owned().into()));
+            values.push(value);
+        }
+        values
+    };
+    for value in add(&schema) {
+        add(&value);
+        if let Some(items) = value.member("items") {
+            add(&items);
+        }
+    }
+    found
+}

@@ -1,0 +1,141 @@
+//! `inspect`: what the tools of a server do and take.
+
+use narrows_wire::{Raw, token};
+use serde_json::json;
+
+use super::answer::{array, chars, result, wrapped};
+use super::request::Asked;
+use super::servers::{OURS, Owner, Refusal, Server, refusal, unknown_tool};
+use super::{Facade, entry, telling};
+use crate::settings::Expose;
+
+pub(super) const NAME: &str = "inspect";
+
+/// What it says of itself where tools are found by searching.
+pub(super) const AFTER_SEARCH: &str =
+    "Show the tools of an MCP server with their schemas, or one of them.";
+
+/// Less of a server's instructions tells nothing.
+const LEAST_INSTRUCTIONS: usize = 80;
+
+const TOOL: &str = r#"{"name":"inspect","description":"","inputSchema":{"type":"object","properties":{"server_name":{"type":"string"},"tool_name":{"type":"string","description":"Only this tool"},"cursor":{"type":"string","description":"From a previous answer, for its next page"}},"required":["server_name"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
+
+/// The tool as it is listed.
+pub(super) fn tool(description: &str) -> Raw {
+    Raw::from_static(TOOL).with_member("description", &Raw::string(description))
+}
+
+impl Facade {
+    pub(super) fn inspected(&self, arguments: Option<&Raw>) -> Result<Raw, Refusal> {
+        let wrong = |error: String| self.servers.refusal(error);
+        let names = ["server_name", "tool_name", "cursor"];
+        let asked = Asked::read(NAME, names, arguments).map_err(wrong)?;
+        let name = asked.text("server_name").map_err(wrong)?;
+        let tool = asked.optional_text("tool_name").map_err(wrong)?;
+        let cursor = asked.optional_text("cursor").map_err(wrong)?;
+        let owner = self.servers.owner(&name)?;
+        match (owner, tool) {
+            (Owner::Server(_, server), Some(tool)) => {
+                Ok(self.one((server.id(), server.tool(&tool)?)))
+            }
+            (Owner::Server(_, server), None) => {
+                let server = server.allowed()?;
+                let id = server.id();
+                let tools: Vec<_> = server.tools.iter().map(|tool| (id, tool)).collect();
+                self.several(id, &tools, cursor, Some(server))
+            }
+            (Owner::Gateway(own), Some(tool)) if tool != own.name() => {
+                Err(unknown_tool(OURS, &tool, vec![own.name()]))
+            }
+            (Owner::Gateway(own), Some(_)) => Ok(self.one((OURS, own))),
+            (Owner::Gateway(own), None) => self.several(OURS, &[(OURS, own)], cursor, None),
+        }
+    }
+
+    fn one(&self, named: entry::Named<'_>) -> Raw {
+        let (entry, text) = entry::single(named, self.max_chars, &self.settings);
+        result(&[text], &wrapped(&entry))
+    }
+
+    /// The tools of a server, those from the cursor on, as far as there is room.
+    fn several(
+        &self,
+        id: &str,
+        tools: &[entry::Named<'_>],
+        cursor: Option<String>,
+        server: Option<&Server>,
+    ) -> Result<Raw, Refusal> {
+        let total = tools.len();
+        let start = match cursor.as_deref().map(token::parse_cursor) {
+            None => 0,
+            Some(Ok(start)) if start < total => start,
+            Some(_) => {
+                let error = "The cursor is not one of this server's; inspect it without a cursor";
+                return Err(refusal(&json!({ "error": error })));
+            }
+        };
+        let rest = &tools[start..];
+        let whole = (start == 0).then(|| entry::page(rest, self.max_chars, &self.settings));
+        if let Some(page) = whole.filter(|page| page.entries.len() == total) {
+            let mut texts = vec![page.text];
+            texts.extend(server.and_then(|server| self.instructions_of(server, &texts)));
+            return Ok(result(&texts, &wrapped(&array(&page.entries))));
+        }
+        // The longest that the note can get.
+        let note = chars(&pages_note(
+            id,
+            total,
+            total,
+            total,
+            Some(token::cursor(total)),
+        ));
+        let room = self.max_chars.saturating_sub(note);
+        let page = entry::page(rest, room, &self.settings);
+        let end = start + page.entries.len();
+        let next = (end < total).then(|| token::cursor(end));
+        let mut structured = wrapped(&array(&page.entries));
+        if let Some(next) = &next {
+            structured = structured.with_member("next_cursor", &Raw::string(next));
+        }
+        structured = structured.with_member("total", &Raw::number(total as u64));
+        let mut texts = vec![page.text, pages_note(id, start + 1, end, total, next)];
+        if start == 0 {
+            texts.extend(server.and_then(|server| self.instructions_of(server, &texts)));
+        }
+        Ok(result(&texts, &structured))
+    }
+
+    /// A server's instructions where they were not told whole before, as far
+    /// as the other texts leave room.
+    fn instructions_of(&self, server: &Server, others: &[String]) -> Option<String> {
+        let instructions = server.instructions.as_deref()?.trim();
+        let told = self.expose == Expose::Lazy
+            && chars(&telling::folded(instructions, usize::MAX)) <= telling::INSTRUCTIONS;
+        if told || instructions.is_empty() {
+            return None;
+        }
+        let head = format!("Instructions of {}:\n", server.id());
+        let taken: usize = others.iter().map(|text| chars(text)).sum();
+        let room = self.max_chars.checked_sub(taken + chars(&head))?;
+        match instructions.char_indices().nth(room) {
+            None => Some(head + instructions),
+            Some(_) if room < LEAST_INSTRUCTIONS => None,
+            Some(_) => {
+                let kept: String = instructions.chars().take(room - 3).collect();
+                Some(format!("{head}{kept}..."))
+            }
+        }
+    }
+}
+
+fn pages_note(id: &str, first: usize, last: usize, total: usize, next: Option<String>) -> String {
+    let range = format!("Tools {first}-{last} of {total}.");
+    match next {
+        None => range,
+        Some(next) => {
+            let id = Raw::string(id);
+            let id = id.as_str();
+            format!(r#"{range} For the next: inspect(server_name: {id}, cursor: "{next}")"#)
+        }
+    }
+}

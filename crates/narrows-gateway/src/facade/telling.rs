@@ -1,0 +1,218 @@
+//! The description of `inspect` on lazy endpoints: which tools there are, told
+//! in as many words as there is room for.
+
+use super::answer::chars;
+use super::servers::{Server, Servers, Tool};
+use crate::settings::{FacadeSettings, Telling};
+
+const HEAD: &str = "Inspect available MCP tools and their schemas.\n\nAvailable tools:";
+
+/// The most of a server's instructions, and of a tool's description.
+pub(super) const INSTRUCTIONS: usize = 300;
+const DESCRIPTION: usize = 80;
+
+const LEVELS: [Telling; 4] = [
+    Telling::Full,
+    Telling::Capped,
+    Telling::Names,
+    Telling::Servers,
+];
+
+/// The description, never longer than the settings allow.
+pub(super) fn listing(servers: &Servers, settings: &FacadeSettings) -> String {
+    let limit = settings.listing_max_chars;
+    let count = servers.count_tools();
+    if count == 0 {
+        return format!("{HEAD}\n  (none at the moment)");
+    }
+    for level in LEVELS
+        .into_iter()
+        .filter(|level| *level >= settings.listing)
+    {
+        let note = (level != settings.listing).then(|| note(level, count));
+        let instructions: &[usize] = match level {
+            Telling::Full => &[usize::MAX],
+            Telling::Capped | Telling::Names => &[INSTRUCTIONS],
+            Telling::Servers => &[INSTRUCTIONS, 100, 40, 0],
+        };
+        for most in instructions {
+            if let Some(text) = told(servers, level, *most, note.as_deref(), limit) {
+                return text;
+            }
+        }
+    }
+    some_servers(servers, limit)
+}
+
+/// White space folded to single spaces; of a text that is longer than `most`
+/// characters, three less are kept, and `...` stands at its end.
+pub(super) fn folded(text: &str, most: usize) -> String {
+    let mut folded = String::new();
+    let mut length = 0;
+    // Texts are as long as servers like; no more is looked at than decides.
+    'words: for word in text.split_whitespace() {
+        let space = (length > 0).then_some(' ');
+        for letter in space.into_iter().chain(word.chars()) {
+            folded.push(letter);
+            length += 1;
+            if length > most {
+                break 'words;
+            }
+        }
+    }
+    if length > most {
+        let kept = most.saturating_sub(3);
+        let end = folded.char_indices().nth(kept).map_or(0, |(end, _)| end);
+        folded.truncate(end);
+        folded.push_str(&"..."[..most.min(3)]);
+    }
+    folded
+}
+
+/// A number as people read it: `1,204`.
+pub(super) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Lines within a limit.
+pub(super) struct Lines {
+    text: String,
+    room: usize,
+}
+
+impl Lines {
+    /// `None` if there is no room even for the head.
+    pub(super) fn new(head: &str, limit: usize) -> Option<Lines> {
+        Some(Lines {
+            text: head.to_owned(),
+            room: limit.checked_sub(chars(head))?,
+        })
+    }
+
+    /// Adds a line, unless it has no room.
+    pub(super) fn add(&mut self, line: &str) -> Option<()> {
+        self.room = self.room.checked_sub(chars(line) + 1)?;
+        self.text.push('\n');
+        self.text.push_str(line);
+        Some(())
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.text
+    }
+}
+
+/// All servers at one level; `None` if that is too long.
+fn told(
+    servers: &Servers,
+    level: Telling,
+    instructions: usize,
+    note: Option<&str>,
+    limit: usize,
+) -> Option<String> {
+    let mut lines = Lines::new(HEAD, limit)?;
+    for server in servers.offering() {
+        lines.add(&server_line(server, level, instructions.min(limit)))?;
+        match level {
+            Telling::Full | Telling::Capped => {
+                for tool in &server.tools {
+                    lines.add(&tool_line(tool, level, limit))?;
+                }
+            }
+            Telling::Names => lines.add(&names_line(server, limit)?)?,
+            Telling::Servers => {}
+        }
+    }
+    if let Some(note) = note {
+        lines.add(note)?;
+    }
+    Some(lines.finish())
+}
+
+fn server_line(server: &Server, level: Telling, instructions: usize) -> String {
+    let id = folded(server.id(), usize::MAX);
+    let count = match (level, server.tools.len()) {
+        (Telling::Servers, 1) => " (1 tool)".to_owned(),
+        (Telling::Servers, count) => format!(" ({} tools)", grouped(count)),
+        _ => String::new(),
+    };
+    let instructions = server
+        .instructions
+        .as_deref()
+        .map(|text| folded(text, instructions));
+    match instructions.filter(|text| !text.is_empty()) {
+        Some(instructions) => format!("  Server: {id}{count} - {instructions}"),
+        None => format!("  Server: {id}{count}"),
+    }
+}
+
+fn tool_line(tool: &Tool, level: Telling, limit: usize) -> String {
+    let name = folded(tool.name(), usize::MAX);
+    let description = tool.description();
+    let text = match level {
+        Telling::Full => folded(&description, limit),
+        // Many begin with an empty line.
+        _ => folded(
+            description.trim_start().lines().next().unwrap_or_default(),
+            DESCRIPTION,
+        ),
+    };
+    match text.is_empty() {
+        true => format!("    - {name}"),
+        false => format!("    - {name}: {text}"),
+    }
+}
+
+fn names_line(server: &Server, limit: usize) -> Option<String> {
+    let mut line = String::from("   ");
+    for (at, tool) in server.tools.iter().enumerate() {
+        line.push_str(if at > 0 { ", " } else { " " });
+        line.push_str(&folded(tool.name(), usize::MAX));
+        // Four bytes are one character at least.
+        if line.len() / 4 > limit {
+            return None;
+        }
+    }
+    Some(line)
+}
+
+fn note(level: Telling, count: usize) -> String {
+    let to = match level {
+        Telling::Names => "names",
+        Telling::Servers => "servers",
+        _ => return "(Descriptions shortened. inspect a tool to see the whole.)".to_owned(),
+    };
+    let (count, s) = (grouped(count), if count == 1 { "" } else { "s" });
+    format!("(Shortened to {to}: {count} tool{s}. inspect a server to see its tools.)")
+}
+
+/// As many servers as have room, and how many more there are.
+fn some_servers(servers: &Servers, limit: usize) -> String {
+    let count = servers.offering().count();
+    let rest = |told: usize| format!("  ... and {} more servers", grouped(count - told));
+    let room = limit.saturating_sub(chars(&rest(0)) + 1);
+    let Some(mut lines) = Lines::new(HEAD, room) else {
+        return HEAD.to_owned();
+    };
+    let mut told = 0;
+    for server in servers.offering() {
+        if lines
+            .add(&server_line(server, Telling::Servers, 0))
+            .is_none()
+        {
+            break;
+        }
+        told += 1;
+    }
+    lines.room = usize::MAX;
+    let _ = lines.add(&rest(told));
+    lines.finish()
+}

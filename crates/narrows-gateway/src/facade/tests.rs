@@ -1,0 +1,126 @@
+//! Catalogues written by hand, and questions to the facade over them.
+
+mod dressing;
+mod executing;
+mod finding;
+mod inspecting;
+mod listing;
+mod measure;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use narrows_wire::Raw;
+
+use super::*;
+use crate::builtin::Pruner;
+use crate::preset::Why;
+use crate::settings::{Builtin, ProxySettings, Settings, Telling, UpstreamKind, UpstreamSettings};
+use crate::upstream::{Changes, HttpClient, ListKind, Surroundings};
+
+fn raw(text: &str) -> Raw {
+    Raw::parse(text.to_owned().into()).expect("a test's JSON")
+}
+
+/// A server with these tools, each as its server lists it.
+fn shelf(id: &str, instructions: &str, tools: &[&str]) -> Shelf {
+    let item = |text: &&str| Item::read(ListKind::Tools, raw(text)).expect("a test's tool");
+    let shown = |item: Item| Shown {
+        published: format!("{id}__{}", item.key).into(),
+        item,
+    };
+    Shelf {
+        upstream: upstream(id, &id.replace(['.', '/', ' ', '\n'], "_")),
+        server_info: raw(r#"{"name":"own"}"#),
+        instructions: Some(instructions.to_owned()).filter(|text| !text.is_empty()),
+        tools: tools.iter().map(item).map(shown).collect(),
+        hidden: Vec::new(),
+    }
+}
+
+fn upstream(id: &str, slug: &str) -> Arc<Upstream> {
+    let around = Arc::new(Surroundings {
+        limits: Settings::default().limits,
+        http: HttpClient::new(&ProxySettings::default(), Duration::from_secs(1)),
+        guard: None,
+        pruner: Arc::new(Pruner::in_memory(Default::default(), &Default::default())),
+        links: Default::default(),
+        changes: Changes::default(),
+        tasks: Default::default(),
+    });
+    let settings = UpstreamSettings::new(id, UpstreamKind::Builtin(Builtin::Demo));
+    Arc::new(Upstream::new(0, slug, settings, around))
+}
+
+fn hidden(id: &str, name: &str) -> Hidden {
+    Hidden {
+        name: name.into(),
+        published: format!("{id}__{name}").into(),
+        denial: Arc::new(Denial {
+            preset: "careful".into(),
+            why: Why::Forbidden(format!("!{id}/{name}").into()),
+        }),
+    }
+}
+
+/// Two servers out of order, one of which is allowed in part, and two of which
+/// nothing may be used: `secret` by preset, `empty` since it has no tools.
+fn shelves() -> Vec<Shelf> {
+    let mut files = shelf(
+        "io.files/x",
+        "File operations for\n  reading and writing files",
+        &[
+            r#"{"name":"read_file","title":"Read","description":"Read the complete\tcontents of a file.\nSecond line.","inputSchema":{"type":"object","properties":{"path":{"type":"string","description":"File path"},"lines":{"type":"integer"}},"required":["path"]}}"#,
+            r#"{"name":"stat","inputSchema":{"type":"object"}}"#,
+        ],
+    );
+    files.hidden.push(hidden("io.files/x", "delete_file"));
+    let clock = shelf(
+        "clock",
+        "",
+        &[
+            r#"{"name":"now","description":"The time","inputSchema":{"type":"object","properties":{"zone":{"enum":["utc","local"]}}}}"#,
+        ],
+    );
+    let mut secret = shelf("secret", "Hidden things", &[]);
+    secret.hidden.push(hidden("secret", "open"));
+    secret.hidden.push(hidden("secret", "close"));
+    vec![files, clock, secret, shelf("empty", "Nothing here", &[])]
+}
+
+fn lazy(shelves: Vec<Shelf>) -> Facade {
+    facade(Expose::Lazy, |_| {}, shelves, 80_000)
+}
+
+fn facade(
+    expose: Expose,
+    set: impl FnOnce(&mut FacadeSettings),
+    shelves: Vec<Shelf>,
+    max_chars: usize,
+) -> Facade {
+    let mut settings = FacadeSettings::default();
+    set(&mut settings);
+    Facade::new(expose, settings, shelves, max_chars, true)
+}
+
+/// The texts of a result, with what else it says.
+fn said(answer: &Result<Raw, Error>) -> String {
+    let result = match answer {
+        Ok(result) => result,
+        Err(error) => return format!("refused: {error}"),
+    };
+    let mut said = texts(result).join("\n--\n");
+    if let Some(structured) = result.member("structuredContent") {
+        said = format!("{said}\n== {}", structured.as_str());
+    }
+    if result.member("isError").and_then(|is| is.as_bool()) == Some(true) {
+        said = format!("error: {said}");
+    }
+    said
+}
+
+fn texts(result: &Raw) -> Vec<String> {
+    let content = result.member("content").expect("a result has content");
+    let text = |item: Raw| item.member("text")?.as_text().map(Into::into);
+    content.elements().filter_map(text).collect()
+}
