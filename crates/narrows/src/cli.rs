@@ -132,18 +132,21 @@ pub(crate) struct Stdio {
     /// The endpoint to serve
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) endpoint: String,
-    /// The preset in force (not in this version yet)
+    /// The preset in force, in place of the endpoint's own
     #[arg(long, value_name = "ID")]
     pub(crate) preset: Option<String>,
-    /// How tools are offered (`lazy` and `search`: not in this version yet)
+    /// How tools are offered, in place of what the endpoint's `expose` says
     #[arg(long, value_name = "HOW")]
     pub(crate) expose: Option<Expose>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Expose {
+    /// Each of them is listed
     All,
+    /// Two tools are listed: `inspect` tells of the others, `exec` calls them
     Lazy,
+    /// The same, and `search_tools`, which finds them
     Search,
 }
 
@@ -174,9 +177,12 @@ pub(crate) struct Tools {
     pub(crate) tool: Option<String>,
     #[command(flatten)]
     pub(crate) config: ConfigOption,
-    /// The endpoint whose names are shown
+    /// The endpoint whose tools are shown, under its names
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) endpoint: String,
+    /// The preset in force, in place of the endpoint's own
+    #[arg(long, value_name = "ID")]
+    pub(crate) preset: Option<String>,
     /// Say why there is, or is not, a tool of this name
     #[arg(long, value_name = "NAME", conflicts_with = "tool")]
     pub(crate) why: Option<String>,
@@ -198,6 +204,9 @@ pub(crate) struct Call {
     pub(crate) arguments: Option<String>,
     #[command(flatten)]
     pub(crate) config: ConfigOption,
+    /// The endpoint to call it on, with its names, its preset and its `shape`
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) endpoint: String,
     /// What the result is read for; if it is over its budget, the parts that answer it stay
     #[arg(long, value_name = "TEXT")]
     pub(crate) goal: Option<String>,
@@ -232,6 +241,8 @@ Ctrl-C or SIGTERM ends it and everything it has started.";
 const STDIO_EXAMPLES: &str = "\
 Examples:
   claude mcp add narrows -- narrows stdio --config /path/to/narrows.json
+  claude mcp add tools -- narrows stdio --expose lazy          two tools in place of all
+  claude mcp add review -- narrows stdio --preset review       what a preset allows
   npx @modelcontextprotocol/inspector --cli narrows stdio --method tools/list
 
 The end of stdin, Ctrl-C or SIGTERM ends it and everything it has started.";
@@ -283,18 +294,25 @@ Examples:
   narrows tools files                  the tools of one server
   narrows tools files read_file        one tool with its schema
   narrows tools --why files__rename    why is it not there?
+  narrows tools --preset review        what a preset leaves of them
+  narrows tools --endpoint lazy        what is listed in place of them, and its tokens
+
+Tools that the preset of the endpoint hides are counted, not shown; --why tells which entry
+hides one. Where an endpoint does not list its tools (`expose`), the last line tells what it
+lists instead.
 
 Tokens are estimates: a tokenizer of a given model counts a little more or less.
 
 Where the configuration has a `recovery.path`, gateways keep count there of the results they
 make shorter, and what that has saved is shown for each tool, each server and all of them.
 
---json prints {endpoint, servers: [{id, state, reason, tokens, saved, tools: [{name, published,
-description, tokens, saved}]}], tools, tokens, saved}; with SERVER and TOOL {server, name,
-published, tokens, saved, tool}; with --why {name, there, server, tool, published, reason,
-nearest}. A server's state is up, starting, down, disabled or left_out; saved is null or
-{results, failed, chars_before, chars_after, tokens_before, tokens_after}, for all of them
-with since.";
+--json prints {endpoint, expose, preset, servers: [{id, state, reason, tokens, saved, tools:
+[{name, published, description, tokens, saved}], hidden: [{name, published, reason}]}], tools,
+tokens, listed, saved}, where listed is {tools, tokens} of what clients get listed, or null with
+SERVER; with SERVER and TOOL {server, name, published, tokens, saved, tool}; with --why {name,
+there, server, tool, published, preset, rule, reason, nearest}. A server's state is up, starting,
+down, disabled or left_out; saved is null or {results, failed, chars_before, chars_after,
+tokens_before, tokens_after}, for all of them with since.";
 
 const CALL_EXAMPLES: &str = "\
 Examples:
@@ -305,6 +323,7 @@ Examples:
   narrows call files read_file '{\"path\": \"app.log\"}' --goal 'find the retry' --explain
   narrows call recover_text '{\"prune_id\": \"prn_...\", \"query\": \"retry\"}'   with `recovery.path`
 
+The preset of the endpoint binds this command as it binds clients: --endpoint chooses another.
 Only the server that is called is started. Text goes to stdout; progress, log messages and
 error results go to stderr. A server that wants to ask its user something cannot.
 

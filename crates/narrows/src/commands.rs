@@ -3,6 +3,7 @@
 
 pub(crate) mod call;
 pub(crate) mod check;
+mod endpoint;
 pub(crate) mod filter;
 mod hint;
 pub(crate) mod pruner;
@@ -83,8 +84,14 @@ fn log_problems(config: &Config) {
     }
 }
 
-/// Servers that cannot be started, for the user of a command that ends soon.
+/// Servers that cannot be started, and presets that cannot be read and are in
+/// force, for the user of a command that ends soon.
 fn warn_of_left_out(config: &Config) {
+    let left_out = |problem: &&Problem| problem.severity == Severity::LeftOut;
+    let problems = config.problems.iter().filter(left_out);
+    for problem in problems.filter(|problem| problem.server.is_none()) {
+        say(format_args!("warning: {}", problem.line()));
+    }
     for out in &config.checked.left_out {
         let (id, reason) = (plain(&out.id), plain(&out.reason));
         say(format_args!(

@@ -125,6 +125,7 @@ fn built_in(environment: &Environment) -> Config {
     let servers = [("demo", Builtin::Demo), ("pruner", Builtin::Pruner)];
     let server = |(id, which)| UpstreamSettings::new(id, UpstreamKind::Builtin(which));
     let gateway = Settings {
+        endpoints: check::built_in_endpoints(),
         upstreams: servers.map(server).into(),
         proxy: environment.proxies(),
         rpc_servers: RPC_SERVERS.map(rpc_server).into(),
@@ -137,6 +138,7 @@ fn built_in(environment: &Environment) -> Config {
         allowed_origins: Vec::new(),
         said: HashMap::new(),
         left_out: Vec::new(),
+        skipped_presets: Vec::new(),
     };
     Config {
         file: None,
@@ -164,15 +166,21 @@ fn read_file(path: &Path) -> Result<String, Box<Problem>> {
 
 /// A file's text to settings. Without settings one of the problems is an error.
 fn parse(path: &Path, text: &str, scope: Scope<'_>) -> (Option<Checked>, Vec<Problem>) {
-    // Some editors put a byte order mark in front.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let source = Source::new(path, text);
     let mut problems = Problems::new(&source);
-    let checked = parse_into(text, scope, &mut problems);
+    let raw = read_text::<RawFile>(&source, "write {\"mcpServers\": {}}", &mut problems);
+    let checked = raw.map(|raw| check::check(&raw, scope, &mut problems));
     (checked, problems.finish())
 }
 
-fn parse_into(text: &str, scope: Scope<'_>, problems: &mut Problems<'_>) -> Option<Checked> {
+/// The text of a file as a table; `None` after a problem. An empty file gets
+/// the `example` as help.
+fn read_text<T: Read>(
+    source: &Source<'_>,
+    example: &str,
+    problems: &mut Problems<'_>,
+) -> Option<T> {
+    let text = source.text;
     // Beyond comments and trailing commas it is JSON: what only we could read
     // would be a trap for the next client that shares the file.
     let options = ParseOptions {
@@ -203,15 +211,10 @@ fn parse_into(text: &str, scope: Scope<'_>, problems: &mut Problems<'_>) -> Opti
         }
     };
     let Some(value) = &parsed.value else {
-        problems.error(
-            &At::default(),
-            "the file is empty",
-            "write {\"mcpServers\": {}}",
-        );
+        problems.error(&At::default(), "the file is empty", example);
         return None;
     };
-    let raw = RawFile::read(&Node::top(value), problems)?;
-    Some(check::check(&raw, scope, problems))
+    T::read(&Node::top(value), problems)
 }
 
 fn lower_first(text: &str) -> String {

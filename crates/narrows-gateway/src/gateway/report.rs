@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use narrows_wire::Raw;
 
-use super::Gateway;
+use super::{Door, Gateway};
+use crate::error::ItemKind;
+use crate::permit;
+use crate::preset::Denial;
 use crate::settings::Transport;
 use crate::upstream::{ListKind, State};
 
@@ -38,10 +41,13 @@ pub struct UpstreamReport {
 pub struct ToolReport {
     /// The server's own name.
     pub name: String,
-    /// As published on the default endpoint.
+    /// As published on the first endpoint, which is the default one unless
+    /// whoever made the settings put another there.
     pub published: String,
     /// The tool as its server listed it.
     pub raw: Raw,
+    /// Why it is not to be had on that endpoint; `None` if it is.
+    pub denied: Option<Arc<Denial>>,
 }
 
 impl Gateway {
@@ -58,20 +64,30 @@ impl Gateway {
     /// The state of every upstream, in the order of the configuration.
     pub fn report(&self) -> Vec<UpstreamReport> {
         self.0.refresh_views();
-        let view = self.0.endpoints.first().map(|endpoint| endpoint.view());
+        let first = self.0.endpoints.first();
+        let view = first.map(|endpoint| endpoint.view());
+        let preset = first.and_then(|endpoint| endpoint.plan.preset.as_deref());
         let published: HashMap<(usize, String), String> = view
             .iter()
             .flat_map(|view| view.published(ListKind::Tools))
             .collect();
         let report = |upstream: &Arc<crate::upstream::Upstream>| {
             let offer = upstream.offer();
-            let tool = |item: &crate::upstream::Item| ToolReport {
-                name: item.key.to_string(),
-                published: published
-                    .get(&(upstream.index, item.key.to_string()))
-                    .cloned()
-                    .unwrap_or_default(),
-                raw: item.raw.clone(),
+            let tool = |item: &crate::upstream::Item| {
+                let published = published.get(&(upstream.index, item.key.to_string()));
+                // What the view has judged need not be judged again: gauges are
+                // made of reports, every few seconds.
+                let judged = view.as_ref().zip(published);
+                let judged = judged.and_then(|(view, name)| view.tool(name).ok());
+                ToolReport {
+                    name: item.key.to_string(),
+                    published: published.cloned().unwrap_or_default(),
+                    raw: item.raw.clone(),
+                    denied: match judged {
+                        Some(target) => target.denied,
+                        None => permit::listed(preset, ItemKind::Tool, upstream, item),
+                    },
+                }
             };
             let state = upstream.state();
             UpstreamReport {
@@ -89,5 +105,22 @@ impl Gateway {
             }
         };
         self.0.upstreams.iter().map(report).collect()
+    }
+
+    /// The tools as an endpoint lists them to its clients at this moment, those
+    /// of the gateway itself among them. An unknown endpoint is `None`.
+    pub fn listed(&self, endpoint: &str) -> Option<Vec<Raw>> {
+        self.0.refresh_views();
+        let view = self.0.endpoint(Door::Endpoint(endpoint))?.view();
+        let page = view.listing(ListKind::Tools).page(None).ok()?;
+        let tools = page.member(ListKind::Tools.member())?;
+        Some(tools.elements().collect())
+    }
+
+    /// What the gateway's own tool for what was cut is called on an endpoint;
+    /// `None` where nothing is cut.
+    pub fn recover_tool(&self, endpoint: &str) -> Option<Arc<str>> {
+        let view = self.0.endpoint(Door::Endpoint(endpoint))?.view();
+        view.recover().map(|recover| recover.name.clone())
     }
 }

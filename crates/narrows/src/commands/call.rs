@@ -16,6 +16,7 @@ use narrows_shape::estimate_tokens;
 use narrows_wire::{Id, Kind, Raw, Request, Revision};
 use serde_json::{Value, json};
 
+use super::endpoint::{allowed, choose};
 use super::{
     Exit, command_line, load, only, refuse_server, rest_after, shell_word, suggest, trouble,
     warn_of_left_out, with_gateway,
@@ -29,10 +30,13 @@ use receipt::Terms;
 const QUEUE: usize = 256;
 
 pub(crate) async fn run(options: Call, environment: &Environment) -> anyhow::Result<Exit> {
-    let config = match load(&options.config, environment) {
+    let mut config = match load(&options.config, environment) {
         Ok(config) => config,
         Err(exit) => return Ok(exit),
     };
+    if let Err(exit) = choose(&mut config, &options.endpoint, None, None) {
+        return Ok(exit);
+    }
     let (wanted, arguments) = Wanted::of(&options);
     let candidates = match wanted.candidates(&config, &options.config) {
         Ok(candidates) => candidates,
@@ -163,7 +167,8 @@ impl<'a> Wanted<'a> {
         {
             return Some((Some(server), find_tool(server, tool, option)?));
         }
-        let near = suggest(name, tools().map(|(_, tool)| tool.published.as_str()));
+        let usable = report.iter().flat_map(allowed);
+        let near = suggest(name, usable.map(|tool| tool.published.as_str()));
         say(format_args!(
             "error: there is no tool '{}'{near}",
             plain(name)
@@ -233,14 +238,14 @@ async fn call(
     };
     let opened = gateway
         .open(
-            Door::Endpoint("default"),
+            Door::Endpoint(&options.endpoint),
             Principal::Anonymous,
             Lifetime::Connection,
             Revision::LATEST_LEGACY,
             client,
         )
         .await
-        .context("there is no default endpoint")?;
+        .context("there is no such endpoint")?;
     let opened = match opened {
         Ok(opened) => opened,
         Err(error) => return Ok(failed(&error)),
@@ -253,6 +258,7 @@ async fn call(
         && let Some(server) = server
     {
         let tool = own_name(server, &published);
+        say(format_args!("endpoint:   {}", plain(&options.endpoint)));
         explain(server, &published, tool, &arguments, &result, took);
         if let Ok(result) = &result {
             let terms = Terms::of(&config.checked.gateway, &server.id, tool);
@@ -277,7 +283,7 @@ fn find_tool(server: &UpstreamReport, name: &str, option: &ConfigOption) -> Opti
     let by_name = server.tools.iter().find(|tool| tool.name == name);
     let found = by_name.or_else(|| server.tools.iter().find(|tool| tool.published == name));
     if found.is_none() {
-        let names = server.tools.iter().map(|tool| tool.name.as_str());
+        let names = allowed(server).map(|tool| tool.name.as_str());
         let near = suggest(name, names);
         say(format_args!(
             "error: server '{id}' has no tool '{}'{near}",
@@ -382,6 +388,7 @@ fn failed(error: &Error) -> Exit {
         Error::Unknown { nearest, .. } if !nearest.is_empty() => {
             format!("{error}; did you mean {}?", nearest.join(" or "))
         }
+        Error::NotAllowed { denial, .. } => format!("{error}: {denial}"),
         _ => error.to_string(),
     };
     say(format_args!("error: {}", plain(&text)));
@@ -404,7 +411,6 @@ fn explain(
     result: &Result<Raw, Error>,
     took: Duration,
 ) {
-    say("endpoint:   default");
     say(format_args!("published:  {}", plain(published)));
     say(format_args!(
         "server:     {} ({})",

@@ -6,13 +6,14 @@ mod savings;
 use std::fmt::Write;
 use std::io;
 
+use narrows_gateway::preset::Denial;
 use narrows_gateway::recovery::totals::read_totals;
-use narrows_gateway::settings::{EndpointSettings, Settings};
+use narrows_gateway::settings::Expose;
 use narrows_gateway::{ToolReport, UpstreamReport, UpstreamState};
 use narrows_shape::estimate_tokens;
 use serde_json::{Value, json};
 
-use super::stdio::refuse_endpoint;
+use super::endpoint::{Offered, allowed, choose, word};
 use super::why::why;
 use super::{
     Exit, command_line, in_order, load, only, refuse_server, state_word, suggest, trouble,
@@ -23,8 +24,11 @@ use crate::config::{Environment, LeftOut};
 use crate::terminal::{Palette, Tone, answer, counted, grouped, plain, say};
 use savings::{Saved, Savings};
 
+/// Tools in place of others that are told one by one.
+const LISTED_TOLD: usize = 9;
+
 pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Result<Exit> {
-    let config = match load(&options.config, environment) {
+    let mut config = match load(&options.config, environment) {
         Ok(config) => config,
         Err(exit) => return Ok(exit),
     };
@@ -32,12 +36,16 @@ pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Re
         .server
         .as_deref()
         .and_then(|id| refuse_server(&config, id));
-    if let Some(exit) = refuse_endpoint(&config, &options.endpoint).or(refused) {
+    let preset = options.preset.as_deref();
+    if let Err(exit) = choose(&mut config, &options.endpoint, preset, None) {
+        return Ok(exit);
+    }
+    if let Some(exit) = refused {
         return Ok(exit);
     }
     warn_of_left_out(&config);
     let mut settings = config.checked.gateway.clone();
-    as_default(&mut settings, &options.endpoint);
+    let endpoint = settings.endpoints[0].clone();
     // Nothing is called here, so that there is nothing to keep.
     let totals = settings.recovery.path.take();
     let totals = totals.map(|folder| read_totals(&folder));
@@ -45,26 +53,28 @@ pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Re
     if let Some(id) = &options.server {
         only(&mut settings, std::slice::from_ref(id));
     }
-    let report = with_gateway(settings, async |gateway| Ok(gateway.report())).await?;
-    let Some(mut report) = report else {
+    let offered = with_gateway(settings, async |gateway| {
+        Ok(Offered::by(gateway, &endpoint))
+    });
+    let Some(mut offered) = offered.await? else {
         return Ok(Exit::Failed);
     };
     if let Some(id) = &options.server {
-        report.retain(|server| server.id == *id);
+        offered.report.retain(|server| server.id == *id);
     }
     let left_out = match &options.server {
         Some(_) => &[][..],
         None => &config.checked.left_out,
     };
     if let Some(name) = &options.why {
-        return why(name, &report, left_out, options.json);
+        return why(name, &offered, left_out, options.json);
     }
     let palette = Palette::of(&io::stdout(), environment.no_color());
     match (&options.server, &options.tool) {
-        (Some(_), Some(tool)) => show_one(tool, &report, &savings, &options),
+        (Some(_), Some(tool)) => show_one(tool, &offered.report, &savings, &options),
         _ => {
             let list = List {
-                report: &report,
+                offered: &offered,
                 left_out,
                 savings: &savings,
                 server: options.server.as_deref(),
@@ -72,20 +82,6 @@ pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Re
             show_all(&list, &options, palette)
         }
     }
-}
-
-/// Makes an endpoint the default one, whose names are in reports.
-fn as_default(settings: &mut Settings, name: &str) {
-    let chosen = settings
-        .endpoints
-        .iter()
-        .find(|endpoint| endpoint.name == name)
-        .cloned();
-    let chosen = chosen.unwrap_or_else(|| EndpointSettings::named(name));
-    settings.endpoints = vec![EndpointSettings {
-        name: "default".to_owned(),
-        ..chosen
-    }];
 }
 
 fn show_one(
@@ -110,8 +106,18 @@ fn show_one(
         .tools
         .iter()
         .find(|tool| tool.name == name || tool.published == name);
+    if let Some(tool) = found
+        && let Some(denial) = &tool.denied
+    {
+        let (id, own, why) = (plain(&server.id), plain(&tool.name), denial.to_string());
+        say(format_args!(
+            "error: tool '{own}' of server '{id}' is hidden here: {}",
+            plain(&why)
+        ));
+        return Ok(Exit::Failed);
+    }
     let Some(tool) = found else {
-        let names = server.tools.iter().map(|tool| tool.name.as_str());
+        let names = allowed(server).map(|tool| tool.name.as_str());
         let (id, near) = (plain(&server.id), suggest(name, names));
         say(format_args!(
             "error: server '{id}' has no tool '{}'{near}",
@@ -154,17 +160,61 @@ fn show_one(
 
 /// What is listed.
 struct List<'a> {
-    report: &'a [UpstreamReport],
+    offered: &'a Offered,
     left_out: &'a [LeftOut],
     savings: &'a Savings,
     /// The only server that was asked for.
     server: Option<&'a str>,
 }
 
+impl List<'_> {
+    /// How many tools are hidden, behind how many there are.
+    fn hidden(&self, number: usize) -> String {
+        match (number, &self.offered.preset) {
+            (0, _) | (_, None) => String::new(),
+            (_, Some(preset)) => {
+                let (number, preset) = (grouped(number), plain(preset));
+                format!(", {number} hidden by preset '{preset}'")
+            }
+        }
+    }
+
+    /// What is listed in place of the tools, which take so many `tokens`. With
+    /// one server alone it would be another list than clients get.
+    fn listed_at_start(&self, tokens: usize) -> Option<String> {
+        if self.server.is_some() || self.offered.expose == Expose::All {
+            return None;
+        }
+        let listed = &self.offered.listed;
+        let names = listed.iter().map(|(name, _)| plain(name));
+        let mut names = names.take(LISTED_TOLD).collect::<Vec<_>>().join(", ");
+        if listed.len() > LISTED_TOLD {
+            names.push_str(&format!(" and {} more", listed.len() - LISTED_TOLD));
+        }
+        let (own, tokens) = (grouped(self.listed_tokens()), grouped(tokens));
+        Some(format!(
+            "listed at start: {names}: ~{own} tokens instead of ~{tokens}"
+        ))
+    }
+
+    fn listed_as_json(&self) -> Value {
+        if self.server.is_some() {
+            return Value::Null;
+        }
+        let names: Vec<&String> = self.offered.listed.iter().map(|(name, _)| name).collect();
+        json!({ "tools": names, "tokens": self.listed_tokens() })
+    }
+
+    fn listed_tokens(&self) -> usize {
+        let listed = self.offered.listed.iter();
+        listed.map(|(_, tool)| estimate_tokens(tool.as_str())).sum()
+    }
+}
+
 fn show_all(list: &List<'_>, options: &Tools, palette: Palette) -> anyhow::Result<Exit> {
-    let report = list.report;
+    let report = &list.offered.report;
     let text = if options.json {
-        format!("{:#}\n", as_json(list, &options.endpoint))
+        format!("{:#}\n", as_json(list))
     } else {
         for_people(list, palette)
     };
@@ -188,8 +238,8 @@ fn show_all(list: &List<'_>, options: &Tools, palette: Palette) -> anyhow::Resul
 }
 
 fn for_people(list: &List<'_>, palette: Palette) -> String {
-    let (report, savings) = (list.report, list.savings);
-    let tools = || report.iter().flat_map(|server| &server.tools);
+    let (report, savings) = (&list.offered.report, list.savings);
+    let tools = || report.iter().flat_map(allowed);
     let width = tools()
         .map(|tool| plain(&tool.published).chars().count())
         .max()
@@ -204,13 +254,14 @@ fn for_people(list: &List<'_>, palette: Palette) -> String {
                 let _ = writeln!(text, "{id}  {reason}");
             }
             None => {
-                let (number, tokens) = (server.tools.len(), cost(&server.tools));
+                let (number, tokens) = (allowed(server).count(), cost(server));
                 let (number, tokens) = (counted(number, "tool"), grouped(tokens));
+                let hidden = list.hidden(hidden(server).count());
                 let saved = after(savings.of_server(&server.id));
-                let _ = writeln!(text, "{id}  {number}, ~{tokens} tokens{saved}");
+                let _ = writeln!(text, "{id}  {number}, ~{tokens} tokens{hidden}{saved}");
             }
         }
-        for tool in &server.tools {
+        for tool in allowed(server) {
             let tokens = format!("~{}", grouped(estimate_tokens(tool.raw.as_str())));
             let name = plain(&tool.published);
             let line = format!("  {name:<width$}  {tokens:>7}  {}", first_line(tool));
@@ -228,9 +279,13 @@ fn for_people(list: &List<'_>, palette: Palette) -> String {
         format!("{id}  {}\n", palette.paint(Tone::Bad, &reason))
     });
     let mut text = servers.concat();
-    let tokens: usize = report.iter().map(|server| cost(&server.tools)).sum();
-    let number = counted(tools().count(), "tool");
-    let _ = writeln!(text, "in all {number}, ~{} tokens", grouped(tokens));
+    let tokens: usize = report.iter().map(cost).sum();
+    let (number, grouped_tokens) = (counted(tools().count(), "tool"), grouped(tokens));
+    let hidden = list.hidden(report.iter().flat_map(hidden).count());
+    let _ = writeln!(text, "in all {number}, ~{grouped_tokens} tokens{hidden}");
+    if let Some(listed) = list.listed_at_start(tokens) {
+        let _ = writeln!(text, "{listed}");
+    }
     if let Some(saved) = savings.last_line(list.server) {
         let _ = writeln!(text, "{saved}");
     }
@@ -246,8 +301,9 @@ fn after(saved: Option<Saved>) -> String {
     saved.map_or_else(String::new, |saved| format!("; {}", saved.short()))
 }
 
-fn as_json(list: &List<'_>, endpoint: &str) -> Value {
-    let (report, savings) = (list.report, list.savings);
+fn as_json(list: &List<'_>) -> Value {
+    let (offered, savings) = (list.offered, list.savings);
+    let report = &offered.report;
     let tool = |server: &str, tool: &ToolReport| {
         json!({
             "name": tool.name,
@@ -258,35 +314,49 @@ fn as_json(list: &List<'_>, endpoint: &str) -> Value {
         })
     };
     let server = |server: &UpstreamReport| {
-        let tools = server.tools.iter().map(|known| tool(&server.id, known));
+        let tools = allowed(server).map(|known| tool(&server.id, known));
+        let hidden = hidden(server).map(|(tool, denial)| {
+            let reason = denial.to_string();
+            json!({ "name": tool.name, "published": tool.published, "reason": reason })
+        });
         json!({
             "id": server.id,
             "state": state_word(&server.state),
             "reason": trouble(&server.state),
-            "tokens": cost(&server.tools),
+            "tokens": cost(server),
             "saved": savings.of_server(&server.id),
             "tools": tools.collect::<Vec<_>>(),
+            "hidden": hidden.collect::<Vec<_>>(),
         })
     };
     let servers = in_order(report.iter().map(server).collect(), list.left_out, |out| {
         let saved = savings.of_server(&out.id);
         json!({ "id": out.id, "state": "left_out", "reason": out.reason, "tokens": 0,
-                    "saved": saved, "tools": [] })
+                    "saved": saved, "tools": [], "hidden": [] })
     });
     json!({
-        "endpoint": endpoint,
+        "endpoint": offered.endpoint,
+        "expose": word(offered.expose),
+        "preset": offered.preset,
         "servers": servers,
-        "tools": report.iter().map(|server| server.tools.len()).sum::<usize>(),
-        "tokens": report.iter().map(|server| cost(&server.tools)).sum::<usize>(),
+        "tools": report.iter().flat_map(allowed).count(),
+        "tokens": report.iter().map(cost).sum::<usize>(),
+        "listed": list.listed_as_json(),
         "saved": savings.all_as_json(list.server),
     })
 }
 
-fn cost(tools: &[ToolReport]) -> usize {
-    tools
-        .iter()
+/// The tokens of what may be used of a server.
+fn cost(server: &UpstreamReport) -> usize {
+    allowed(server)
         .map(|tool| estimate_tokens(tool.raw.as_str()))
         .sum()
+}
+
+/// What a preset hides of a server, and why.
+fn hidden(server: &UpstreamReport) -> impl Iterator<Item = (&ToolReport, &Denial)> {
+    let tools = server.tools.iter();
+    tools.filter_map(|tool| Some((tool, tool.denied.as_deref()?)))
 }
 
 fn description(tool: &ToolReport) -> Option<String> {

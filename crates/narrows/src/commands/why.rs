@@ -1,8 +1,14 @@
 //! `narrows tools --why NAME`: why there is, or is not, a tool of that name.
 
-use narrows_gateway::{ToolReport, UpstreamReport};
+#[cfg(test)]
+mod tests;
+
+use narrows_gateway::preset::{Denial, Why};
+use narrows_gateway::settings::Expose;
+use narrows_gateway::{RECOVER_TOOL, ToolReport, UpstreamReport};
 use serde_json::json;
 
+use super::endpoint::{Offered, allowed, word};
 use super::{Exit, rest_after, suggest, trouble};
 use crate::config::LeftOut;
 use crate::nearest::nearest_few;
@@ -15,17 +21,20 @@ struct Verdict {
     server: Option<String>,
     tool: Option<String>,
     published: Option<String>,
+    /// The preset that hides it, and the entry of it that says so.
+    preset: Option<String>,
+    rule: Option<String>,
     reason: String,
     nearest: Vec<String>,
 }
 
 pub(super) fn why(
     name: &str,
-    report: &[UpstreamReport],
+    offered: &Offered,
     left_out: &[LeftOut],
     json: bool,
 ) -> anyhow::Result<Exit> {
-    let verdict = judge(name, report, left_out);
+    let verdict = judge(name, offered, left_out);
     let text = if json {
         let verdict = json!({
             "name": name,
@@ -33,6 +42,8 @@ pub(super) fn why(
             "server": verdict.server,
             "tool": verdict.tool,
             "published": verdict.published,
+            "preset": verdict.preset,
+            "rule": verdict.rule,
             "reason": verdict.reason,
             "nearest": verdict.nearest,
         });
@@ -48,40 +59,49 @@ pub(super) fn why(
     })
 }
 
-fn judge(name: &str, report: &[UpstreamReport], left_out: &[LeftOut]) -> Verdict {
+fn judge(name: &str, offered: &Offered, left_out: &[LeftOut]) -> Verdict {
     let tools = || {
-        report
-            .iter()
-            .flat_map(|server| server.tools.iter().map(move |tool| (server, tool)))
+        let of = |server| allowed_first(server).map(move |tool| (server, tool));
+        offered.report.iter().flat_map(of)
     };
     if let Some((server, tool)) = tools().find(|(_, tool)| tool.published == name) {
-        return there(server, tool, name);
+        return of_tool(server, tool, name, offered);
     }
-    if let Some(verdict) = by_server(name, report, left_out) {
+    let own = own_tool(name, offered);
+    if let Some(own) = own.as_ref().filter(|own| own.there) {
+        return there(own.reason.clone());
+    }
+    if let Some(verdict) = by_server(name, offered, left_out) {
         return verdict;
     }
-    let bare: Vec<_> = tools().filter(|(_, tool)| tool.name == name).collect();
-    if let [(server, tool)] = bare[..] {
-        return there(server, tool, name);
-    }
-    if !bare.is_empty() {
-        let published: Vec<String> = bare
-            .iter()
-            .map(|(_, tool)| tool.published.clone())
-            .collect();
+    let bare = || tools().filter(|(_, tool)| tool.name == name);
+    let usable: Vec<_> = bare().filter(|(_, tool)| tool.denied.is_none()).collect();
+    if usable.len() > 1 {
+        let published = usable.iter().map(|(_, tool)| tool.published.clone());
+        let published: Vec<String> = published.collect();
         return Verdict {
             reason: format!("several servers have it: {}", published.join(", ")),
             nearest: published,
             ..Verdict::default()
         };
     }
-    let published = || tools().map(|(_, tool)| tool.published.as_str());
+    if let Some((server, tool)) = usable.first().copied().or_else(|| bare().next()) {
+        return of_tool(server, tool, name, offered);
+    }
+    if let Some(own) = own {
+        return Verdict {
+            reason: own.reason,
+            ..Verdict::default()
+        };
+    }
+    let usable = offered.report.iter().flat_map(allowed);
+    let published = usable.map(|tool| tool.published.as_str());
     Verdict {
         reason: format!(
             "no server and tool of this name{}",
-            suggest(name, published())
+            suggest(name, published.clone())
         ),
-        nearest: nearest_few(name, published())
+        nearest: nearest_few(name, published)
             .into_iter()
             .map(str::to_owned)
             .collect(),
@@ -89,29 +109,114 @@ fn judge(name: &str, report: &[UpstreamReport], left_out: &[LeftOut]) -> Verdict
     }
 }
 
-fn there(server: &UpstreamReport, tool: &ToolReport, name: &str) -> Verdict {
-    let reason = if tool.published == name {
-        format!(
-            "it is there: tool '{}' of server '{}'",
-            tool.name, server.id
-        )
+/// The tools of a server, those that are hidden last.
+fn allowed_first(server: &UpstreamReport) -> impl Iterator<Item = &ToolReport> {
+    let hidden = server.tools.iter().filter(|tool| tool.denied.is_some());
+    allowed(server).chain(hidden)
+}
+
+/// A tool that its server has.
+fn of_tool(server: &UpstreamReport, tool: &ToolReport, name: &str, offered: &Offered) -> Verdict {
+    let (own, id, published) = (&tool.name, &server.id, &tool.published);
+    let verdict = Verdict {
+        server: Some(id.clone()),
+        tool: Some(own.clone()),
+        published: Some(published.clone()),
+        ..Verdict::default()
+    };
+    if let Some(denial) = tool.denied.as_deref() {
+        return Verdict {
+            preset: Some(denial.preset.to_string()),
+            rule: rule(denial),
+            reason: format!("not here: {denial}"),
+            ..verdict
+        };
+    }
+    let reason = if offered.expose != Expose::All && !offered.lists(published) {
+        let call = format!("exec(server_name: {id:?}, tool_name: {own:?})");
+        format!("tool '{own}' of server '{id}' is there, through {call}")
+    } else if published == name {
+        format!("it is there: tool '{own}' of server '{id}'")
     } else {
-        let (own, id, published) = (&tool.name, &server.id, &tool.published);
         format!("tool '{own}' of server '{id}' is there, under the name {published}")
     };
     Verdict {
         there: true,
-        server: Some(server.id.clone()),
-        tool: Some(tool.name.clone()),
-        published: Some(tool.published.clone()),
         reason,
-        nearest: Vec::new(),
+        ..verdict
     }
 }
 
+fn there(reason: String) -> Verdict {
+    Verdict {
+        there: true,
+        reason,
+        ..Verdict::default()
+    }
+}
+
+/// The entry of a preset that hides a tool, where one does.
+fn rule(denial: &Denial) -> Option<String> {
+    match &denial.why {
+        Why::Forbidden(rule) | Why::ForbiddenWithoutHints(rule) => Some(rule.to_string()),
+        Why::NotNamed | Why::ServerNotNamed | Why::Unknowable => None,
+    }
+}
+
+/// What there is to say of one of the gateway's own tools.
+struct OwnTool {
+    there: bool,
+    reason: String,
+}
+
+fn own_tool(name: &str, offered: &Offered) -> Option<OwnTool> {
+    let (endpoint, expose) = (&offered.endpoint, offered.expose);
+    let of_facade = |does: &str, is_there: bool, wanted: &str| OwnTool {
+        there: is_there,
+        reason: match is_there {
+            true => format!("it is there: the gateway's own tool that {does}"),
+            false => format!(
+                "not here: it is the gateway's own tool of endpoints with \"expose\": {wanted}, \
+                 and endpoint '{endpoint}' has \"{}\"",
+                word(expose)
+            ),
+        },
+    };
+    let lazy = "\"lazy\" or \"search\"";
+    let is_lazy = expose != Expose::All;
+    match name {
+        "inspect" => Some(of_facade("tells of the others", is_lazy, lazy)),
+        "exec" => Some(of_facade("calls the others", is_lazy, lazy)),
+        "search_tools" => {
+            let is_there = expose == Expose::Search;
+            Some(of_facade("finds the others", is_there, "\"search\""))
+        }
+        _ => recover_tool(name, offered),
+    }
+}
+
+fn recover_tool(name: &str, offered: &Offered) -> Option<OwnTool> {
+    let here = offered.recover.as_deref();
+    if name != RECOVER_TOOL && Some(name) != here {
+        return None;
+    }
+    let does = "the gateway's own tool that gives back what was cut out of results";
+    let reason = match here {
+        None => format!("not here: it is {does}, and on this endpoint nothing is cut (`shape`)"),
+        Some(here) if !offered.lists(here) => {
+            let call = format!("exec(server_name: \"narrows\", tool_name: {here:?})");
+            format!("{does} is there, through {call}")
+        }
+        Some(here) if here != name => format!("{does} is there, under the name {here}"),
+        Some(_) => format!("it is there: {does}"),
+    };
+    let there = here.is_some();
+    Some(OwnTool { there, reason })
+}
+
 /// Reads the name as a server's id or slug, something between, and a tool.
-fn by_server(name: &str, report: &[UpstreamReport], left_out: &[LeftOut]) -> Option<Verdict> {
-    for server in report {
+fn by_server(name: &str, offered: &Offered, left_out: &[LeftOut]) -> Option<Verdict> {
+    for server in &offered.report {
         let readings = [
             rest_after(name, &server.id, "__"),
             rest_after(name, &server.slug, "__"),
@@ -121,9 +226,9 @@ fn by_server(name: &str, report: &[UpstreamReport], left_out: &[LeftOut]) -> Opt
         };
         let found = server.tools.iter().find(|tool| tool.name == rest);
         if let Some(tool) = found {
-            return Some(there(server, tool, name));
+            return Some(of_tool(server, tool, name, offered));
         }
-        let own = || server.tools.iter().map(|tool| tool.name.as_str());
+        let own = || allowed(server).map(|tool| tool.name.as_str());
         let reason = match trouble(&server.state) {
             Some(reason) => format!("server '{}' is not up: {reason}", server.id),
             None => {
@@ -152,109 +257,4 @@ fn by_server(name: &str, report: &[UpstreamReport], left_out: &[LeftOut]) -> Opt
         reason: format!("server '{}' cannot be started: {}", out.id, out.reason),
         ..Verdict::default()
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::time::Duration;
-
-    use narrows_gateway::settings::Transport;
-    use narrows_gateway::{Failure, FailureKind, Found, ToolReport, UpstreamReport, UpstreamState};
-    use narrows_wire::{Raw, Revision};
-
-    use super::{LeftOut, judge};
-
-    fn server(id: &str, tools: &[(&str, &str)], state: UpstreamState) -> UpstreamReport {
-        let tool = |(name, published): &(&str, &str)| ToolReport {
-            name: (*name).to_owned(),
-            published: (*published).to_owned(),
-            raw: Raw::empty_object(),
-        };
-        UpstreamReport {
-            id: id.to_owned(),
-            slug: id.replace('.', "_"),
-            transport: Transport::Stdio,
-            state,
-            tools: tools.iter().map(tool).collect(),
-            prompts: 0,
-            resources: 0,
-            templates: 0,
-        }
-    }
-
-    #[track_caller]
-    fn check(name: &str, expected: &str) {
-        let up = || UpstreamState::Up {
-            revision: Revision::LATEST_LEGACY,
-            took: Duration::ZERO,
-            server_info: Raw::empty_object(),
-            found: Found {
-                transport: Transport::Stdio,
-                how: None,
-            },
-        };
-        let failure = Failure::new(FailureKind::NotFound, "no such program");
-        let down = UpstreamState::Down {
-            failure: Arc::new(failure),
-            attempts: 1,
-        };
-        let report = [
-            server(
-                "files",
-                &[("read", "files__read"), ("list", "files__list")],
-                up(),
-            ),
-            server(
-                "io.x",
-                &[("read", "io_x__read"), ("a b", "io_x__a_b")],
-                up(),
-            ),
-            server("dead", &[], down),
-            server("off", &[], UpstreamState::Disabled),
-        ];
-        let left_out = [LeftOut {
-            id: "search".into(),
-            place: 4,
-            transport: Transport::Http,
-            kind: "unset_variable",
-            reason: "environment variable T is not set".into(),
-        }];
-        assert_eq!(judge(name, &report, &left_out).reason, expected);
-    }
-
-    #[test]
-    fn why_a_tool_is_there_or_not() {
-        check("files__read", "it is there: tool 'read' of server 'files'");
-        check(
-            "files/read",
-            "tool 'read' of server 'files' is there, under the name files__read",
-        );
-        check(
-            "io.x:a b",
-            "tool 'a b' of server 'io.x' is there, under the name io_x__a_b",
-        );
-        check(
-            "list",
-            "tool 'list' of server 'files' is there, under the name files__list",
-        );
-        check("read", "several servers have it: files__read, io_x__read");
-        check(
-            "files__reed",
-            "server 'files' is up and has no tool 'reed'; did you mean read?",
-        );
-        check("dead__x", "server 'dead' is not up: no such program");
-        check(
-            "off__x",
-            "server 'off' is not up: disabled in the configuration",
-        );
-        check(
-            "search__x",
-            "server 'search' cannot be started: environment variable T is not set",
-        );
-        check(
-            "file__read",
-            "no server and tool of this name; did you mean files__read?",
-        );
-    }
 }

@@ -4,7 +4,8 @@
 //! settings that come back are whole only if none of them is an error.
 
 mod address;
-mod later;
+mod endpoint;
+mod presets;
 mod recovery;
 mod remote;
 mod server;
@@ -12,15 +13,19 @@ mod shape;
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use narrows_gateway::settings::{EndpointSettings, Limits, Settings, Transport, Uris};
+use narrows_gateway::settings::{Limits, Settings, Transport};
 
-use super::expand::Scope;
+use super::expand::{Forms, Scope, expand, expand_home};
 use super::problem::{At, Problems};
-use super::raw::{RawEndpoint, RawFile, RawLimits, Servers, UrisWord};
+use super::raw::{RawFile, RawLimits, Servers};
 use super::read::{Field, Given};
+use presets::ServerIds;
 use shape::{MaskLimits, Standing};
+
+pub(crate) use endpoint::built_in_endpoints;
 
 /// Where we listen if nobody says anything.
 pub(crate) const DEFAULT_LISTEN: SocketAddr =
@@ -38,6 +43,8 @@ pub(crate) struct Checked {
     /// Servers that cannot be started as they are configured, in the order of
     /// the file.
     pub(crate) left_out: Vec<LeftOut>,
+    /// Presets whose files cannot be used.
+    pub(crate) skipped_presets: Vec<String>,
 }
 
 pub(crate) struct LeftOut {
@@ -55,14 +62,17 @@ pub(crate) struct LeftOut {
 pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>) -> Checked {
     let defaults = Settings::default();
     let request_timeout = seconds(&raw.request_timeout_s, Least::MoreThanZero, problems);
+    let ids = ServerIds::of(raw);
+    let presets = presets::check_all(raw, &ids, scope, problems);
     let top = server::Top {
         request_timeout,
         mask: MaskLimits::default().with(&raw.shape, problems),
+        presets: &presets,
     };
     let servers = server::check_all(raw, top, scope, problems);
     let gateway = Settings {
         upstreams: servers.upstreams,
-        endpoints: endpoints(raw, problems),
+        endpoints: endpoint::check_all(raw, &presets, &ids, problems),
         list_wait: seconds(&raw.list_wait_s, Least::Zero, problems).unwrap_or(defaults.list_wait),
         instructions_max_chars: raw
             .instructions_max_chars
@@ -76,10 +86,9 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
         pruner: defaults.pruner,
         shape: shape::choice(&raw.shape, Standing::TopOrServer, problems),
         rpc_servers: Vec::new(),
-        presets: Vec::new(),
+        presets: presets.all,
     };
     check_structure(raw, problems);
-    later::warn_of_keys_without_effect(raw, problems);
     Checked {
         gateway,
         listen: listen(&raw.listen, problems),
@@ -87,6 +96,7 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
         allowed_origins: origins(&raw.allowed_origins, problems),
         said: servers.said,
         left_out: servers.left_out,
+        skipped_presets: presets.skipped,
     }
 }
 
@@ -121,90 +131,6 @@ fn check_structure(raw: &RawFile, problems: &mut Problems<'_>) {
         let help = "set environment variables and name them as ${VAR} instead of ${input:...}";
         problems.note(at, "`inputs` is passed over: there is nobody to ask", help);
     }
-    let presets = raw.presets.value();
-    for (_, endpoint) in raw
-        .endpoints
-        .value()
-        .iter()
-        .flat_map(|endpoints| &endpoints.0)
-    {
-        let Some(preset) = endpoint.value.preset.given() else {
-            continue;
-        };
-        let known = presets.is_some_and(|presets| presets.keys().any(|id| id == preset.value));
-        if !known && raw.preset_dir.is_absent() {
-            // No error as long as presets have no effect.
-            let what = format!("there is no preset `{}`", preset.value);
-            let help = "define it under `presets`, or set `preset_dir`";
-            problems.warn(&preset.at, what, help);
-        }
-    }
-    for (key, preset) in raw.presets.value().iter().flat_map(|presets| &presets.0) {
-        let id = preset.value.id.given();
-        if let Some(id) = id.filter(|id| id.value != key.value) {
-            let what = format!("the preset `{}` calls itself `{}`", key.value, id.value);
-            problems.error(&id.at, what, "leave `id` out, or make both the same");
-        }
-    }
-}
-
-/// All endpoints, the default one first, wherever and whether it is configured.
-fn endpoints(raw: &RawFile, problems: &mut Problems<'_>) -> Vec<EndpointSettings> {
-    let mut endpoints = vec![EndpointSettings::named("default")];
-    for (name, raw) in raw.endpoints.value().iter().flat_map(|given| &given.0) {
-        let settings = endpoint(name, &raw.value, problems);
-        match settings.name.as_str() {
-            "default" => endpoints[0] = settings,
-            _ => endpoints.push(settings),
-        }
-    }
-    endpoints
-}
-
-fn endpoint(
-    name: &Given<String>,
-    raw: &RawEndpoint,
-    problems: &mut Problems<'_>,
-) -> EndpointSettings {
-    let in_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
-    if name.value.is_empty() || !name.value.chars().all(in_path) {
-        let help = "it stands in the path /mcp/{name}: letters, digits, - _ . ~";
-        problems.error(
-            &name.at,
-            format!("`{}` is no name for an endpoint", name.value),
-            help,
-        );
-    }
-    let mut settings = EndpointSettings::named(name.value.as_str());
-    if let Some(separator) = raw.separator.given() {
-        let unfit = |c: char| c.is_whitespace() || c.is_control();
-        // Server names never hold such a character, so that no two servers
-        // and tools can come to the same name.
-        let telling = |c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-';
-        let fits = separator.value == "__" || separator.value.contains(telling);
-        if !fits || separator.value.contains(unfit) {
-            let help = "usual ones are \"__\", \":\" and \"::\"";
-            problems.error(
-                &separator.at,
-                "a separator is `__`, or text with a character that no server name holds",
-                help,
-            );
-        }
-        settings.separator.clone_from(&separator.value);
-    }
-    if let Some(UrisWord::Wrapped) = raw.uris.value() {
-        settings.uris = Uris::Wrapped;
-    }
-    if let Some(name_max) = raw.name_max.given() {
-        // Less leaves no room for server, separator, tool and hash.
-        if !(20..=128).contains(&name_max.value) {
-            let help = "50 leaves room for what clients put in front";
-            problems.error(&name_max.at, "`name_max` is from 20 to 128", help);
-        }
-        settings.name_max = name_max.value;
-    }
-    settings.shape = shape::choice(&raw.shape, Standing::EndpointOrTool, problems);
-    settings
 }
 
 fn limits(raw: Option<&RawLimits>, problems: &mut Problems<'_>) -> Limits {
@@ -304,6 +230,35 @@ pub(super) fn seconds(
         return None;
     }
     Some(Duration::from_secs_f64(given.value))
+}
+
+/// A folder that the file names, relative to it. A variable that is not set is
+/// an error here, since there is no server that could be left out instead.
+/// `instead` is what to do about a name that is empty.
+pub(super) fn folder(
+    given: &Given<String>,
+    instead: &str,
+    scope: Scope<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<PathBuf> {
+    let text = match expand(&given.value, Forms::Dollar, scope) {
+        Ok(text) => text,
+        Err(unexpanded) => {
+            for (what, help) in unexpanded.told() {
+                problems.error(&given.at, what, help);
+            }
+            return None;
+        }
+    };
+    if text.trim().is_empty() {
+        problems.error(&given.at, "the name of the folder is empty", instead);
+        return None;
+    }
+    if text.contains('\0') {
+        problems.error(&given.at, "there is a NUL character in it", "");
+        return None;
+    }
+    Some(scope.folder.join(expand_home(&text, scope.environment)))
 }
 
 /// The entries of all shapes, in the order of the file.

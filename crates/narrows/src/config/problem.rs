@@ -13,9 +13,10 @@ use crate::terminal::plain;
 pub(crate) enum Severity {
     /// Nothing runs with it.
     Error,
-    /// A server cannot be started as it is configured: a variable is not set,
-    /// or there is nobody to ask for a value. An error for `check`; everything
-    /// else runs without that server.
+    /// Something has to be left out. An error for `check`; everything else
+    /// runs without it: without a server that cannot be started as it is
+    /// configured, since a variable is not set or there is nobody to ask for a
+    /// value, or without anything that a preset could allow whose file is broken.
     LeftOut,
     Warning,
     Note,
@@ -54,13 +55,22 @@ pub(crate) struct Place {
 impl Problem {
     /// A problem with the file itself.
     pub(crate) fn with_file(file: &str, what: String, help: Option<String>) -> Problem {
+        Problem::with_whole(Severity::Error, file, what, help)
+    }
+
+    /// The same, where one can do without the file.
+    pub(crate) fn warn_of_file(file: &str, what: String, help: Option<String>) -> Problem {
+        Problem::with_whole(Severity::Warning, file, what, help)
+    }
+
+    fn with_whole(severity: Severity, file: &str, what: String, help: Option<String>) -> Problem {
         let place = Place {
             file: file.to_owned(),
             position: None,
             path: String::new(),
         };
         Problem {
-            severity: Severity::Error,
+            severity,
             place: Some(place),
             server: None,
             what,
@@ -126,7 +136,8 @@ impl<'a> Source<'a> {
     pub(crate) fn new(path: &Path, text: &'a str) -> Self {
         Source {
             name: path.display().to_string(),
-            text,
+            // Some editors put a byte order mark in front.
+            text: text.strip_prefix('\u{feff}').unwrap_or(text),
         }
     }
 
@@ -174,6 +185,8 @@ pub(crate) struct Problems<'a> {
     /// The server that is being read; every problem found meanwhile is its own.
     pub(crate) server: Option<String>,
     list: Vec<Problem>,
+    /// What is wrong with other files that this one names, in order.
+    of_others: Vec<Problem>,
 }
 
 impl<'a> Problems<'a> {
@@ -182,7 +195,13 @@ impl<'a> Problems<'a> {
             source,
             server: None,
             list: Vec::new(),
+            of_others: Vec::new(),
         }
+    }
+
+    /// The file as messages call it.
+    pub(crate) fn file(&self) -> &Path {
+        Path::new(&self.source.name)
     }
 
     pub(crate) fn error(&mut self, at: &At, what: impl Into<String>, help: impl Into<String>) {
@@ -201,11 +220,17 @@ impl<'a> Problems<'a> {
         self.add(Severity::Note, at, what.into(), help.into());
     }
 
+    /// What was found in a file that this one names.
+    pub(crate) fn add_of_other(&mut self, problems: impl IntoIterator<Item = Problem>) {
+        self.of_others.extend(problems);
+    }
+
     /// All problems in the order of the file, errors and warnings mixed: what
-    /// stands together is put right together.
+    /// stands together is put right together. Those of other files come last.
     pub(crate) fn finish(mut self) -> Vec<Problem> {
         self.list
             .sort_by_key(|problem| problem.place.as_ref().and_then(|place| place.position));
+        self.list.append(&mut self.of_others);
         self.list
     }
 

@@ -11,7 +11,8 @@ mod values;
 use super::read::{Given, Map, table, words};
 
 pub(crate) use values::{
-    Anything, Command, Entry, InheritEnv, Selection, Servers, ServersById, ServersInList, Shape,
+    Anything, Command, Entry, InheritEnv, PresetChoice, Selection, Servers, ServersById,
+    ServersInList, Shape,
 };
 
 const ALL_VISIBLE: &str = "every tool of the server stays visible";
@@ -58,18 +59,24 @@ table! {
         /// Bounds on everything that peers can make grow.
         "limits" => limits: RawLimits,
 
-        // The keys of lazy endpoints are also read at the top level, for all endpoints.
+        /// The preset of the default endpoint, as broxy writes it.
+        "defaultPresetId" => default_preset_id: String,
+
+        // How tools are told of where they are not listed, for endpoints that
+        // do not say it themselves.
         "encoding" => encoding: Encoding,
         "schema_compression_enabled" => schema_compression_enabled: bool,
         "max_description_len" => max_description_len: usize,
         "schema_constraints" => schema_constraints: bool,
         "toon_compression_min_size" => toon_compression_min_size: usize,
+        /// `false` is MCPX's word for `"encoding": "json"`, which goes before it.
+        "toon_compression_enabled" => toon_compression_enabled: bool,
 
         /// VS Code's questions to the user; there is nobody to ask here.
         "inputs" => inputs: Anything,
     }
     silent [
-        "toon_compression_enabled", "health_check_enabled", "health_check_interval",
+        "health_check_enabled", "health_check_interval",
         "health_check_timeout", "health_check_failure_threshold", "healthcheck_interval",
         "healthcheck_timeout", "connectionRetryCount", "capabilitiesTimeoutSeconds",
         "capabilitiesRefreshIntervalSeconds", "authorizationTimeoutSeconds", "structured_logging",
@@ -78,7 +85,6 @@ table! {
         "auth_token": "anybody who can reach the gateway may use it",
         "rate_limit_per_minute": "requests are not limited by rate",
         "log_level": "use --log-level",
-        "defaultPresetId": "name the preset in `endpoints`: {\"default\": {\"preset\": ...}}",
         "inboundHttpPort": "use `listen`",
         "fallbackPromptsAndResourcesToTools": "prompts and resources stay what they are",
         "adapterMode": "use an endpoint with \"expose\": \"lazy\"",
@@ -142,6 +148,9 @@ table! {
         "shape" => shape: Shape,
         /// Settings per tool, by the server's own name for it.
         "tools" => tools: Map<RawTool>,
+        /// The preset of `/servers/{id}/mcp` and of the route of plain JSON-RPC:
+        /// an id, or `false` or `null` for none. Default that of the default endpoint.
+        "preset" => preset: PresetChoice,
     }
     silent [
         "alwaysAllow", "autoApprove", "description", "trust", "dev", "gallery", "version",
@@ -205,15 +214,24 @@ table! {
         "uris" => uris: UrisWord,
         /// The longest published name. Default 50.
         "name_max" => name_max: usize,
-        /// The id of the preset in force. None allows everything.
-        "preset" => preset: String,
-        /// `all` tools, two tools to find and call them (`lazy`), or a search. Default `all`.
-        "expose" => expose: Expose,
-        /// How much of each tool is listed.
-        "listing" => listing: String,
-        /// Tools that are listed whatever `expose` says.
+        /// The id of the preset in force, or `false` or `null` for none, which
+        /// allows everything. Default none, but for the endpoint `lazy`, which
+        /// has that of the default endpoint.
+        "preset" => preset: PresetChoice,
+        /// `all` tools are listed, or two that tell of them and call them
+        /// (`lazy`), or the same and one that finds them (`search`). Default
+        /// `all`, and `lazy` for the endpoint of that name.
+        "expose" => expose: ExposeWord,
+        /// How much of each tool the description of `inspect` tells on a lazy
+        /// endpoint. Default `capped`.
+        "listing" => listing: ListingWord,
+        /// The longest that this description may get before it tells less,
+        /// from 500 to 1000000 characters. Default 20000.
+        "listing_max_chars" => listing_max_chars: usize,
+        /// Patterns of tools that a `search` endpoint lists all the same.
         "pin" => pin: Vec<Given<String>>,
-        /// What `inspect` and `exec` answer in: the shorter one, or always the same.
+        /// What `inspect`, `exec` and `search_tools` answer in: the shorter
+        /// one (`auto`), or always the same. Default `auto`.
         "encoding" => encoding: Encoding,
         /// Whether schemas are given as TypeScript. Default `true`.
         "schema_compression_enabled" => schema_compression_enabled: bool,
@@ -236,10 +254,23 @@ words! {
 }
 
 words! {
-    enum Expose, "value of `expose`" {
+    enum ExposeWord, "value of `expose`" {
         "all" => All,
         "lazy" => Lazy,
         "search" => Search,
+    }
+}
+
+words! {
+    enum ListingWord, "value of `listing`" {
+        /// The whole description of every tool.
+        "full" => Full,
+        /// The beginning of it.
+        "capped" => Capped,
+        /// Its name alone.
+        "names" => Names,
+        /// Servers alone.
+        "servers" => Servers,
     }
 }
 
@@ -269,7 +300,10 @@ table! {
     /// One exact entry of a preset.
     struct RawSelected {
         "serverId" => server_id: String,
-        "toolName" | "promptName" | "resourceKey" => item: String,
+        "toolName" => tool_name: String,
+        "promptName" => prompt_name: String,
+        "resourceKey" => resource_key: String,
+        /// `false` forbids it. Default `true`.
         "enabled" => enabled: bool,
     }
 }

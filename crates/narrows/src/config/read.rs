@@ -104,6 +104,8 @@ pub(crate) struct Member<'a> {
 pub(crate) trait Read: Sized {
     /// Completes "expected ...".
     const EXPECTED: &'static str;
+    /// Whether `null` says something, and not that the key is left out.
+    const NULL_SPEAKS: bool = false;
 
     /// `None` if the value cannot be used; then a problem has been reported.
     fn read(node: &Node<'_>, problems: &mut Problems<'_>) -> Option<Self>;
@@ -148,13 +150,13 @@ impl<T> Field<T> {
 }
 
 impl<T: Read> Field<T> {
-    /// `null` is as good as nothing: programs that write configuration files
+    /// `null` is mostly as good as nothing: programs that write configuration files
     /// put it where a value is left out.
     pub(crate) fn fill(&mut self, member: &Member<'_>, problems: &mut Problems<'_>) {
         if !self.is_absent() {
             let what = format!("`{}` says again what another key says", member.key);
             problems.error(&member.key_at, what, "keep one of them");
-        } else if !member.value.is_null() {
+        } else if T::NULL_SPEAKS || !member.value.is_null() {
             *self = match T::read(&member.value, problems) {
                 Some(value) => Field::Given(Given {
                     value,

@@ -2,7 +2,9 @@
 
 mod budgets;
 mod documented;
+mod endpoints;
 mod places;
+mod presets;
 mod servers;
 mod settings;
 mod shapes;

@@ -1,6 +1,7 @@
 //! `check`, `tools` and `call` against the built-in server and dead ones.
 
 mod call;
+mod presets;
 mod shaping;
 mod transports;
 

@@ -54,11 +54,13 @@ fn help_says_where_clients_connect_and_what_has_no_effect_yet() {
         assert!(serve.contains(address), "{address} is not in {serve}");
     }
     let stdio = words("stdio");
-    assert_eq!(
-        stdio.matches("not in this version yet)").count(),
-        2,
-        "{stdio}"
-    );
+    for part in [
+        "claude mcp add tools -- narrows stdio --expose lazy",
+        "--preset <ID>",
+    ] {
+        assert!(stdio.contains(part), "{part} is not in {stdio}");
+    }
+    assert!(!stdio.contains("not in this version"), "{stdio}");
     let call = words("call");
     for part in [
         "--goal <TEXT>",
@@ -116,8 +118,9 @@ fn wrong_usage_is_exit_code_2_with_an_empty_stdout() {
         &["serve", "--listen", "7420"],
         &["stdio", "--endpoint", "nowhere"],
         &["stdio", "--expose", "some"],
-        &["stdio", "--expose", "lazy"],
         &["stdio", "--preset", "p"],
+        &["tools", "--preset", "p"],
+        &["call", "demo", "echo", "--endpoint", "nowhere"],
         &["call", "demo"],
         &["call", "demo", "echo", "not json"],
         &["call", "demo", "echo", "[1]"],
@@ -138,9 +141,11 @@ fn wrong_usage_is_exit_code_2_with_an_empty_stdout() {
 }
 
 #[test]
-fn flags_without_an_effect_are_accepted() {
-    let ran = Folder::new().run(&["stdio", "--expose", "all"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+fn every_way_of_exposing_tools_is_accepted() {
+    for how in ["all", "lazy", "search"] {
+        let ran = Folder::new().run(&["stdio", "--expose", how]);
+        assert_eq!(ran.code, Some(0), "{how}: {}", ran.stderr);
+    }
 }
 
 #[test]

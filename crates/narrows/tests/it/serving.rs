@@ -87,7 +87,7 @@ fn serve_tells_the_endpoints_beyond_the_default() {
     let port = running.port();
     running.signal("TERM");
     let rest = running.wait().stderr;
-    for name in ["facade", "proxy"] {
+    for name in ["facade", "proxy", "lazy"] {
         let line = format!("  also at        http://127.0.0.1:{port}/mcp/{name}\n");
         assert!(rest.contains(&line), "{line} is not in {rest}");
     }
@@ -100,7 +100,7 @@ fn serve_tells_the_endpoints_beyond_the_default() {
     assert_eq!(running.wait().code, Some(0));
     let line: serde_json::Value = serde_json::from_str(&line).expect("JSON");
     let base = line["payload"]["mcp"].as_str().unwrap();
-    let expected = [format!("{base}/facade"), format!("{base}/proxy")];
+    let expected = ["facade", "proxy", "lazy"].map(|name| format!("{base}/{name}"));
     assert_eq!(line["payload"]["endpoints"], serde_json::json!(expected));
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// Those of a tool, by the server's own name of it, on the default endpoint.
+    /// Those of a tool, by the server's own name of it, on the first endpoint.
     pub(super) fn of(settings: &Settings, server: &str, tool: &str) -> Terms {
         let mut upstreams = settings.upstreams.iter();
         let upstream = upstreams.find(|upstream| upstream.id == server);

@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use narrows_gateway::settings::{
-    Builtin, Sharing, StdioSettings, Transport, UpstreamKind, UpstreamSettings,
+    Builtin, DirectPreset, Sharing, StdioSettings, Transport, UpstreamKind, UpstreamSettings,
 };
 use narrows_wire::frame::Framing;
 
+use super::presets::Presets;
 use super::remote::implied;
 use super::shape::{self, MaskLimits, Standing};
 use super::{Least, LeftOut, entries, seconds};
 use crate::config::expand::{Forms, NOBODY_TO_ASK, Scope, Unexpanded, expand, expand_home};
 use crate::config::problem::{At, Problems};
 use crate::config::raw::{
-    Entry, InheritEnv, RawFile, RawServer, SharingWord, StdioMode, TransportWord,
+    Entry, InheritEnv, PresetChoice, RawFile, RawServer, SharingWord, StdioMode, TransportWord,
 };
 use crate::config::read::{Given, Map};
 
@@ -27,9 +28,11 @@ const IN_SECONDS: Duration = Duration::from_secs(1000);
 
 /// What the top of the file says for servers that do not say it themselves.
 #[derive(Clone, Copy)]
-pub(super) struct Top {
+pub(super) struct Top<'a> {
     pub(super) request_timeout: Option<Duration>,
     pub(super) mask: MaskLimits,
+    /// What servers may name.
+    pub(super) presets: &'a Presets,
 }
 
 /// What all servers of the file come to.
@@ -42,7 +45,7 @@ pub(super) struct Servers {
 
 pub(super) fn check_all(
     raw: &RawFile,
-    top: Top,
+    top: Top<'_>,
     scope: Scope<'_>,
     problems: &mut Problems<'_>,
 ) -> Servers {
@@ -98,7 +101,7 @@ fn is_enabled(server: &RawServer) -> bool {
 }
 
 /// The settings that every kind of server has; id and kind are still to come.
-fn common(server: &RawServer, top: Top, problems: &mut Problems<'_>) -> UpstreamSettings {
+fn common(server: &RawServer, top: Top<'_>, problems: &mut Problems<'_>) -> UpstreamSettings {
     let mut settings = UpstreamSettings::new("", UpstreamKind::Builtin(Builtin::Demo));
     settings.enabled = is_enabled(server);
     if let (Some(enabled), Some(disabled)) = (server.enabled.value(), server.disabled.given())
@@ -136,6 +139,16 @@ fn common(server: &RawServer, top: Top, problems: &mut Problems<'_>) -> Upstream
     settings.mask = top.mask.with(&server.shape, problems).mask();
     settings.shape = shape::choice(&server.shape, Standing::TopOrServer, problems);
     settings.tool_shapes = shape::of_tools(server, problems);
+    settings.preset = match server.preset.given() {
+        None => DirectPreset::AsDefault,
+        Some(Given { value, at }) => match value {
+            PresetChoice::Free => DirectPreset::Free,
+            PresetChoice::Named(id) => {
+                top.presets.check_named(id, at, problems);
+                DirectPreset::Named(id.clone())
+            }
+        },
+    };
     settings
 }
 

@@ -1,8 +1,12 @@
 //! Values of the configuration file that can be written in more than one way.
 
+use jsonc_parser::ast::BooleanLit;
+use narrows_gateway::preset::{BadRule, Hint, Rule};
+
 use super::{RawSelected, RawServer, RawShape};
 use crate::config::problem::{At, Problems};
-use crate::config::read::{Given, Node, Read, read_list};
+use crate::config::read::{Field, Given, Node, Read, read_list};
+use crate::nearest::nearest;
 
 /// `false` for off, or what to do; `true` says nothing more than that.
 #[derive(Debug)]
@@ -70,42 +74,114 @@ impl Read for InheritEnv {
     }
 }
 
-/// Entries of a preset: patterns `server/tool`, or exact ones as objects.
+/// Which preset is in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PresetChoice {
+    /// Everything is allowed.
+    Free,
+    Named(String),
+}
+
+impl Read for PresetChoice {
+    const EXPECTED: &'static str = "the id of a preset, false or null";
+    const NULL_SPEAKS: bool = true;
+
+    fn read(node: &Node<'_>, problems: &mut Problems<'_>) -> Option<Self> {
+        let is_false = |value: &BooleanLit| !value.value;
+        if node.is_null() || node.value.as_boolean_lit().is_some_and(is_false) {
+            return Some(PresetChoice::Free);
+        }
+        let id = node.text().map(str::to_owned);
+        if id.is_none() {
+            node.wrong_type(Self::EXPECTED, problems);
+        }
+        id.map(PresetChoice::Named)
+    }
+}
+
+/// Entries of a preset, in order: patterns `server/tool`, or exact ones as objects.
 #[derive(Debug)]
-pub(crate) struct Selection;
+pub(crate) struct Selection(pub(crate) Vec<Given<Selected>>);
 
 impl Read for Selection {
     const EXPECTED: &'static str = "an array of patterns or objects";
 
     fn read(node: &Node<'_>, problems: &mut Problems<'_>) -> Option<Self> {
-        read_list::<Selected>(node, Self::EXPECTED, problems).map(|_| Selection)
+        read_list(node, Self::EXPECTED, problems).map(Selection)
     }
 }
 
-struct Selected;
+#[derive(Debug)]
+pub(crate) struct Selected {
+    pub(crate) rule: Rule,
+    /// The key that says what an object is about, and so in which list it belongs.
+    pub(crate) key: Option<Given<&'static str>>,
+}
 
 impl Read for Selected {
     const EXPECTED: &'static str = "a pattern or an object";
 
     fn read(node: &Node<'_>, problems: &mut Problems<'_>) -> Option<Self> {
-        let Some(pattern) = node.text() else {
-            if node.members().is_none() {
-                node.wrong_type(Self::EXPECTED, problems);
-                return None;
-            }
-            let selected = RawSelected::read(node, problems)?;
-            if selected.server_id.is_absent() || selected.item.is_absent() {
-                let help = "write {\"serverId\": \"...\", \"toolName\": \"...\"}";
-                problems.error(&node.at, "an entry names a server and an item", help);
-            }
-            return Some(Selected);
-        };
-        let parts = pattern.trim_start_matches('!').split_once('/');
-        if parts.is_none_or(|(server, item)| server.is_empty() || item.is_empty()) {
+        if let Some(text) = node.text() {
+            let rule = match Rule::parse(text) {
+                Ok(rule) => rule,
+                Err(bad) => {
+                    not_a_rule(node, &bad, problems);
+                    return None;
+                }
+            };
+            return Some(Selected { rule, key: None });
+        }
+        if node.members().is_none() {
+            node.wrong_type(Self::EXPECTED, problems);
+            return None;
+        }
+        exact(&RawSelected::read(node, problems)?, node, problems)
+    }
+}
+
+fn exact(raw: &RawSelected, node: &Node<'_>, problems: &mut Problems<'_>) -> Option<Selected> {
+    let items = [
+        ("toolName", &raw.tool_name),
+        ("promptName", &raw.prompt_name),
+        ("resourceKey", &raw.resource_key),
+    ];
+    let mut there = items.into_iter().filter(|(_, item)| !item.is_absent());
+    let (item, another) = (there.next(), there.next());
+    if raw.server_id.is_absent() || item.is_none() || another.is_some() {
+        let help = "write {\"serverId\": \"...\", \"toolName\": \"...\"}";
+        problems.error(&node.at, "an entry names one server and one item", help);
+        return None;
+    }
+    let (value, item) = item?;
+    let (server, item) = (raw.server_id.value()?, item.given()?);
+    let enabled = match &raw.enabled {
+        Field::Absent => true,
+        Field::Given(given) => given.value,
+        Field::Bad => return None,
+    };
+    let at = item.at.clone();
+    Some(Selected {
+        rule: Rule::exact(server, &item.value, enabled),
+        key: Some(Given { value, at }),
+    })
+}
+
+fn not_a_rule(node: &Node<'_>, bad: &BadRule, problems: &mut Problems<'_>) {
+    match bad {
+        BadRule::NoPattern(pattern) => {
             let help = "write server/tool; * stands for anything inside either part";
             problems.error(&node.at, format!("`{pattern}` is no pattern"), help);
         }
-        Some(Selected)
+        BadRule::NoHint(word) => {
+            let words = || Hint::WORDS.into_iter();
+            let all: Vec<String> = words().map(|word| format!("@{word}")).collect();
+            let mut help = format!("one of {}", all.join(", "));
+            if let Some(near) = nearest(word, words()) {
+                help = format!("did you mean `@{near}`? It is {help}");
+            }
+            problems.error(&node.at, format!("`@{word}` is no hint"), help);
+        }
     }
 }
 

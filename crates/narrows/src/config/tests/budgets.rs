@@ -87,7 +87,12 @@ fn a_shape_stands_in_four_places() {
     let endpoints: Vec<_> = endpoints.map(|e| (e.name.as_str(), e.shape)).collect();
     assert_eq!(
         endpoints,
-        [("default", OPEN), ("small", of(4000)), ("whole", OFF)]
+        [
+            ("default", OPEN),
+            ("small", of(4000)),
+            ("whole", OFF),
+            ("lazy", OPEN)
+        ]
     );
     let [files, plain] = &gateway.upstreams[..] else {
         panic!("two servers")
@@ -297,7 +302,7 @@ fn what_is_wrong_with_recovery() {
     check(
         r#"{"mcpServers": {"demo": {"type": "builtin"}}, "recovery": {"path": " "}}"#,
         expect![[r#"
-            error: narrows.json:1:68: the `path` is empty
+            error: narrows.json:1:68: the name of the folder is empty
               path: recovery.path
               help: name a folder, or leave `path` out: then it is kept in memory
         "#]],

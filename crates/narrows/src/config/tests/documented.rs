@@ -44,6 +44,38 @@ fn the_examples_of_budgets_are_read_without_a_word() {
 }
 
 #[test]
+fn the_examples_of_endpoints_and_presets_are_read_without_a_word() {
+    let presets = include_str!(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/presets.md"
+    ));
+    let section = |heading: &str| {
+        let (_, rest) = PAGE.split_once(heading).expect("it is there");
+        rest.split("\n## ").next().unwrap_or(rest)
+    };
+    let pages = [section("## Endpoints"), section("## Presets"), presets];
+    let examples = pages
+        .into_iter()
+        .flat_map(|page| page.split("```jsonc\n").skip(1));
+    let mut count = 0;
+    for example in examples.filter_map(|rest| rest.split("```").next()) {
+        let whole = match example.contains("mcpServers") {
+            true => example.to_owned(),
+            // A preset alone, which has servers of its own to be about.
+            false => format!(
+                r#"{{"mcpServers": {{"files": {{"command": "x"}}, "git": {{"command": "x"}}}},
+                    "presets": {{"dev": {example} }}}}"#
+            ),
+        };
+        let outcome = outcome(&whole);
+        let told = ["error: ", "warning: ", "note: "];
+        assert!(!told.iter().any(|word| outcome.contains(word)), "{outcome}");
+        count += 1;
+    }
+    assert_eq!(count, 7, "the examples are read");
+}
+
+#[test]
 fn every_transport_is_on_the_reference_page_with_an_example() {
     let words = include_str!("../raw.rs").split("enum TransportWord").nth(1);
     let words = words

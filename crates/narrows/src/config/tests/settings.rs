@@ -33,8 +33,8 @@ fn defaults_are_those_of_the_gateway() {
     assert_eq!(server.max_links, 8);
     assert_eq!(checked.gateway.list_wait, Duration::from_secs(10));
     assert_eq!(checked.listen.to_string(), "127.0.0.1:7420");
-    assert_eq!(checked.gateway.endpoints.len(), 1);
-    assert_eq!(checked.gateway.endpoints[0].name, "default");
+    let names = checked.gateway.endpoints.iter().map(|it| it.name.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["default", "lazy"]);
 }
 
 #[test]
@@ -65,7 +65,8 @@ fn what_is_set_arrives() {
         [
             "default __ AsTheyAre 50",
             "facade : AsTheyAre 50",
-            "proxy :: Wrapped 64"
+            "proxy :: Wrapped 64",
+            "lazy __ AsTheyAre 50"
         ]
     );
     assert_eq!(checked.listen.to_string(), "127.0.0.1:0");
@@ -156,80 +157,15 @@ fn what_is_wrong_with_them() {
             error: narrows.json:3:89: `name_max` is from 20 to 128
               path: endpoints.b.name_max
               help: 50 leaves room for what clients put in front
-            warning: narrows.json:3:102: there is no preset `p`
+            error: narrows.json:3:102: there is no preset `p`
               path: endpoints.b.preset
               help: define it under `presets`, or set `preset_dir`
-            warning: narrows.json:3:102: `preset` has no effect yet
-              path: endpoints.b.preset
-              help: until then every tool is allowed
             error: narrows.json:4:39: expected a whole number, 0 or more
               path: instructions_max_chars
             error: narrows.json:4:64: a time in seconds is more than 0, and less than a year
               path: request_timeout_s
             error: narrows.json:4:83: expected an object, found an array
               path: recovery
-        "#]],
-    );
-}
-
-#[test]
-fn what_has_no_effect_yet_is_told() {
-    check(
-        r#"{"mcpServers": {"demo": {"type": "builtin", "shape": false, "tools": {"echo": {"shape": {"max_chars": 5000}}}}},
-            "presets": {"review": {"id": "review", "name": "Review", "tools": ["files/*", "!files/write_*", {"serverId": "a", "toolName": "b", "enabled": true}], "prompts": null, "resources": []}},
-            "preset_dir": "presets",
-            "endpoints": {"default": {"preset": "review", "expose": "all"}, "lazy": {"expose": "lazy", "encoding": "toon", "pin": ["a"]}},
-            "shape": {"max_chars": 80000, "mask": {"max_chars": 4000}, "prune": {"timeout_ms": 500}},
-            "recovery": {"ttl_s": 600, "path": "cut"}, "max_description_len": 5}"#,
-        expect![[r#"
-            warning: narrows.json:2:24: `presets` has no effect yet
-              path: presets
-              help: until then every tool is allowed
-            warning: narrows.json:3:27: `preset_dir` has no effect yet
-              path: preset_dir
-              help: until then every tool is allowed
-            warning: narrows.json:4:49: `preset` has no effect yet
-              path: endpoints.default.preset
-              help: until then every tool is allowed
-            warning: narrows.json:4:96: `expose` has no effect yet
-              path: endpoints.lazy.expose
-            warning: narrows.json:4:116: `encoding` has no effect yet
-              path: endpoints.lazy.encoding
-            warning: narrows.json:4:131: `pin` has no effect yet
-              path: endpoints.lazy.pin
-            warning: narrows.json:6:79: `max_description_len` has no effect yet
-              path: max_description_len
-            demo builtin Demo
-        "#]],
-    );
-}
-
-#[test]
-fn what_is_wrong_with_presets() {
-    check(
-        r#"{"mcpServers": {}, "presets": {"a": {"id": "b", "tools": ["x", {"serverId": "a"}, 5, "a/"], "prompts": "none"}}}"#,
-        expect![[r#"
-            warning: narrows.json:1:16: there are no servers here yet
-              path: mcpServers
-            warning: narrows.json:1:31: `presets` has no effect yet
-              path: presets
-              help: until then every tool is allowed
-            error: narrows.json:1:44: the preset `a` calls itself `b`
-              path: presets.a.id
-              help: leave `id` out, or make both the same
-            error: narrows.json:1:59: `x` is no pattern
-              path: presets.a.tools[0]
-              help: write server/tool; * stands for anything inside either part
-            error: narrows.json:1:64: an entry names a server and an item
-              path: presets.a.tools[1]
-              help: write {"serverId": "...", "toolName": "..."}
-            error: narrows.json:1:83: expected a pattern or an object, found a number
-              path: presets.a.tools[2]
-            error: narrows.json:1:86: `a/` is no pattern
-              path: presets.a.tools[3]
-              help: write server/tool; * stands for anything inside either part
-            error: narrows.json:1:104: expected an array of patterns or objects, found a string
-              path: presets.a.prompts
         "#]],
     );
 }

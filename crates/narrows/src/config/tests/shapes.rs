@@ -26,13 +26,10 @@ fn claude_and_cursor() {
 #[test]
 fn broxy() {
     check(
-        r#"{ "requestTimeoutSeconds": 10, "defaultPresetId": "p", "mcpServers": {
+        r#"{ "requestTimeoutSeconds": 10, "defaultPresetId": "p", "presets": {"p": {"tools": []}}, "mcpServers": {
             "a": { "name": "A server", "enabled": true, "transport": "stdio", "command": "a", "env": {"K": "{TOKEN}"} },
             "b": { "transport": "streamable-http", "url": "http://localhost:8080/mcp", "enabled": false } } }"#,
         expect![[r#"
-            warning: narrows.json:1:32: `defaultPresetId` is not applied by Narrows
-              path: defaultPresetId
-              help: name the preset in `endpoints`: {"default": {"preset": ...}}
             a stdio "a" [] K=s3cr3t Newline
             b (disabled) Http http://localhost:8080/mcp
         "#]],
@@ -80,8 +77,6 @@ fn mcpx() {
             { "name": "http-server", "url": "http://localhost:3000/mcp", "type": "http" } ],
             "schema_compression_enabled": true, "toon_compression_enabled": true, "health_check_enabled": true }"#,
         expect![[r#"
-            warning: narrows.json:4:43: `schema_compression_enabled` has no effect yet
-              path: schema_compression_enabled
             filesystem stdio "npx" ["-y", "x"] Newline
             http-server Http http://localhost:3000/mcp
         "#]],

@@ -1,0 +1,115 @@
+//! Which endpoint a command is about, what the command line says over its
+//! settings, and what it offers.
+
+use std::sync::Arc;
+
+use narrows_gateway::settings::{EndpointSettings, Expose};
+use narrows_gateway::{Gateway, ToolReport, UpstreamReport};
+use narrows_wire::Raw;
+
+use super::{Exit, suggest};
+use crate::cli;
+use crate::config::Config;
+use crate::terminal::{plain, say};
+
+/// What one endpoint offers, and how.
+pub(super) struct Offered {
+    pub(super) endpoint: String,
+    pub(super) expose: Expose,
+    pub(super) preset: Option<String>,
+    pub(super) report: Vec<UpstreamReport>,
+    /// The names and texts of the tools that it lists.
+    pub(super) listed: Vec<(String, Raw)>,
+    /// The gateway's own tool for what was cut, where anything is.
+    pub(super) recover: Option<Arc<str>>,
+}
+
+impl Offered {
+    /// That of the endpoint that [`choose`] has put first.
+    pub(super) fn by(gateway: &Gateway, settings: &EndpointSettings) -> Offered {
+        let listed = gateway.listed(&settings.name).unwrap_or_default();
+        let named = |tool: Raw| {
+            let name = tool.member("name")?.as_text()?.into_owned();
+            Some((name, tool))
+        };
+        Offered {
+            endpoint: settings.name.clone(),
+            expose: settings.expose,
+            preset: settings.preset.clone(),
+            report: gateway.report(),
+            listed: listed.into_iter().filter_map(named).collect(),
+            recover: gateway.recover_tool(&settings.name),
+        }
+    }
+
+    pub(super) fn lists(&self, name: &str) -> bool {
+        self.listed.iter().any(|(listed, _)| listed == name)
+    }
+}
+
+/// The tools of a server that its clients may use.
+pub(super) fn allowed(server: &UpstreamReport) -> impl Iterator<Item = &ToolReport> + Clone {
+    server.tools.iter().filter(|tool| tool.denied.is_none())
+}
+
+/// Puts an endpoint first, whose names and preset are those of reports, with
+/// what the command line says over its settings. Or says why that cannot be.
+pub(super) fn choose(
+    config: &mut Config,
+    name: &str,
+    preset: Option<&str>,
+    expose: Option<cli::Expose>,
+) -> Result<(), Exit> {
+    let endpoints = &config.checked.gateway.endpoints;
+    let Some(index) = endpoints.iter().position(|endpoint| endpoint.name == name) else {
+        let names = endpoints.iter().map(|endpoint| endpoint.name.as_str());
+        let (name, hints) = (plain(name), suggest(name, names));
+        say(format_args!("error: there is no endpoint '{name}'{hints}"));
+        return Err(Exit::Usage);
+    };
+    if let Some(exit) = preset.and_then(|id| refuse_preset(config, id)) {
+        return Err(exit);
+    }
+    let endpoints = &mut config.checked.gateway.endpoints;
+    endpoints[..=index].rotate_right(1);
+    let chosen = &mut endpoints[0];
+    if let Some(id) = preset {
+        chosen.preset = Some(id.to_owned());
+    }
+    if let Some(expose) = expose {
+        chosen.expose = match expose {
+            cli::Expose::All => Expose::All,
+            cli::Expose::Lazy => Expose::Lazy,
+            cli::Expose::Search => Expose::Search,
+        };
+    }
+    Ok(())
+}
+
+/// The word that the configuration uses.
+pub(super) fn word(expose: Expose) -> &'static str {
+    match expose {
+        Expose::All => "all",
+        Expose::Lazy => "lazy",
+        Expose::Search => "search",
+    }
+}
+
+fn refuse_preset(config: &Config, id: &str) -> Option<Exit> {
+    let checked = &config.checked;
+    let known = checked.gateway.presets.iter().map(|preset| &**preset.id());
+    if known.clone().any(|known| known == id) {
+        return None;
+    }
+    let shown = plain(id);
+    if checked.skipped_presets.iter().any(|skipped| skipped == id) {
+        config.problems.iter().for_each(say);
+        say(format_args!(
+            "error: the file of preset '{shown}' cannot be used"
+        ));
+    } else {
+        let hints = suggest(id, known);
+        say(format_args!("error: there is no preset '{shown}'{hints}"));
+    }
+    Some(Exit::Usage)
+}

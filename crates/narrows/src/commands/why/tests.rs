@@ -1,0 +1,210 @@
+//! Names that are there, are not, or are hidden.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use narrows_gateway::preset::{Denial, Why};
+use narrows_gateway::settings::{Expose, Transport};
+use narrows_gateway::{Failure, FailureKind, Found, ToolReport, UpstreamReport, UpstreamState};
+use narrows_wire::{Raw, Revision};
+
+use super::{LeftOut, Offered, Verdict, judge};
+
+fn server(id: &str, tools: &[(&str, &str)], state: UpstreamState) -> UpstreamReport {
+    let tool = |(name, published): &(&str, &str)| ToolReport {
+        name: (*name).to_owned(),
+        published: (*published).to_owned(),
+        raw: Raw::empty_object(),
+        denied: None,
+    };
+    UpstreamReport {
+        id: id.to_owned(),
+        slug: id.replace('.', "_"),
+        transport: Transport::Stdio,
+        state,
+        tools: tools.iter().map(tool).collect(),
+        prompts: 0,
+        resources: 0,
+        templates: 0,
+    }
+}
+
+/// An endpoint of four servers; of `files` one tool is hidden.
+fn offered(expose: Expose, listed: &[&str]) -> Offered {
+    let up = || UpstreamState::Up {
+        revision: Revision::LATEST_LEGACY,
+        took: Duration::ZERO,
+        server_info: Raw::empty_object(),
+        found: Found {
+            transport: Transport::Stdio,
+            how: None,
+        },
+    };
+    let failure = Failure::new(FailureKind::NotFound, "no such program");
+    let down = UpstreamState::Down {
+        failure: Arc::new(failure),
+        attempts: 1,
+    };
+    let mut report = vec![
+        server(
+            "files",
+            &[
+                ("read", "files__read"),
+                ("list", "files__list"),
+                ("write", "files__write"),
+            ],
+            up(),
+        ),
+        server(
+            "io.x",
+            &[("read", "io_x__read"), ("a b", "io_x__a_b")],
+            up(),
+        ),
+        server("dead", &[], down),
+        server("off", &[], UpstreamState::Disabled),
+    ];
+    report[0].tools[2].denied = Some(Arc::new(Denial {
+        preset: "review".into(),
+        why: Why::Forbidden("!files/w*".into()),
+    }));
+    let listed = listed.iter();
+    Offered {
+        endpoint: "here".to_owned(),
+        expose,
+        preset: Some("review".to_owned()),
+        report,
+        listed: listed
+            .map(|name| ((*name).to_owned(), Raw::empty_object()))
+            .collect(),
+        recover: Some("recover_text".into()),
+    }
+}
+
+fn verdict(name: &str, offered: &Offered) -> Verdict {
+    let left_out = [LeftOut {
+        id: "search".into(),
+        place: 4,
+        transport: Transport::Http,
+        kind: "unset_variable",
+        reason: "environment variable T is not set".into(),
+    }];
+    judge(name, offered, &left_out)
+}
+
+#[track_caller]
+fn check(name: &str, expected: &str) {
+    check_on(&offered(Expose::All, &["recover_text"]), name, expected);
+}
+
+#[track_caller]
+fn check_on(offered: &Offered, name: &str, expected: &str) {
+    let verdict = verdict(name, offered);
+    assert_eq!(verdict.reason, expected);
+    let is_there = !expected.starts_with("not here") && expected.contains("there");
+    let is_there = is_there && !expected.starts_with("server ");
+    assert_eq!(verdict.there, is_there, "{name}");
+}
+
+#[test]
+fn why_a_tool_is_there_or_not() {
+    check("files__read", "it is there: tool 'read' of server 'files'");
+    check(
+        "files/read",
+        "tool 'read' of server 'files' is there, under the name files__read",
+    );
+    check(
+        "io.x:a b",
+        "tool 'a b' of server 'io.x' is there, under the name io_x__a_b",
+    );
+    check(
+        "list",
+        "tool 'list' of server 'files' is there, under the name files__list",
+    );
+    check("read", "several servers have it: files__read, io_x__read");
+    check(
+        "files__reed",
+        "server 'files' is up and has no tool 'reed'; did you mean read?",
+    );
+    check("dead__x", "server 'dead' is not up: no such program");
+    check(
+        "off__x",
+        "server 'off' is not up: disabled in the configuration",
+    );
+    check(
+        "search__x",
+        "server 'search' cannot be started: environment variable T is not set",
+    );
+    check(
+        "file__read",
+        "no server and tool of this name; did you mean files__read?",
+    );
+}
+
+#[test]
+fn why_a_tool_is_hidden() {
+    let reason = "not here: `!files/w*` of preset 'review' forbids it";
+    for name in ["files__write", "files/write", "write"] {
+        check(name, reason);
+    }
+    let hidden = verdict("files__write", &offered(Expose::All, &[]));
+    assert_eq!(hidden.preset.as_deref(), Some("review"));
+    assert_eq!(hidden.rule.as_deref(), Some("!files/w*"));
+    assert_eq!(hidden.server.as_deref(), Some("files"));
+    // What is hidden is not recommended either.
+    check(
+        "files__writ",
+        "server 'files' is up and has no tool 'writ'; there is read, list",
+    );
+    let unknown = verdict("file__write", &offered(Expose::All, &[]));
+    assert!(!unknown.nearest.contains(&"files__write".to_owned()));
+}
+
+#[test]
+fn where_tools_are_on_an_endpoint_that_does_not_list_them() {
+    let lazy = offered(Expose::Lazy, &["inspect", "exec"]);
+    let through = "tool 'read' of server 'files' is there, \
+                   through exec(server_name: \"files\", tool_name: \"read\")";
+    check_on(&lazy, "files__read", through);
+    check_on(&lazy, "files/read", through);
+    let hidden = "not here: `!files/w*` of preset 'review' forbids it";
+    check_on(&lazy, "files__write", hidden);
+    let search = offered(Expose::Search, &["inspect", "exec", "files__list"]);
+    let pinned = "it is there: tool 'list' of server 'files'";
+    check_on(&search, "files__list", pinned);
+}
+
+#[test]
+fn where_the_own_tools_of_the_gateway_are() {
+    let recover = "the gateway's own tool that gives back what was cut out of results";
+    check("recover_text", &format!("it is there: {recover}"));
+    let lazy = offered(Expose::Lazy, &["inspect", "exec"]);
+    let through = "exec(server_name: \"narrows\", tool_name: \"recover_text\")";
+    check_on(
+        &lazy,
+        "recover_text",
+        &format!("{recover} is there, through {through}"),
+    );
+    let mut uncut = offered(Expose::All, &[]);
+    uncut.recover = None;
+    check_on(
+        &uncut,
+        "recover_text",
+        &format!("not here: it is {recover}, and on this endpoint nothing is cut (`shape`)"),
+    );
+    check_on(
+        &lazy,
+        "inspect",
+        "it is there: the gateway's own tool that tells of the others",
+    );
+    check(
+        "exec",
+        "not here: it is the gateway's own tool of endpoints with \"expose\": \"lazy\" or \
+         \"search\", and endpoint 'here' has \"all\"",
+    );
+    check_on(
+        &lazy,
+        "search_tools",
+        "not here: it is the gateway's own tool of endpoints with \"expose\": \"search\", and \
+         endpoint 'here' has \"lazy\"",
+    );
+}

@@ -1,0 +1,239 @@
+//! Endpoints: what is seen through them, under which names, and how.
+
+use narrows_gateway::preset::Pattern;
+use narrows_gateway::settings::{self, EndpointSettings, Expose, FacadeSettings, Telling, Uris};
+
+use super::presets::{Presets, ServerIds};
+use super::shape::{self, Standing};
+use crate::config::problem::Problems;
+use crate::config::raw::{
+    Encoding, ExposeWord, ListingWord, PresetChoice, RawEndpoint, RawFile, UrisWord,
+};
+use crate::config::read::{Field, Given};
+
+const DEFAULT: &str = "default";
+
+/// The endpoint that offers tools by two others, without any configuration.
+const LAZY: &str = "lazy";
+
+/// The endpoints where nothing is configured.
+pub(crate) fn built_in_endpoints() -> Vec<EndpointSettings> {
+    let facade = FacadeSettings::default();
+    vec![named(DEFAULT, &facade), named(LAZY, &facade)]
+}
+
+/// All endpoints, the default one first, wherever and whether it is configured.
+pub(super) fn check_all(
+    raw: &RawFile,
+    presets: &Presets,
+    servers: &ServerIds<'_>,
+    problems: &mut Problems<'_>,
+) -> Vec<EndpointSettings> {
+    let top = facade_of_top(raw);
+    let mut endpoints = vec![named(DEFAULT, &top)];
+    let mut lazy_has_choice = false;
+    let mut default_has_choice = false;
+    for (name, raw) in raw.endpoints.value().iter().flat_map(|given| &given.0) {
+        let settings = endpoint(name, &raw.value, &top, servers, problems);
+        if let Some(given) = raw.value.preset.given()
+            && let PresetChoice::Named(id) = &given.value
+        {
+            presets.check_named(id, &given.at, problems);
+        }
+        let has_choice = !raw.value.preset.is_absent();
+        match settings.name.as_str() {
+            DEFAULT => {
+                endpoints[0] = settings;
+                default_has_choice = has_choice;
+            }
+            LAZY => {
+                endpoints.push(settings);
+                lazy_has_choice = has_choice;
+            }
+            _ => endpoints.push(settings),
+        }
+    }
+    if let Some(id) = raw
+        .default_preset_id
+        .given()
+        .filter(|_| !default_has_choice)
+    {
+        presets.check_named(&id.value, &id.at, problems);
+        endpoints[0].preset = Some(id.value.clone());
+    }
+    if !endpoints.iter().any(|endpoint| endpoint.name == LAZY) {
+        endpoints.push(named(LAZY, &top));
+    }
+    // It is there without being asked for, and must be no way around a preset.
+    if !lazy_has_choice {
+        let preset = endpoints[0].preset.clone();
+        let lazy = endpoints
+            .iter_mut()
+            .filter(|endpoint| endpoint.name == LAZY);
+        lazy.for_each(|lazy| lazy.preset.clone_from(&preset));
+    }
+    endpoints
+}
+
+/// One of which nothing is said.
+fn named(name: &str, facade: &FacadeSettings) -> EndpointSettings {
+    let mut settings = EndpointSettings::named(name);
+    settings.facade = facade.clone();
+    if name == LAZY {
+        settings.expose = Expose::Lazy;
+    }
+    settings
+}
+
+fn endpoint(
+    name: &Given<String>,
+    raw: &RawEndpoint,
+    top: &FacadeSettings,
+    servers: &ServerIds<'_>,
+    problems: &mut Problems<'_>,
+) -> EndpointSettings {
+    let in_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
+    if name.value.is_empty() || !name.value.chars().all(in_path) {
+        let help = "it stands in the path /mcp/{name}: letters, digits, - _ . ~";
+        problems.error(
+            &name.at,
+            format!("`{}` is no name for an endpoint", name.value),
+            help,
+        );
+    }
+    let mut settings = named(&name.value, top);
+    if let Some(separator) = raw.separator.given() {
+        let unfit = |c: char| c.is_whitespace() || c.is_control();
+        // Server names never hold such a character, so that no two servers
+        // and tools can come to the same name.
+        let telling = |c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-';
+        let fits = separator.value == "__" || separator.value.contains(telling);
+        if !fits || separator.value.contains(unfit) {
+            let help = "usual ones are \"__\", \":\" and \"::\"";
+            problems.error(
+                &separator.at,
+                "a separator is `__`, or text with a character that no server name holds",
+                help,
+            );
+        }
+        settings.separator.clone_from(&separator.value);
+    }
+    if let Some(UrisWord::Wrapped) = raw.uris.value() {
+        settings.uris = Uris::Wrapped;
+    }
+    if let Some(name_max) = raw.name_max.given() {
+        // Less leaves no room for server, separator, tool and hash.
+        if !(20..=128).contains(&name_max.value) {
+            let help = "50 leaves room for what clients put in front";
+            problems.error(&name_max.at, "`name_max` is from 20 to 128", help);
+        }
+        settings.name_max = name_max.value;
+    }
+    settings.shape = shape::choice(&raw.shape, Standing::EndpointOrTool, problems);
+    settings.preset = match raw.preset.value() {
+        Some(PresetChoice::Named(id)) => Some(id.clone()),
+        Some(PresetChoice::Free) | None => None,
+    };
+    if let Some(expose) = raw.expose.value() {
+        settings.expose = match expose {
+            ExposeWord::All => Expose::All,
+            ExposeWord::Lazy => Expose::Lazy,
+            ExposeWord::Search => Expose::Search,
+        };
+    }
+    facade(&mut settings, raw, servers, problems);
+    settings
+}
+
+/// How tools are told of on an endpoint, over what the top of the file says.
+fn facade(
+    settings: &mut EndpointSettings,
+    raw: &RawEndpoint,
+    servers: &ServerIds<'_>,
+    problems: &mut Problems<'_>,
+) {
+    if let Some(pin) = raw.pin.given() {
+        settings.facade.pin = patterns(&pin.value, servers, problems);
+        // Nothing is said of a word that is wrong anyway.
+        if settings.expose != Expose::Search && !matches!(raw.expose, Field::Bad) {
+            let what = match settings.expose {
+                Expose::All => "`pin` has no effect here: every tool is listed",
+                _ => "`pin` has no effect here: a lazy endpoint lists its two tools alone",
+            };
+            problems.warn(&pin.at, what, "it is for \"expose\": \"search\"");
+        }
+    }
+    if let Some(most) = raw.listing_max_chars.given()
+        && !(500..=1_000_000).contains(&most.value)
+    {
+        let what = "`listing_max_chars` is from 500 to 1000000";
+        problems.error(&most.at, what, "");
+    }
+    let facade = &mut settings.facade;
+    set(&mut facade.listing_max_chars, &raw.listing_max_chars);
+    if let Some(listing) = raw.listing.value() {
+        facade.listing = match listing {
+            ListingWord::Full => Telling::Full,
+            ListingWord::Capped => Telling::Capped,
+            ListingWord::Names => Telling::Names,
+            ListingWord::Servers => Telling::Servers,
+        };
+    }
+    set_encoding(facade, &raw.encoding);
+    set(&mut facade.typescript, &raw.schema_compression_enabled);
+    set(&mut facade.max_description_len, &raw.max_description_len);
+    set(&mut facade.constraints, &raw.schema_constraints);
+    set(&mut facade.toon_min_size, &raw.toon_compression_min_size);
+}
+
+/// What the top of the file says for all endpoints.
+fn facade_of_top(raw: &RawFile) -> FacadeSettings {
+    let mut facade = FacadeSettings::default();
+    if raw.toon_compression_enabled.value() == Some(&false) {
+        facade.encoding = settings::Encoding::Json;
+    }
+    set_encoding(&mut facade, &raw.encoding);
+    set(&mut facade.typescript, &raw.schema_compression_enabled);
+    set(&mut facade.max_description_len, &raw.max_description_len);
+    set(&mut facade.constraints, &raw.schema_constraints);
+    set(&mut facade.toon_min_size, &raw.toon_compression_min_size);
+    facade
+}
+
+fn patterns(
+    given: &[Given<String>],
+    servers: &ServerIds<'_>,
+    problems: &mut Problems<'_>,
+) -> Vec<Pattern> {
+    let mut patterns = Vec::new();
+    for given in given {
+        match Pattern::parse(&given.value) {
+            Ok(pattern) => {
+                servers.check_pattern(&given.value, &given.at, problems);
+                patterns.push(pattern);
+            }
+            Err(_) => {
+                let what = format!("`{}` is no pattern", given.value);
+                let help = "write server/tool; * stands for anything inside either part";
+                problems.error(&given.at, what, help);
+            }
+        }
+    }
+    patterns
+}
+
+fn set_encoding(facade: &mut FacadeSettings, given: &Field<Encoding>) {
+    if let Some(encoding) = given.value() {
+        facade.encoding = match encoding {
+            Encoding::Auto => settings::Encoding::Shorter,
+            Encoding::Toon => settings::Encoding::Toon,
+            Encoding::Json => settings::Encoding::Json,
+        };
+    }
+}
+
+fn set<T: Copy>(field: &mut T, given: &Field<T>) {
+    if let Some(value) = given.value() {
+        *field = *value;
+    }
+}

@@ -1,0 +1,408 @@
+//! What `tools`, `call`, `stdio` and `check` make of presets and of endpoints
+//! that do not list their tools.
+
+use expect_test::{Expect, expect};
+use narrows_testkit::raw::Stdio;
+use serde_json::{Value, json};
+
+use super::check;
+use crate::gateway::{Gateway, REVISION, column};
+use crate::program::{Folder, Ran};
+
+/// A default endpoint with a preset, one without, and one of another.
+const REVIEW: &str = r#"{
+    "mcpServers": { "demo": { "type": "builtin" }, "more": { "type": "builtin", "name": "demo" } },
+    "presets": { "review": { "tools": ["demo/*", "!demo/touch_*", "!demo/count"], "prompts": [] },
+                 "echo": { "tools": ["*/echo"] } },
+    "endpoints": { "default": { "preset": "review" }, "free": {}, "small": { "preset": "echo", "separator": ":" } } }"#;
+
+fn json_of(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).expect("JSON")
+}
+
+#[test]
+fn tools_shows_what_a_preset_leaves() {
+    let folder = Folder::with(REVIEW);
+    check(
+        &folder.run(&["tools"]),
+        expect![[r#"
+        exit 0
+        --- stdout
+        demo  N tools, N tokens, 2 hidden by preset 'review'
+          demo__echo              ~71  Gives back the text it was given.
+          demo__sample_log        ~94  A long log of a web shop, the same every time, with a few errors in it.
+          demo__sample_table      ~93  A large table of orders as JSON text: an array of objects with the same keys.
+          demo__ask_name          ~63  Asks the user for a name by a form, and greets them.
+        more  N tools, N tokens, 6 hidden by preset 'review'
+        in all N tools, N tokens, 8 hidden by preset 'review'
+        --- stderr
+    "#]],
+    );
+    check(
+        &folder.run(&["tools", "--endpoint", "small"]),
+        expect![[r#"
+            exit 0
+            --- stdout
+            demo  1 tool, N tokens, 5 hidden by preset 'echo'
+              demo:echo      ~71  Gives back the text it was given.
+            more  1 tool, N tokens, 5 hidden by preset 'echo'
+              more:echo      ~71  Gives back the text it was given.
+            in all N tools, N tokens, 10 hidden by preset 'echo'
+            --- stderr
+        "#]],
+    );
+    let free = folder.run(&["tools", "--endpoint", "free"]).stdout;
+    assert!(
+        !free.contains("hidden") && free.contains("demo__count"),
+        "{free}"
+    );
+    let other = folder.run(&["tools", "--preset", "echo"]).stdout;
+    assert!(
+        other.contains("more__echo") && !other.contains("ask_name"),
+        "{other}"
+    );
+}
+
+#[test]
+fn tools_tells_programs_what_is_hidden_and_what_is_listed() {
+    let folder = Folder::with(REVIEW);
+    let all = json_of(&folder.run(&["tools", "--json"]));
+    assert_eq!(all["endpoint"], "default");
+    assert_eq!(
+        (&all["expose"], &all["preset"]),
+        (&json!("all"), &json!("review"))
+    );
+    assert_eq!(all["tools"], 4);
+    let names = |tools: &Value| -> Vec<String> {
+        let tools = tools.as_array().expect("a list").iter();
+        tools
+            .map(|tool| tool["published"].as_str().expect("a name").to_owned())
+            .collect()
+    };
+    let demo = &all["servers"][0];
+    assert_eq!(
+        names(&demo["tools"]),
+        [
+            "demo__echo",
+            "demo__sample_log",
+            "demo__sample_table",
+            "demo__ask_name"
+        ]
+    );
+    expect![[r#"[{"name":"count","published":"demo__count","reason":"`!demo/count` of preset 'review' forbids it"},{"name":"touch_readme","published":"demo__touch_readme","reason":"`!demo/touch_*` of preset 'review' forbids it"}]"#]].assert_eq(&demo["hidden"].to_string());
+    assert_eq!(names(&all["servers"][1]["tools"]), [""; 0]);
+    assert_eq!(names(&all["servers"][1]["hidden"]).len(), 6);
+    let listed = &all["listed"];
+    assert_eq!(
+        listed["tools"].as_array().map(Vec::len),
+        Some(5),
+        "{listed}"
+    );
+    assert!(
+        listed["tools"]
+            .as_array()
+            .is_some_and(|it| it.contains(&json!("recover_text")))
+    );
+    assert!(
+        listed["tokens"].as_u64() > all["tokens"].as_u64(),
+        "{listed}"
+    );
+    let one = json_of(&folder.run(&["tools", "demo", "--json"]));
+    assert_eq!(one["listed"], Value::Null);
+    let free = json_of(&folder.run(&["tools", "--endpoint", "free", "--json"]));
+    assert_eq!(
+        (&free["preset"], &free["tools"]),
+        (&Value::Null, &json!(12))
+    );
+}
+
+#[test]
+fn the_lazy_endpoint_is_there_with_the_preset_of_the_default_one() {
+    let folder = Folder::with(REVIEW);
+    let lazy = json_of(&folder.run(&["tools", "--endpoint", "lazy", "--json"]));
+    assert_eq!(
+        (&lazy["expose"], &lazy["preset"]),
+        (&json!("lazy"), &json!("review"))
+    );
+    assert_eq!(
+        lazy["tools"], 4,
+        "what is hidden is no more there than elsewhere"
+    );
+    let ran = folder.run(&["tools", "--endpoint", "lazy"]);
+    let last = ran.stdout.lines().last().unwrap_or_default();
+    assert!(last.starts_with("listed at start: "), "{}", ran.stdout);
+    assert!(last.contains(" tokens instead of ~"), "{last}");
+    let one = folder.run(&["tools", "demo", "--endpoint", "lazy"]).stdout;
+    assert!(!one.contains("listed at start"), "{one}");
+    let built_in = Folder::new().run(&["tools", "--endpoint", "lazy", "--json"]);
+    assert_eq!(json_of(&built_in)["expose"], "lazy");
+}
+
+#[test]
+fn a_hidden_tool_is_shown_by_nobody_and_said_to_be_hidden() {
+    let folder = Folder::with(REVIEW);
+    let mut told = String::new();
+    for arguments in [
+        &["tools", "demo", "count"][..],
+        &["tools", "demo", "conut"],
+        &["tools", "--why", "demo__count"],
+        &["tools", "--why", "demo__count", "--endpoint", "lazy"],
+        &["tools", "--why", "more/echo"],
+        &["tools", "--why", "demo__count", "--endpoint", "free"],
+        &["tools", "--why", "demo__count", "--preset", "echo"],
+        &["tools", "--why", "recover_text"],
+        &["tools", "--why", "inspect"],
+        &["call", "demo", "count"],
+        &["call", "demo__count"],
+        &["call", "more", "echo", r#"{"text": "hi"}"#],
+        &[
+            "call",
+            "more",
+            "echo",
+            r#"{"text": "hi"}"#,
+            "--endpoint",
+            "small",
+        ],
+        &[
+            "call",
+            "more:echo",
+            r#"{"text": "hi"}"#,
+            "--endpoint",
+            "small",
+        ],
+        &["call", "demo", "ask_name", "--endpoint", "small"],
+        &["call", "nowhere"],
+    ] {
+        let ran = folder.run(arguments);
+        let code = ran.code.unwrap_or(-1);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        told.push_str(&format!("$ {}: {code}\n{said}", arguments.join(" ")));
+    }
+    expect![[r#"
+        $ tools demo count: 1
+        error: tool 'count' of server 'demo' is hidden here: `!demo/count` of preset 'review' forbids it
+        $ tools demo conut: 1
+        error: server 'demo' has no tool 'conut'; there is echo, sample_log, sample_table, ask_name
+        $ tools --why demo__count: 1
+        demo__count: not here: `!demo/count` of preset 'review' forbids it
+        $ tools --why demo__count --endpoint lazy: 1
+        demo__count: not here: `!demo/count` of preset 'review' forbids it
+        $ tools --why more/echo: 1
+        more/echo: not here: preset 'review' allows nothing of its server
+        $ tools --why demo__count --endpoint free: 0
+        demo__count: it is there: tool 'count' of server 'demo'
+        $ tools --why demo__count --preset echo: 1
+        demo__count: not here: no entry of preset 'echo' allows it
+        $ tools --why recover_text: 0
+        recover_text: it is there: the gateway's own tool that gives back what was cut out of results
+        $ tools --why inspect: 1
+        inspect: not here: it is the gateway's own tool of endpoints with "expose": "lazy" or "search", and endpoint 'default' has "all"
+        $ call demo count: 1
+        error: Tool 'demo__count' is not allowed by current preset: `!demo/count` of preset 'review' forbids it
+        $ call demo__count: 1
+        error: Tool 'demo__count' is not allowed by current preset: `!demo/count` of preset 'review' forbids it
+        $ call more echo {"text": "hi"}: 1
+        error: Tool 'more__echo' is not allowed by current preset: preset 'review' allows nothing of its server
+        $ call more echo {"text": "hi"} --endpoint small: 0
+        hi
+        $ call more:echo {"text": "hi"} --endpoint small: 0
+        hi
+        $ call demo ask_name --endpoint small: 1
+        error: Tool 'demo:ask_name' is not allowed by current preset: no entry of preset 'echo' allows it
+        $ call nowhere: 1
+        error: there is no tool 'nowhere'; there is demo__echo, demo__sample_log, demo__sample_table, demo__ask_name
+          help: narrows tools lists them
+    "#]].assert_eq(&told);
+    let why = folder.run(&["tools", "--why", "demo__count", "--json"]);
+    expect![[r#"{"name":"demo__count","there":false,"server":"demo","tool":"count","published":"demo__count","preset":"review","rule":"!demo/count","reason":"not here: `!demo/count` of preset 'review' forbids it","nearest":[]}"#]].assert_eq(&json_of(&why).to_string());
+}
+
+/// What `tools/list` on stdin and stdout names.
+async fn listed_on_stdio(folder: &Folder, arguments: &[&str]) -> Vec<String> {
+    let arguments = [&["stdio"], arguments].concat();
+    let mut command = tokio::process::Command::from(folder.command(&arguments));
+    let mut client = Stdio::start(&mut command);
+    client.initialize(REVISION, json!({})).await;
+    let list = client.call("tools/list", json!({})).await;
+    let names = column(&list, "tools", "name");
+    names.into_iter().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn stdio_serves_an_endpoint_with_another_preset() {
+    let folder = Folder::with(REVIEW);
+    assert_eq!(
+        listed_on_stdio(&folder, &[]).await,
+        [
+            "demo__echo",
+            "demo__sample_log",
+            "demo__sample_table",
+            "demo__ask_name",
+            "recover_text"
+        ]
+    );
+    assert_eq!(
+        listed_on_stdio(&folder, &["--preset", "echo"]).await,
+        ["demo__echo", "more__echo", "recover_text"]
+    );
+    assert_eq!(
+        listed_on_stdio(&folder, &["--endpoint", "small"]).await,
+        ["demo:echo", "more:echo", "recover_text"]
+    );
+    let narrower = [
+        "--endpoint",
+        "small",
+        "--preset",
+        "review",
+        "--expose",
+        "all",
+    ];
+    let names = listed_on_stdio(&folder, &narrower).await;
+    assert_eq!(names.first().map(String::as_str), Some("demo:echo"));
+    assert!(!names.contains(&"more:echo".to_owned()), "{names:?}");
+}
+
+#[test]
+fn an_unknown_preset_is_wrong_usage() {
+    let folder = Folder::with(REVIEW);
+    for arguments in [
+        &["stdio", "--preset", "reviw"][..],
+        &["tools", "--preset", "reviw"],
+    ] {
+        let ran = folder.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+        let told = "error: there is no preset 'reviw'; did you mean review?\n";
+        assert_eq!(ran.stderr, told);
+    }
+    let ran = folder.run(&["stdio", "--endpoint", "lzay"]);
+    assert!(ran.stderr.contains("did you mean lazy?"), "{}", ran.stderr);
+}
+
+/// A configuration with a folder of presets, one of which is broken.
+fn with_files(endpoints: &str) -> Folder {
+    let folder = Folder::with(&format!(
+        r#"{{"mcpServers": {{"demo": {{"type": "builtin"}}}}, "preset_dir": "presets", "endpoints": {endpoints}}}"#
+    ));
+    std::fs::create_dir(folder.path().join("presets")).expect("a folder can be made");
+    let dev = r#"{"id":"dev","name":"Developer","description":"...","tools":[{"serverId":"demo","toolName":"echo","enabled":true}],"prompts":null,"resources":[]}"#;
+    folder.write("presets/preset_dev.json", dev);
+    folder.write("presets/preset_broken.json", "{\n  \"tools\": [,]\n}");
+    folder
+}
+
+#[track_caller]
+fn check_all(folder: &Folder, commands: &[&[&str]], expected: Expect) {
+    let mut told = String::new();
+    for arguments in commands {
+        let ran = folder.run(arguments);
+        told.push_str(&format!("$ {}\n{}", arguments.join(" "), ran.shown()));
+    }
+    expected.assert_eq(&told);
+}
+
+#[test]
+fn a_broken_preset_that_nobody_names_is_a_warning() {
+    let folder = with_files(r#"{"default": {"preset": "dev"}}"#);
+    let ran = folder.run(&["check"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    expect![[r#"
+        warning: presets/preset_broken.json:2:13: this is not valid JSON: unexpected comma; the file is skipped
+    "#]].assert_eq(&ran.stderr);
+    let problems = json_of(&folder.run(&["check", "--json"]))["problems"].clone();
+    expect![[r#"[{"severity":"warning","file":"presets/preset_broken.json","line":2,"column":13,"path":null,"server":null,"message":"this is not valid JSON: unexpected comma; the file is skipped","help":null}]"#]].assert_eq(&problems.to_string());
+    let tools = folder.run(&["tools"]).stdout;
+    assert!(
+        tools.contains("demo  1 tool,") && tools.contains("5 hidden by preset 'dev'"),
+        "{tools}"
+    );
+}
+
+#[tokio::test]
+async fn a_broken_preset_in_force_allows_nothing_and_check_calls_it_an_error() {
+    let folder = with_files(r#"{"default": {"preset": "broken"}}"#);
+    let ran = folder.run(&["check"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.shown());
+    expect![[r#"
+        error: narrows.json:1:108: the file of preset `broken` is skipped: nothing is allowed here
+          path: endpoints.default.preset
+          help: `narrows check` tells what is wrong with the file
+        warning: presets/preset_broken.json:2:13: this is not valid JSON: unexpected comma; the file is skipped
+        The configuration has 1 error.
+    "#]].assert_eq(&ran.stderr);
+    check_all(
+        &folder,
+        &[
+            &["tools"],
+            &["call", "demo", "echo"],
+            &["stdio", "--preset", "broken"],
+        ],
+        expect![[r#"
+            $ tools
+            exit 0
+            --- stdout
+            demo  0 tools, ~0 tokens, 6 hidden by preset 'broken'
+            in all 0 tools, ~0 tokens, 6 hidden by preset 'broken'
+            --- stderr
+            warning: narrows.json:1:108: the file of preset `broken` is skipped: nothing is allowed here (endpoints.default.preset); `narrows check` tells what is wrong with the file
+            $ call demo echo
+            exit 1
+            --- stdout
+            --- stderr
+            warning: narrows.json:1:108: the file of preset `broken` is skipped: nothing is allowed here (endpoints.default.preset); `narrows check` tells what is wrong with the file
+            error: Tool 'demo__echo' is not allowed by current preset: preset 'broken' allows nothing of its server
+            $ stdio --preset broken
+            exit 2
+            --- stdout
+            --- stderr
+            error: narrows.json:1:108: the file of preset `broken` is skipped: nothing is allowed here
+              path: endpoints.default.preset
+              help: `narrows check` tells what is wrong with the file
+            warning: presets/preset_broken.json:2:13: this is not valid JSON: unexpected comma; the file is skipped
+            error: the file of preset 'broken' cannot be used
+        "#]],
+    );
+    assert_eq!(listed_on_stdio(&folder, &[]).await, ["recover_text"]);
+    let log = folder.run(&["stdio"]).stderr;
+    assert!(log.contains("nothing is allowed here"), "{log}");
+}
+
+#[tokio::test]
+async fn each_way_in_has_the_preset_that_the_configuration_gives_it() {
+    let demo = |preset: Value| json!({ "type": "builtin", "name": "demo", "preset": preset });
+    let config = json!({
+        "mcpServers": {
+            "usual": { "type": "builtin", "name": "demo" },
+            "free": demo(json!(false)),
+            "own": demo(json!("echo")),
+        },
+        "presets": { "echo": { "tools": ["*/echo"] }, "count": { "tools": ["usual/count"] } },
+        "endpoints": { "default": { "preset": "count" }, "all": {} },
+        "shape": false,
+    });
+    let gateway = Gateway::serve(&config).await;
+    let mut listed = String::new();
+    for path in [
+        "/mcp",
+        "/mcp/all",
+        "/servers/usual/mcp",
+        "/servers/free/mcp",
+        "/servers/own/mcp",
+    ] {
+        let names = gateway.session(path).await.tool_names().await;
+        let first = names.first().map_or("-", String::as_str);
+        listed.push_str(&format!("{path}: {} {first}\n", names.len()));
+    }
+    expect![[r#"
+        /mcp: 1 usual__count
+        /mcp/all: 18 usual__echo
+        /servers/usual/mcp: 1 count
+        /servers/free/mcp: 6 echo
+        /servers/own/mcp: 1 echo
+    "#]]
+    .assert_eq(&listed);
+    let mut lazy = gateway.session("/mcp/lazy").await;
+    let refused = lazy
+        .call_tool("usual__echo", json!({ "text": "q7q7" }))
+        .await;
+    assert!(!refused.to_string().contains("q7q7"), "{refused}");
+}
