@@ -22,7 +22,8 @@ class Client:
         self.last_id = 0
         self.last_used = time.monotonic()
         about = {"name": "narrows-bench", "version": "0"}
-        self.ask("initialize", {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": about})
+        # What the server says of itself, with its instructions.
+        self.welcome = self.ask("initialize", {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": about})
         self.headers["mcp-protocol-version"] = REVISION
         self.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
 

@@ -73,21 +73,14 @@ impl Gateway {
             .collect();
         let report = |upstream: &Arc<crate::upstream::Upstream>| {
             let offer = upstream.offer();
-            let tool = |item: &crate::upstream::Item| {
-                let published = published.get(&(upstream.index, item.key.to_string()));
-                // What the view has judged need not be judged again: gauges are
-                // made of reports, every few seconds.
-                let judged = view.as_ref().zip(published);
-                let judged = judged.and_then(|(view, name)| view.tool(name).ok());
-                ToolReport {
-                    name: item.key.to_string(),
-                    published: published.cloned().unwrap_or_default(),
-                    raw: item.raw.clone(),
-                    denied: match judged {
-                        Some(target) => target.denied,
-                        None => permit::listed(preset, ItemKind::Tool, upstream, item),
-                    },
-                }
+            let tool = |item: &crate::upstream::Item| ToolReport {
+                name: item.key.to_string(),
+                published: published
+                    .get(&(upstream.index, item.key.to_string()))
+                    .cloned()
+                    .unwrap_or_default(),
+                raw: item.raw.clone(),
+                denied: permit::listed(preset, ItemKind::Tool, upstream, item),
             };
             let state = upstream.state();
             UpstreamReport {

@@ -3,6 +3,7 @@
 use narrows_wire::Raw;
 
 use super::ServerName;
+use crate::names;
 
 /// `server/item`, with `*` for anything inside either part. Case matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,6 +175,14 @@ impl Rule {
                 server.fits(own) && hint.is_true_of(tool.unwrap_or(&unlisted))
             }
         }
+    }
+
+    /// Whether it can be about anything of the servers with these ids, which
+    /// are all there are.
+    pub fn names_any_of(&self, ids: &[&str]) -> bool {
+        let slugs = names::slugs(ids);
+        let mut servers = ids.iter().zip(&slugs);
+        servers.any(|(id, slug)| self.names_server(ServerName { id, slug }))
     }
 
     /// Whether it can be about anything of this server.

@@ -134,27 +134,17 @@ impl<'a> ServerIds<'a> {
 
     /// Warns of a pattern whose server is none of these: it can match nothing.
     pub(super) fn check_pattern(&self, pattern: &str, at: &At, problems: &mut Problems<'_>) {
-        let body = pattern.strip_prefix('!').unwrap_or(pattern);
-        // Ids may hold slashes, and so may names.
-        let mut splits = body.match_indices('/').map(|(end, _)| &body[..end]);
-        if self.0.is_empty() || body.starts_with('@') || splits.clone().any(|s| self.fits(s)) {
+        let names_one = |rule: Rule| rule.names_any_of(&self.0);
+        if self.0.is_empty() || Rule::parse(pattern).is_ok_and(names_one) {
             return;
         }
-        let server = splits.next().unwrap_or(body);
+        let body = pattern.strip_prefix('!').unwrap_or(pattern);
+        let server = body.split('/').next().unwrap_or(body);
         let help = match nearest(server, self.0.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => String::new(),
         };
         problems.warn(at, format!("no server is called `{server}`"), help);
-    }
-
-    fn fits(&self, pattern: &str) -> bool {
-        self.0.iter().any(|id| {
-            let in_names = in_names(id);
-            // Two ids that are the same in names get a hash each.
-            let hashed = pattern.starts_with(&format!("{in_names}_"));
-            fits(pattern, id) || fits(pattern, &in_names) || hashed
-        })
     }
 }
 
@@ -239,39 +229,4 @@ fn rules<'a>(
         problems.warn(&given.at, what, "begin it with \"*/*\"");
     }
     Some(rules)
-}
-
-/// An id as it stands in published names, see D1 of the behaviours. Good
-/// enough to warn by; which server a rule is about is decided by the gateway.
-fn in_names(id: &str) -> String {
-    let mut name = String::new();
-    for c in id.chars() {
-        let is_safe = c.is_ascii_alphanumeric() || c == '-';
-        match is_safe {
-            true => name.push(c),
-            false if !name.ends_with('_') => name.push('_'),
-            false => {}
-        }
-    }
-    name.truncate(32);
-    name.truncate(name.trim_end_matches('_').len());
-    name
-}
-
-/// Whether `text` is `pattern`, in which `*` stands for anything.
-fn fits(pattern: &str, text: &str) -> bool {
-    let Some((head, rest)) = pattern.split_once('*') else {
-        return pattern == text;
-    };
-    let Some(mut text) = text.strip_prefix(head) else {
-        return false;
-    };
-    let (between, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-    for literal in between.split('*') {
-        match text.split_once(literal) {
-            Some((_, behind)) => text = behind,
-            None => return false,
-        }
-    }
-    text.ends_with(tail)
 }
