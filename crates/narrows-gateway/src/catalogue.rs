@@ -233,16 +233,9 @@ impl View {
 
     /// The upstreams of which anything may be used.
     pub(crate) fn upstreams(&self) -> impl Iterator<Item = &Arc<Upstream>> {
-        let may_be_used = |part: &&Part| {
-            let Part { upstream, offer } = part;
-            let preset = self.preset.as_deref();
-            let server = upstream.names();
-            permit::named(preset, ItemKind::Server, server, offer, server.id).is_none()
-        };
-        self.parts
-            .iter()
-            .filter(may_be_used)
-            .map(|part| &part.upstream)
+        let preset = self.preset.as_deref();
+        let allowed = move |part: &&Part| build::is_allowed(part, preset);
+        self.parts.iter().filter(allowed).map(|part| &part.upstream)
     }
 
     /// The one upstream, where the endpoint shows only one.

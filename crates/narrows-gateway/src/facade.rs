@@ -9,7 +9,6 @@
 //! better; only what a preset forbids is an error.
 
 mod answer;
-mod arguments;
 mod dress;
 mod entry;
 mod exec;
@@ -91,19 +90,21 @@ pub(crate) struct Facade {
 }
 
 impl Facade {
+    /// Made of the servers that are up; of those that are `down` it can say so.
     /// Cheap, for it happens with every change of every server: whatever costs
     /// something is made when it is first asked for.
     pub(crate) fn new(
         expose: Expose,
         settings: FacadeSettings,
         shelves: Vec<Shelf>,
+        down: Vec<Arc<Upstream>>,
         max_chars: usize,
         cuts: bool,
     ) -> Facade {
         Facade {
             expose,
             settings,
-            servers: Servers::new(shelves, cuts),
+            servers: Servers::new(shelves, down, cuts),
             max_chars,
             cuts,
             index: OnceLock::new(),

@@ -5,6 +5,7 @@
 //! inbound HTTP statuses nor configuration files: paths, environments and
 //! checked [`Settings`](settings::Settings) are handed in.
 
+mod arguments;
 mod builtin;
 mod call;
 mod catalogue;

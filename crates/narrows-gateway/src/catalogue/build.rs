@@ -36,7 +36,7 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
         published_item(item, Some(&named.name), origin)
     };
     let tools = named(settings, ListKind::Tools, parts, preset);
-    let facade = facade(settings, policies, parts, &tools, cuts);
+    let facade = facade(plan, settings, parts, &tools, cuts);
     let is_listed = |named: &&Named<'_>| match &facade {
         None => named.target.denied.is_none(),
         Some(facade) => {
@@ -181,8 +181,8 @@ fn routes(named: Vec<Named<'_>>) -> HashMap<Box<str>, Target> {
 
 /// What stands for these tools, where the endpoint does not list them.
 fn facade(
+    plan: &Plan,
     settings: &EndpointSettings,
-    policies: &Policies,
     parts: &[Part],
     tools: &[Named<'_>],
     cuts: bool,
@@ -190,9 +190,12 @@ fn facade(
     if settings.expose == Expose::All {
         return None;
     }
-    let mut shelves = Vec::new();
+    let (mut shelves, mut down) = (Vec::new(), Vec::new());
     for part in parts {
         let Some(hello) = &part.offer.hello else {
+            if is_allowed(part, plan.preset.as_deref()) {
+                down.push(part.upstream.clone());
+            }
             continue;
         };
         let mut shelf = Shelf {
@@ -226,7 +229,8 @@ fn facade(
         settings.expose,
         settings.facade.clone(),
         shelves,
-        policies.own_max_chars(),
+        down,
+        plan.policies.own_max_chars(),
         cuts,
     ))
 }
@@ -395,15 +399,17 @@ fn capabilities(parts: &[Part], cuts: bool) -> Raw {
     all
 }
 
+/// Whether anything of a server may be used.
+pub(super) fn is_allowed(part: &Part, preset: Option<&Preset>) -> bool {
+    let server = part.upstream.names();
+    permit::named(preset, ItemKind::Server, server, &part.offer, server.id).is_none()
+}
+
 /// The instructions of all servers of which anything is allowed, a heading for
 /// each.
 fn instructions(parts: &[Part], preset: Option<&Preset>, max_chars: usize) -> Option<String> {
     let mut text = String::new();
-    let allowed = |part: &&Part| {
-        let server = part.upstream.names();
-        permit::named(preset, ItemKind::Server, server, &part.offer, server.id).is_none()
-    };
-    for part in parts.iter().filter(allowed) {
+    for part in parts.iter().filter(|part| is_allowed(part, preset)) {
         let own = part
             .offer
             .hello

@@ -41,6 +41,21 @@ pub(super) fn dress(result: Raw, settings: &FacadeSettings) -> Raw {
         }
     };
     let (item, text) = text.unzip();
+    // A server that says its text again in an object means the text, and it
+    // reads better without the quotes.
+    if let (Some(structured), Some(text)) = (&structured, &text)
+        && only_repeats(structured, text)
+    {
+        let result = match (data(text), &item) {
+            (Some(data), Some(item)) if data.len() <= LONGEST => {
+                let written = Raw::string(&answer::text(&data, settings));
+                let content = answer::array(&[item.with_member("text", &written)]);
+                result.with_member("content", &content)
+            }
+            _ => result,
+        };
+        return with_structured(&result, structured);
+    }
     let data = match (&structured, &text) {
         (Some(data), _) => data.clone(),
         (None, None) => Raw::from_static("null"),
@@ -81,6 +96,16 @@ impl Content {
             None => Content::Other,
         }
     }
+}
+
+/// Whether an object holds nothing but this text.
+fn only_repeats(structured: &Raw, text: &Raw) -> bool {
+    let mut members = structured.members();
+    let (first, second) = (members.next(), members.next());
+    let value = first.map(|(_, value)| value).filter(|_| second.is_none());
+    value.is_some_and(|value| {
+        value.kind() == Kind::String && (value == *text || value.as_text() == text.as_text())
+    })
 }
 
 /// What a text holds if it is JSON. A text of JSON inside of that is opened

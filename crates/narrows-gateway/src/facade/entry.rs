@@ -42,49 +42,68 @@ const LESS: [(usize, Schema); 8] = [
     (0, Schema::Size),
 ];
 
+/// How many characters entries may take.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    /// All of them together.
+    pub(super) all: usize,
+    /// Some of them, beside a note that there are more.
+    pub(super) some: usize,
+}
+
 /// As many of the first tools as have room, at least one. The first is told
 /// shorter if it has none.
-pub(super) fn page(tools: &[Named<'_>], room: usize, settings: &FacadeSettings) -> Page {
+pub(super) fn page(tools: &[Named<'_>], room: Room, settings: &FacadeSettings) -> Page {
     let mut entries = Vec::new();
     let mut bytes = 0_usize;
     for named in tools {
         let entry = whole(*named, settings);
         bytes += entry.len();
         // No form is so much shorter than this that more could have room.
-        if bytes / 4 > room && !entries.is_empty() {
+        if bytes / 4 > room.all && !entries.is_empty() {
             break;
         }
         entries.push(entry);
     }
-    let mut fitting = Page {
-        entries: Vec::new(),
-        text: text(&array(&[]), settings),
+    let written = |count: usize, room: usize| {
+        let text = text(&array(&entries[..count]), settings);
+        (chars(&text) <= room).then_some(text)
     };
-    let (mut least, mut most) = (0, entries.len());
-    let mut tried = most;
+    let everything = (entries.len() == tools.len()).then(|| written(entries.len(), room.all));
+    if let Some(text) = everything.flatten() {
+        return Page { entries, text };
+    }
+    // More entries never make a shorter text, so that halving finds the most.
+    let (mut most, mut fitting) = (entries.len(), None);
+    let mut least = 0;
     while least < most {
-        let written = text(&array(&entries[..tried]), settings);
-        if chars(&written) <= room {
-            least = tried;
-            fitting.text = written;
-        } else {
-            most = tried - 1;
+        let tried = (least + most).div_ceil(2);
+        match written(tried, room.some) {
+            Some(text) => (least, fitting) = (tried, Some(text)),
+            None => most = tried - 1,
         }
-        tried = (least + most).div_ceil(2);
     }
-    match (least, tools.first()) {
-        (0, Some(first)) => {
+    match (fitting, tools.first()) {
+        (None, Some(first)) => {
             let listed = |entry: &Raw| text(&array(std::slice::from_ref(entry)), settings);
-            let (entry, text) = shortened(*first, room, settings, listed);
-            fitting.entries = vec![entry];
-            fitting.text = text;
+            let room = match tools.len() {
+                1 => room.all,
+                _ => room.some,
+            };
+            let (entry, text) = reduced(*first, room, settings, listed);
+            Page {
+                entries: vec![entry],
+                text,
+            }
         }
-        _ => {
+        (text, _) => {
             entries.truncate(least);
-            fitting.entries = entries;
+            Page {
+                entries,
+                text: text.unwrap_or_else(|| "[]".to_owned()),
+            }
         }
     }
-    fitting
 }
 
 /// One tool, and the same as a text.
@@ -93,7 +112,7 @@ pub(super) fn single(named: Named<'_>, room: usize, settings: &FacadeSettings) -
     let written = text(&entry, settings);
     match chars(&written) <= room {
         true => (entry, written),
-        false => shortened(named, room, settings, |entry| text(entry, settings)),
+        false => reduced(named, room, settings, |entry| text(entry, settings)),
     }
 }
 
@@ -117,7 +136,7 @@ fn whole((server, tool): Named<'_>, settings: &FacadeSettings) -> Raw {
 }
 
 /// As much of it as has room, by `written`.
-fn shortened(
+fn reduced(
     named: Named<'_>,
     room: usize,
     settings: &FacadeSettings,

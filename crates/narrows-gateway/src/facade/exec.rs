@@ -3,10 +3,10 @@
 use narrows_wire::Raw;
 use serde_json::{Value, json};
 
-use super::arguments::Rejection;
 use super::request::Asked;
 use super::servers::{OURS, Owner, Refusal, Server, Tool, refusal, unknown_tool};
 use super::{Errand, Facade, entry};
+use crate::arguments::Rejection;
 use crate::recover;
 
 pub(super) const NAME: &str = "exec";
@@ -23,15 +23,13 @@ pub(super) fn tool() -> Raw {
 
 impl Facade {
     pub(super) fn errand(&self, arguments: Option<&Raw>) -> Result<Errand, Refusal> {
-        let wrong = |error: String| self.servers.refusal(error);
+        let wrong = |error: String| refusal(&json!({ "error": error }));
         let names = ["server_name", "tool_name", "arguments"];
         let asked = Asked::read(NAME, names, arguments).map_err(wrong)?;
-        let server = asked.text("server_name").map_err(wrong)?;
+        let server = asked.text("server_name");
+        let server = server.map_err(|error| self.servers.refusal(error))?;
         let name = asked.text("tool_name").map_err(wrong)?;
-        let given = || {
-            let object = asked.object("arguments");
-            object.map_err(|error| refusal(&json!({ "error": error })))
-        };
+        let given = || asked.object("arguments").map_err(wrong);
         if self.is_recovery(&server, &name) {
             return Ok(Errand::Recover(
                 asked.value("arguments").map(|_| given()).transpose()?,
@@ -42,7 +40,7 @@ impl Facade {
             Owner::Server(_, server) => {
                 let tool = server.tool(&name)?;
                 let arguments = given()?;
-                let checked = tool.checker().check(&arguments);
+                let checked = tool.shown.item.checker.check(&arguments);
                 checked.map_err(|rejection| self.rejected(tool, rejection))?;
                 Ok(call(server, tool, arguments))
             }

@@ -66,7 +66,10 @@ impl Facade {
         if tools.is_empty() {
             return Ok(nothing_found());
         }
-        let room = self.max_chars.saturating_sub(chars(&left_out(tools.len())));
+        let room = entry::Room {
+            all: self.max_chars,
+            some: (self.max_chars).saturating_sub(chars(&left_out(tools.len()))),
+        };
         let page = entry::page(&tools, room, &self.settings);
         let left = tools.len() - page.entries.len();
         let mut texts = vec![page.text];
@@ -128,9 +131,7 @@ fn nothing_found() -> Raw {
 }
 
 fn left_out(count: usize) -> String {
-    format!(
-        "{count} more found that have no room here. Search with a smaller limit, or inspect one."
-    )
+    format!("{count} more were found and have no room here; more exact words would tell which.")
 }
 
 fn title(tool: &Tool) -> String {

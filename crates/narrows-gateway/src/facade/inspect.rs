@@ -27,10 +27,11 @@ pub(super) fn tool(description: &str) -> Raw {
 
 impl Facade {
     pub(super) fn inspected(&self, arguments: Option<&Raw>) -> Result<Raw, Refusal> {
-        let wrong = |error: String| self.servers.refusal(error);
+        let wrong = |error: String| refusal(&json!({ "error": error }));
         let names = ["server_name", "tool_name", "cursor"];
         let asked = Asked::read(NAME, names, arguments).map_err(wrong)?;
-        let name = asked.text("server_name").map_err(wrong)?;
+        let name = asked.text("server_name");
+        let name = name.map_err(|error| self.servers.refusal(error))?;
         let tool = asked.optional_text("tool_name").map_err(wrong)?;
         let cursor = asked.optional_text("cursor").map_err(wrong)?;
         let owner = self.servers.owner(&name)?;
@@ -74,33 +75,30 @@ impl Facade {
                 return Err(refusal(&json!({ "error": error })));
             }
         };
-        let rest = &tools[start..];
-        let whole = (start == 0).then(|| entry::page(rest, self.max_chars, &self.settings));
-        if let Some(page) = whole.filter(|page| page.entries.len() == total) {
-            let mut texts = vec![page.text];
-            texts.extend(server.and_then(|server| self.instructions_of(server, &texts)));
-            return Ok(result(&texts, &wrapped(&array(&page.entries))));
-        }
-        // The longest that the note can get.
-        let note = chars(&pages_note(
-            id,
-            total,
-            total,
-            total,
-            Some(token::cursor(total)),
-        ));
-        let room = self.max_chars.saturating_sub(note);
-        let page = entry::page(rest, room, &self.settings);
+        // The longest that the note on pages can get.
+        let longest = chars(&note(id, total, total, total, Some(token::cursor(total))));
+        let some = self.max_chars.saturating_sub(longest);
+        let room = match start {
+            0 => entry::Room {
+                all: self.max_chars,
+                some,
+            },
+            _ => entry::Room { all: some, some },
+        };
+        let page = entry::page(&tools[start..], room, &self.settings);
         let end = start + page.entries.len();
         let next = (end < total).then(|| token::cursor(end));
         let mut structured = wrapped(&array(&page.entries));
+        let mut texts = vec![page.text];
         if let Some(next) = &next {
             structured = structured.with_member("next_cursor", &Raw::string(next));
         }
-        structured = structured.with_member("total", &Raw::number(total as u64));
-        let mut texts = vec![page.text, pages_note(id, start + 1, end, total, next)];
-        if start == 0 {
-            texts.extend(server.and_then(|server| self.instructions_of(server, &texts)));
+        if start > 0 || next.is_some() {
+            structured = structured.with_member("total", &Raw::number(total as u64));
+            texts.push(note(id, start + 1, end, total, next));
+        }
+        if let Some(server) = server.filter(|_| start == 0) {
+            texts.extend(self.instructions_of(server, &texts));
         }
         Ok(result(&texts, &structured))
     }
@@ -128,7 +126,8 @@ impl Facade {
     }
 }
 
-fn pages_note(id: &str, first: usize, last: usize, total: usize, next: Option<String>) -> String {
+/// Which tools a page tells, and how to get the next.
+fn note(id: &str, first: usize, last: usize, total: usize, next: Option<String>) -> String {
     let range = format!("Tools {first}-{last} of {total}.");
     match next {
         None => range,

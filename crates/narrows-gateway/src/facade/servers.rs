@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use narrows_wire::Raw;
 use serde_json::{Value, json};
 
-use super::arguments::Checker;
 use super::request::shortened;
 use super::{Hidden, Shelf, Shown};
 use crate::builtin::error_result;
@@ -36,6 +35,8 @@ pub(super) enum Refusal {
 /// All of them, sorted by id.
 pub(super) struct Servers {
     all: Vec<Server>,
+    /// Those that cannot be asked now.
+    down: Vec<Arc<Upstream>>,
     /// The gateway's own tool for what was cut, where anything is.
     recover: Option<Tool>,
 }
@@ -50,7 +51,6 @@ pub(super) struct Server {
 
 pub(super) struct Tool {
     pub(super) shown: Shown,
-    checker: OnceLock<Checker>,
     /// What is told of it.
     pub(super) entry: OnceLock<Raw>,
 }
@@ -65,7 +65,7 @@ pub(super) enum Owner<'a> {
 }
 
 impl Servers {
-    pub(super) fn new(shelves: Vec<Shelf>, cuts: bool) -> Servers {
+    pub(super) fn new(shelves: Vec<Shelf>, down: Vec<Arc<Upstream>>, cuts: bool) -> Servers {
         let mut all: Vec<Server> = shelves.into_iter().map(Server::new).collect();
         all.sort_by(|a, b| a.id().cmp(b.id()));
         let recover = || {
@@ -76,6 +76,7 @@ impl Servers {
         };
         Servers {
             all,
+            down,
             recover: cuts.then(recover).flatten(),
         }
     }
@@ -111,8 +112,12 @@ impl Servers {
         if let Some(recover) = self.recover.as_ref().filter(|_| name == OURS) {
             return Ok(Owner::Gateway(recover));
         }
-        let error = format!("Server '{}' not found", shortened(name));
-        Err(self.refusal(error))
+        let is_down =
+            |upstream: &&Arc<Upstream>| upstream.settings.id == name || &*upstream.slug == name;
+        Err(self.refusal(match self.down.iter().find(is_down) {
+            Some(upstream) => upstream.down().to_string(),
+            None => format!("Server '{}' not found", shortened(name)),
+        }))
     }
 
     /// An error that tells which servers there are.
@@ -185,7 +190,6 @@ impl Tool {
     fn new(shown: Shown) -> Tool {
         Tool {
             shown,
-            checker: OnceLock::new(),
             entry: OnceLock::new(),
         }
     }
@@ -204,12 +208,6 @@ impl Tool {
 
     pub(super) fn schema(&self) -> Option<Raw> {
         self.shown.item.raw.member("inputSchema")
-    }
-
-    /// What its arguments are held against, made when it is first called.
-    pub(super) fn checker(&self) -> &Checker {
-        let make = || Checker::new(self.schema().as_ref());
-        self.checker.get_or_init(make)
     }
 }
 

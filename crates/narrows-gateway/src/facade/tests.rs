@@ -5,7 +5,6 @@ mod executing;
 mod finding;
 mod inspecting;
 mod listing;
-mod measure;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,7 +99,8 @@ fn facade(
 ) -> Facade {
     let mut settings = FacadeSettings::default();
     set(&mut settings);
-    Facade::new(expose, settings, shelves, max_chars, true)
+    let down = vec![shelf("dead", "", &[]).upstream];
+    Facade::new(expose, settings, shelves, down, max_chars, true)
 }
 
 /// The texts of a result, with what else it says.

@@ -22,27 +22,32 @@ const LENGTHS: [usize; 4] = [70, 40, 20, 0];
 /// A sentence of a server's own that is longer says more than what it is for.
 const SENTENCE: usize = 60;
 
+/// Fewer words than this do not tell what a server is for.
+const ENOUGH_TOPICS: usize = 3;
+
 /// Names from which topics are taken; more would tell the same.
 const TOOLS_READ: usize = 500;
 
 /// What tools do: nothing that tells one server from another.
 static VERBS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
-    "add analyze append apply archive assign ask build bulk call cancel change check clear close \
-     complete compare convert copy count create delete describe disable download edit enable \
-     execute export fetch fill find generate get import insert invoke is list load lock make \
-     manage mark merge move open perform post process publish push put query read remove rename \
-     reply reset resolve restore run save search send set show start stop submit sync test toggle \
-     track transform trigger unlock update upload upsert validate verify view wait write"
+    "add analyze append apply archive ask assign build bulk call cancel change check clear \
+     close compare complete convert copy count create delete describe disable download edit \
+     enable execute export fetch fill find generate get handle import insert invoke is list \
+     load lock make manage mark merge move open perform post press process publish push put \
+     query read remove rename reply reset resolve restore run save search select send set show \
+     start stop submit sync take test toggle track transform trigger unlock update upload \
+     upsert validate verify view wait write"
         .split(' ')
         .collect()
 });
 
 /// What any server could say of itself.
 static STOP: LazyLock<HashSet<&str>> = LazyLock::new(|| {
-    "a access all allows an and any api are as at based batch by can context data enables for \
-     from has have id in info into it its mcp model multi multiple my name new of official on one \
-     or other our protocol provides server servers service services so such that the their them \
-     these this to tool tools up use used uses using via when with you your"
+    "a access all allowed allows an and any api are as at based batch by can context current \
+     data enables for from has have id in info installed into it its latest mcp model multi \
+     multiple my name new of official on one or other our protocol provides server servers \
+     service services so such that the their them these this to tool tools up use used user \
+     users uses using via when with you your"
         .split(' ')
         .collect()
 });
@@ -79,13 +84,17 @@ fn told(said: &[(String, Vec<String>)], length: usize, limit: usize) -> Option<S
         let mut line = line.clone();
         let mut room = length;
         for (at, topic) in topics.iter().enumerate() {
-            let between = if at == 0 { ": " } else { ", " };
-            let Some(left) = room.checked_sub(chars(topic) + 2) else {
-                break;
+            // The first may be a sentence, of which the beginning is better than nothing.
+            let (between, topic) = match at {
+                0 => (": ", folded(topic, room.saturating_sub(2))),
+                _ => (", ", topic.clone()),
             };
-            room = left;
+            match room.checked_sub(chars(&topic) + 2) {
+                Some(left) => room = left,
+                None => break,
+            }
             line.push_str(between);
-            line.push_str(topic);
+            line.push_str(&topic);
         }
         lines.add(&line)?;
     }
@@ -96,35 +105,49 @@ fn told(said: &[(String, Vec<String>)], length: usize, limit: usize) -> Option<S
 fn said(server: &Server) -> (String, Vec<String>) {
     let id = folded(server.id(), usize::MAX);
     let line = format!("  {id} ({})", grouped(server.tools.len()));
-    let topics = match sentence(server) {
-        Some(sentence) => vec![sentence],
-        None => topics(server),
-    };
-    (line, topics)
-}
-
-/// What a server says it is for, if that is short and says something.
-fn sentence(server: &Server) -> Option<String> {
     let info = |name: &str| {
         let value = server.server_info.member(name)?;
         Some(value.as_text()?.into_owned())
     };
+    let introduction = |text: String| introduction(server, &text);
+    let own = info("description").and_then(introduction);
+    let own = own.or_else(|| info("title").and_then(introduction));
+    if let Some(own) = own {
+        return (line, vec![own]);
+    }
+    let topics = topics(server);
+    if topics.len() >= ENOUGH_TOPICS {
+        return (line, topics);
+    }
+    // Names of few tools tell little; what is said of them tells more.
+    let instructions = server.instructions.clone().and_then(introduction);
+    let first = || {
+        server
+            .tools
+            .first()
+            .map(|tool| first_sentence(&tool.description()))
+    };
+    let said = instructions.or_else(first).filter(|said| !said.is_empty());
+    let said = said.map(|said| folded(&said, SENTENCE));
+    (line, said.map_or(topics, |said| vec![said]))
+}
+
+/// What a server says it is for, if that is short and says something.
+fn introduction(server: &Server, text: &str) -> Option<String> {
     let own = own_words(server);
-    let is_helpful = |text: &String| {
-        let telling = words(text).filter(|word| !own.contains(word) && !STOP.contains(&**word));
-        chars(text) <= SENTENCE && telling.take(2).count() == 2
-    };
-    let sources = [
-        info("description"),
-        info("title"),
-        server.instructions.clone(),
-    ];
-    let first = |text: String| {
-        let text = folded(&text, 2 * SENTENCE);
-        let end = text.find(". ").unwrap_or(text.len());
-        text[..end].trim_end_matches('.').to_owned()
-    };
-    sources.into_iter().flatten().map(first).find(is_helpful)
+    let sentence = first_sentence(text);
+    let mut telling = words(&sentence)
+        .map(singular)
+        .filter(|word| !own.contains(word) && !STOP.contains(&**word));
+    let is_helpful = telling.next().is_some() && telling.next().is_some();
+    drop(telling);
+    Some(sentence).filter(|sentence| is_helpful && chars(sentence) <= SENTENCE)
+}
+
+fn first_sentence(text: &str) -> String {
+    let text = folded(text, 3 * SENTENCE);
+    let end = text.find(". ").unwrap_or(text.len());
+    text[..end].trim_end_matches('.').to_owned()
 }
 
 /// What the names of its tools are about, the most frequent first. Two words

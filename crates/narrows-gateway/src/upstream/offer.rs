@@ -9,6 +9,7 @@ use narrows_wire::{Kind, Raw};
 
 use super::link::{LinkError, Outgoing, ServerHello};
 use super::{Failure, FailureKind, Link};
+use crate::arguments::Checker;
 use crate::error::ItemKind;
 use crate::settings::Limits;
 
@@ -33,6 +34,8 @@ pub(crate) struct Item {
     /// The same as it stands in `raw`.
     pub(crate) place: Raw,
     pub(crate) raw: Raw,
+    /// What the arguments of a tool are held against.
+    pub(crate) checker: Checker,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -307,6 +310,14 @@ impl Item {
         let [place] = raw.pick([kind.key()]).ok()?;
         let place = place?;
         let key = place.as_text()?.into();
-        Some(Item { key, place, raw })
+        let schema = raw
+            .member("inputSchema")
+            .filter(|_| kind == ListKind::Tools);
+        Some(Item {
+            key,
+            place,
+            checker: Checker::new(schema.as_ref()),
+            raw,
+        })
     }
 }

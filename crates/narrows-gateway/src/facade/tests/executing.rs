@@ -1,1 +1,191 @@
+//! What `exec` is to do.
+
+use expect_test::{Expect, expect};
+
 use super::*;
+
+#[track_caller]
+fn check(arguments: &str, expected: Expect) {
+    check_in(&lazy(shelves()), arguments, expected);
+}
+
+#[track_caller]
+fn check_in(facade: &Facade, arguments: &str, expected: Expect) {
+    let told = match facade.exec(Some(&raw(arguments))) {
+        Ok(Errand::Call {
+            upstream,
+            item,
+            arguments,
+        }) => format!("call {} {} {arguments:?}", upstream.settings.id, item.key),
+        Ok(Errand::Recover(arguments)) => format!("recover {arguments:?}"),
+        Ok(Errand::Answered(result)) => said(&Ok(result)),
+        Err(error) => said(&Err(error)),
+    };
+    expected.assert_eq(&told);
+}
+
+#[test]
+fn a_tool_is_called_with_its_arguments_as_they_came() {
+    let expected = || expect![[r#"call io.files/x read_file {"path": "/a", "lines":1.0}"#]];
+    for (server, tool) in [
+        ("io.files/x", "read_file"),
+        ("io_files_x", "read_file"),
+        ("io.files/x", "io.files/x__read_file"),
+    ] {
+        check(
+            &format!(
+                r#"{{"server_name":"{server}","tool_name":"{tool}","arguments":{{"path": "/a", "lines":1.0}}}}"#
+            ),
+            expected(),
+        );
+    }
+    check(
+        r#"{"server_name":"io.files/x","tool_name":"read_file","arguments":" {\"path\": \"/a\", \"lines\":1.0}"}"#,
+        expected(),
+    );
+}
+
+#[test]
+fn arguments_may_be_left_out() {
+    for arguments in ["", r#","arguments":null"#, r#","arguments":{}"#] {
+        check(
+            &format!(r#"{{"server_name":"clock","tool_name":"now"{arguments}}}"#),
+            expect!["call clock now {}"],
+        );
+    }
+}
+
+#[test]
+fn arguments_that_are_no_object_are_refused() {
+    for arguments in ["[]", "7", r#""""#, r#""[1]""#, r#""{\"a\":""#, "true"] {
+        check(
+            &format!(r#"{{"server_name":"clock","tool_name":"now","arguments":{arguments}}}"#),
+            expect![[r#"error: {"error":"exec needs 'arguments' as an object"}"#]],
+        );
+    }
+}
+
+#[test]
+fn arguments_that_the_schema_refuses_are_answered_with_the_schema() {
+    check(
+        r#"{"server_name":"io.files/x","tool_name":"read_file"}"#,
+        expect![[r#"error: {"error":"Argument validation failed: Missing required argument: 'path'","errors":[{"path":"/path","message":"Missing required argument: 'path'"}],"tool_schema":"{path: string /* File path */; lines?: number}"}"#]],
+    );
+}
+
+#[test]
+fn what_is_not_there_is_answered_with_what_is() {
+    check(
+        r#"{"server_name":"zz","tool_name":"now"}"#,
+        expect![[
+            r#"error: {"error":"Server 'zz' not found","available_servers":["clock","io.files/x"]}"#
+        ]],
+    );
+    check(
+        r#"{"server_name":"clock","tool_name":"zz"}"#,
+        expect![[
+            r#"error: {"error":"Tool 'zz' not found on server 'clock'","available_tools":["now"],"nearest":[]}"#
+        ]],
+    );
+    check(
+        r#"{"server_name":"clock"}"#,
+        expect![[r#"error: {"error":"exec needs 'tool_name' as text"}"#]],
+    );
+    check(
+        r#"{"tool_name":"now"}"#,
+        expect![[
+            r#"error: {"error":"exec needs 'server_name' as text","available_servers":["clock","io.files/x"]}"#
+        ]],
+    );
+    check(
+        r#"{"server_name":"clock","tool_name":"now","zone":"utc"}"#,
+        expect![[
+            r#"error: {"error":"Unknown argument 'zone': 'exec' takes server_name, tool_name, arguments"}"#
+        ]],
+    );
+}
+
+#[test]
+fn what_a_preset_hides_is_refused_by_name() {
+    check(
+        r#"{"server_name":"io_files_x","tool_name":"delete_file","arguments":{}}"#,
+        expect!["refused: Tool 'io.files/x__delete_file' is not allowed by current preset"],
+    );
+    check(
+        r#"{"server_name":"secret","tool_name":"open"}"#,
+        expect!["refused: Tool 'secret__open' is not allowed by current preset"],
+    );
+    check(
+        r#"{"server_name":"secret","tool_name":"zz"}"#,
+        expect!["refused: Server 'secret' is not allowed by current preset"],
+    );
+}
+
+#[test]
+fn what_was_cut_is_got_back_here() {
+    let recover =
+        r#"{"server_name":"narrows","tool_name":"recover_text","arguments":{"prune_id":"prn_1"}}"#;
+    check(recover, expect![[r#"recover Some({"prune_id":"prn_1"})"#]]);
+    check(
+        r#"{"server_name":"narrows","tool_name":"recover_text"}"#,
+        expect!["recover None"],
+    );
+    check(
+        r#"{"server_name":"narrows","tool_name":"recover_text","arguments":[]}"#,
+        expect![[r#"error: {"error":"exec needs 'arguments' as an object"}"#]],
+    );
+    check(
+        r#"{"server_name":"narrows","tool_name":"zz"}"#,
+        expect![[
+            r#"error: {"error":"Tool 'zz' not found on server 'narrows'","available_tools":["recover_text"],"nearest":[]}"#
+        ]],
+    );
+
+    check(
+        r#"{"server_name":"dead","tool_name":"x"}"#,
+        expect![[
+            r#"error: {"error":"Server 'dead' is not available: it is still starting","available_servers":["clock","io.files/x"]}"#
+        ]],
+    );
+    let whole = Facade::new(
+        Expose::Lazy,
+        FacadeSettings::default(),
+        shelves(),
+        Vec::new(),
+        80_000,
+        false,
+    );
+    check_in(
+        &whole,
+        recover,
+        expect![[
+            r#"error: {"error":"Server 'narrows' not found","available_servers":["clock","io.files/x"]}"#
+        ]],
+    );
+
+    // A server of that name comes first, as far as it has such a tool.
+    let other = lazy(vec![shelf("narrows", "", &[r#"{"name":"own"}"#])]);
+    check_in(
+        &other,
+        recover,
+        expect![[r#"recover Some({"prune_id":"prn_1"})"#]],
+    );
+    let same = lazy(vec![shelf("narrows", "", &[r#"{"name":"recover_text"}"#])]);
+    check_in(
+        &same,
+        recover,
+        expect![[r#"call narrows recover_text {"prune_id":"prn_1"}"#]],
+    );
+    check_in(
+        &same,
+        r#"{"server_name":"narrows","tool_name":"narrows_recover_text","arguments":{"prune_id":"prn_1"}}"#,
+        expect![[r#"recover Some({"prune_id":"prn_1"})"#]],
+    );
+    let mut forbidden = shelf("narrows", "", &[r#"{"name":"own"}"#]);
+    forbidden.hidden.push(hidden("narrows", "recover_text"));
+    check_in(
+        &lazy(vec![forbidden]),
+        recover,
+        expect![[r#"recover Some({"prune_id":"prn_1"})"#]],
+    );
+}

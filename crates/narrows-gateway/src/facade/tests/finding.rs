@@ -1,1 +1,156 @@
+//! What `search_tools` answers.
+
+use expect_test::{Expect, expect};
+
 use super::*;
+
+fn search(shelves: Vec<Shelf>, max_chars: usize) -> Facade {
+    facade(Expose::Search, |_| {}, shelves, max_chars)
+}
+
+#[track_caller]
+fn check(arguments: &str, expected: Expect) {
+    let facade = search(shelves(), 80_000);
+    expected.assert_eq(&said(&facade.search(Some(&raw(arguments)))));
+}
+
+fn found(facade: &Facade, arguments: &str) -> Vec<String> {
+    let result = facade.search(Some(&raw(arguments))).expect("a result");
+    let data = result
+        .member("structuredContent")
+        .and_then(|data| data.member("result"));
+    let name = |entry: Raw| entry.member("name")?.as_text().map(Into::into);
+    data.expect("a list").elements().filter_map(name).collect()
+}
+
+#[test]
+fn tools_are_found_by_their_words() {
+    check(
+        r#"{"query":"time"}"#,
+        expect![[r#"
+        [1]{server_name,name,description,input_schema}:
+          clock,now,The time,"{zone?: \"utc\" | \"local\"}"
+        == {"result":[{"server_name":"clock","name":"now","description":"The time","input_schema":"{zone?: \"utc\" | \"local\"}"}]}"#]],
+    );
+    let facade = search(shelves(), 80_000);
+    assert_eq!(
+        found(&facade, r#"{"query":"read the contents"}"#)[0],
+        "read_file"
+    );
+    assert_eq!(found(&facade, r#"{"query":"zone"}"#), ["now"]);
+    assert_eq!(
+        found(&facade, r#"{"query":"read time","server_name":"clock"}"#),
+        ["now"]
+    );
+    assert_eq!(
+        found(
+            &facade,
+            r#"{"query":"read time","server_name":"io_files_x"}"#
+        ),
+        ["read_file"]
+    );
+}
+
+#[test]
+fn parameters_below_the_first_level_count() {
+    let nested = r#"{"name":"a","inputSchema":{"properties":{"outer":{"properties":{"latitude":{"description":"degrees"}}},"list":{"items":{"properties":{"longitude":{}}}}}}}"#;
+    let facade = search(vec![shelf("s", "", &[nested, r#"{"name":"b"}"#])], 80_000);
+    for word in ["outer", "latitude", "degrees", "list", "longitude"] {
+        assert_eq!(
+            found(&facade, &format!(r#"{{"query":"{word}"}}"#)),
+            ["a"],
+            "{word}"
+        );
+    }
+}
+
+#[test]
+fn nothing_found_says_what_to_do() {
+    let expected = || {
+        expect![[r#"
+            []
+            --
+            No tool fits these words. Try others, or inspect a server to see all of its tools.
+            == {"result":[]}"#]]
+    };
+    check(r#"{"query":"qqqq"}"#, expected());
+    check(r#"{"query":"read","server_name":"narrows"}"#, expected());
+}
+
+#[test]
+fn a_question_that_cannot_be_read_is_answered_with_why() {
+    check(
+        "{}",
+        expect![[r#"error: {"error":"search_tools needs 'query' as text"}"#]],
+    );
+    check(
+        r#"{"query":" \n"}"#,
+        expect![[
+            r#"error: {"error":"search_tools needs 'query' as text of 1 to 4000 characters"}"#
+        ]],
+    );
+    check(
+        r#"{"query":"time","limit":"many"}"#,
+        expect![[r#"error: {"error":"search_tools needs 'limit' as a whole number"}"#]],
+    );
+    check(
+        r#"{"query":"time","server_name":"zz"}"#,
+        expect![[
+            r#"error: {"error":"Server 'zz' not found","available_servers":["clock","io.files/x"]}"#
+        ]],
+    );
+    check(
+        r#"{"query":"time","server_name":"secret"}"#,
+        expect!["refused: Server 'secret' is not allowed by current preset"],
+    );
+    let facade = search(shelves(), 80_000);
+    let asked = |length: usize| {
+        let query = format!(r#"{{"query":"{}"}}"#, "é".repeat(length));
+        said(&facade.search(Some(&raw(&query))))
+    };
+    assert!(asked(4_001).starts_with("error: "), "{}", asked(4_001));
+    assert!(!asked(4_000).starts_with("error: "));
+}
+
+#[test]
+fn no_more_come_than_are_wanted_or_have_room() {
+    let tools: Vec<String> = (0..80)
+        .map(|at| {
+            format!(
+                r#"{{"name":"find_{at}","description":"{}"}}"#,
+                "to find things ".repeat(10)
+            )
+        })
+        .collect();
+    let tools: Vec<&str> = tools.iter().map(|tool| &**tool).collect();
+    let facade = search(vec![shelf("s", "", &tools)], 80_000);
+    for (limit, count) in [
+        ("", 5),
+        (r#","limit":7.0"#, 7),
+        (r#","limit":-3"#, 1),
+        (r#","limit":900"#, 50),
+        (r#","limit":null"#, 5),
+    ] {
+        let arguments = format!(r#"{{"query":"find things"{limit}}}"#);
+        assert_eq!(found(&facade, &arguments).len(), count, "{arguments}");
+    }
+    let small = search(vec![shelf("s", "", &tools)], 1_000);
+    let result = small.search(Some(&raw(r#"{"query":"find things","limit":20}"#)));
+    let texts = texts(&result.expect("a result"));
+    expect!["15 more were found and have no room here; more exact words would tell which."]
+        .assert_eq(&texts[1]);
+    assert!(texts.concat().chars().count() <= 1_000);
+}
+
+#[test]
+fn what_a_preset_hides_is_not_found() {
+    let facade = search(shelves(), 80_000);
+    assert!(
+        found(
+            &facade,
+            r#"{"query":"delete file open close secret hidden"}"#
+        )
+        .iter()
+        .all(|name| name == "read_file" || name == "stat")
+    );
+}

@@ -1,1 +1,391 @@
+//! The descriptions, in which catalogues are told.
+
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
 use super::*;
+use crate::preset::Pattern;
+
+fn description(facade: &Facade, at: usize) -> String {
+    let tools = facade.own_tools();
+    let text = tools[at].member("description");
+    text.and_then(|text| text.as_text().map(Into::into))
+        .expect("our tools are described")
+}
+
+#[track_caller]
+fn check(listing: Telling, limit: usize, shelves: Vec<Shelf>, expected: Expect) {
+    let set = |settings: &mut FacadeSettings| {
+        settings.listing = listing;
+        settings.listing_max_chars = limit;
+    };
+    let told = description(&facade(Expose::Lazy, set, shelves, 80_000), 0);
+    assert!(told.chars().count() <= limit, "over the limit");
+    expected.assert_eq(&told);
+}
+
+/// `count` servers with three tools each.
+fn many(count: usize) -> Vec<Shelf> {
+    let text = "An introduction of about fifty characters, in words, twice. ".repeat(2);
+    let tools = [
+        r#"{"name":"first_one","description":"It does the first thing"}"#,
+        r#"{"name":"second_one","description":"It does another thing"}"#,
+        r#"{"name":"third_one","description":"It does the third thing"}"#,
+    ];
+    (0..count)
+        .map(|at| shelf(&format!("server{at:02}"), &text, &tools))
+        .collect()
+}
+
+#[test]
+fn a_lazy_endpoint_lists_two_tools() {
+    let tools = lazy(shelves()).own_tools();
+    let tools: Vec<&str> = tools.iter().map(Raw::as_str).collect();
+    expect![[r#"
+        {"name":"inspect","description":"Inspect available MCP tools and their schemas.\n\nAvailable tools:\n  Server: clock\n    - now: The time\n  Server: io.files/x - File operations for reading and writing files\n    - read_file: Read the complete contents of a file.\n    - stat","inputSchema":{"type":"object","properties":{"server_name":{"type":"string"},"tool_name":{"type":"string","description":"Only this tool"},"cursor":{"type":"string","description":"From a previous answer, for its next page"}},"required":["server_name"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}
+        {"name":"exec","description":"Call a tool of an MCP server. Look up its arguments with inspect first.","inputSchema":{"type":"object","properties":{"server_name":{"type":"string"},"tool_name":{"type":"string"},"arguments":{"type":"object","description":"As the tool's input_schema says"}},"required":["server_name","tool_name"],"additionalProperties":false}}"#]]
+    .assert_eq(&tools.join("\n"));
+}
+
+#[test]
+fn names_of_tools_are_ours_only_where_they_are_listed() {
+    let lazy = lazy(shelves());
+    let search = facade(Expose::Search, |_| {}, shelves(), 80_000);
+    let all = facade(Expose::All, |_| {}, shelves(), 80_000);
+    assert_eq!(search.own_tools().len(), 3);
+    assert!(all.own_tools().is_empty() && all.own("exec").is_none());
+    for (name, in_lazy, in_search) in [
+        ("inspect", Some(OwnTool::Inspect), Some(OwnTool::Inspect)),
+        ("exec", Some(OwnTool::Exec), Some(OwnTool::Exec)),
+        ("search_tools", None, Some(OwnTool::Search)),
+        ("clock__now", None, None),
+    ] {
+        assert_eq!((lazy.own(name), search.own(name)), (in_lazy, in_search));
+    }
+    assert!(lazy.instructions().contains("two"));
+    assert!(search.instructions().contains("search_tools"));
+}
+
+#[test]
+fn pinned_tools_are_listed_where_tools_are_searched() {
+    let pin = |settings: &mut FacadeSettings| {
+        settings.pin = vec![Pattern::parse("io_files_x/read_*").expect("a pattern")];
+    };
+    let files = upstream("io.files/x", "io_files_x");
+    let search = facade(Expose::Search, pin, shelves(), 80_000);
+    assert!(search.is_pinned(&files, "read_file"));
+    assert!(!search.is_pinned(&files, "stat"));
+    assert!(!facade(Expose::Lazy, pin, shelves(), 80_000).is_pinned(&files, "read_file"));
+}
+
+#[test]
+fn tools_are_told_at_every_level() {
+    check(
+        Telling::Full,
+        20_000,
+        shelves(),
+        expect![[r#"
+            Inspect available MCP tools and their schemas.
+
+            Available tools:
+              Server: clock
+                - now: The time
+              Server: io.files/x - File operations for reading and writing files
+                - read_file: Read the complete contents of a file. Second line.
+                - stat"#]],
+    );
+    check(
+        Telling::Names,
+        20_000,
+        shelves(),
+        expect![[r#"
+            Inspect available MCP tools and their schemas.
+
+            Available tools:
+              Server: clock
+                now
+              Server: io.files/x - File operations for reading and writing files
+                read_file, stat"#]],
+    );
+    check(
+        Telling::Servers,
+        20_000,
+        shelves(),
+        expect![[r#"
+            Inspect available MCP tools and their schemas.
+
+            Available tools:
+              Server: clock (1 tool)
+              Server: io.files/x (2 tools) - File operations for reading and writing files"#]],
+    );
+    check(
+        Telling::Capped,
+        20_000,
+        Vec::new(),
+        expect![[r#"
+            Inspect available MCP tools and their schemas.
+
+            Available tools:
+              (none at the moment)"#]],
+    );
+}
+
+#[test]
+fn long_texts_are_cut_and_line_breaks_folded() {
+    let exactly = "a".repeat(80);
+    let longer = "é".repeat(81);
+    let shelves = || {
+        vec![shelf(
+            "two\nlines",
+            &format!("{} {}", "i".repeat(200), "j".repeat(100)),
+            &[
+                &format!(r#"{{"name":"fits","description":"{exactly}\nmore"}}"#),
+                &format!(r#"{{"name":"over","description":"\n  {longer}"}}"#),
+                r#"{"name":"a\nb","description":7}"#,
+            ],
+        )]
+    };
+    check(
+        Telling::Capped,
+        20_000,
+        shelves(),
+        expect![[r#"
+            Inspect available MCP tools and their schemas.
+
+            Available tools:
+              Server: two lines - iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii jjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj...
+                - fits: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+                - over: ééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé...
+                - a b"#]],
+    );
+}
+
+#[test]
+fn a_text_over_the_limit_tells_less() {
+    let wordy = format!(
+        r#"{{"name":"t","description":"First line.\n{}"}}"#,
+        "More. ".repeat(200)
+    );
+    check(
+        Telling::Full,
+        600,
+        vec![shelf("a", &"word ".repeat(100), &[&wordy])],
+        expect![[r#"
+            Inspect available MCP tools and their schemas.
+
+            Available tools:
+              Server: a - word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word wo...
+                - t: First line.
+            (Descriptions shortened. inspect a tool to see the whole.)"#]],
+    );
+    check(
+        Telling::Full,
+        600,
+        many(2),
+        expect![[r#"
+        Inspect available MCP tools and their schemas.
+
+        Available tools:
+          Server: server00 - An introduction of about fifty characters, in words, twice. An introduction of about fifty characters, in words, twice.
+            - first_one: It does the first thing
+            - second_one: It does another thing
+            - third_one: It does the third thing
+          Server: server01 - An introduction of about fifty characters, in words, twice. An introduction of about fifty characters, in words, twice.
+            - first_one: It does the first thing
+            - second_one: It does another thing
+            - third_one: It does the third thing"#]],
+    );
+    check(
+        Telling::Capped,
+        500,
+        many(2),
+        expect![[r#"
+        Inspect available MCP tools and their schemas.
+
+        Available tools:
+          Server: server00 - An introduction of about fifty characters, in words, twice. An introduction of about fifty characters, in words, twice.
+            first_one, second_one, third_one
+          Server: server01 - An introduction of about fifty characters, in words, twice. An introduction of about fifty characters, in words, twice.
+            first_one, second_one, third_one
+        (Shortened to names: 6 tools. inspect a server to see its tools.)"#]],
+    );
+    check(
+        Telling::Capped,
+        500,
+        many(3),
+        expect![[r#"
+        Inspect available MCP tools and their schemas.
+
+        Available tools:
+          Server: server00 (3 tools) - An introduction of about fifty charac...
+          Server: server01 (3 tools) - An introduction of about fifty charac...
+          Server: server02 (3 tools) - An introduction of about fifty charac...
+        (Shortened to servers: 9 tools. inspect a server to see its tools.)"#]],
+    );
+    check(
+        Telling::Capped,
+        500,
+        many(12),
+        expect![[r#"
+        Inspect available MCP tools and their schemas.
+
+        Available tools:
+          Server: server00 (3 tools)
+          Server: server01 (3 tools)
+          Server: server02 (3 tools)
+          Server: server03 (3 tools)
+          Server: server04 (3 tools)
+          Server: server05 (3 tools)
+          Server: server06 (3 tools)
+          Server: server07 (3 tools)
+          Server: server08 (3 tools)
+          Server: server09 (3 tools)
+          Server: server10 (3 tools)
+          Server: server11 (3 tools)
+        (Shortened to servers: 36 tools. inspect a server to see its tools.)"#]],
+    );
+    check(
+        Telling::Names,
+        500,
+        many(40),
+        expect![[r#"
+        Inspect available MCP tools and their schemas.
+
+        Available tools:
+          Server: server00 (3 tools)
+          Server: server01 (3 tools)
+          Server: server02 (3 tools)
+          Server: server03 (3 tools)
+          Server: server04 (3 tools)
+          Server: server05 (3 tools)
+          Server: server06 (3 tools)
+          Server: server07 (3 tools)
+          Server: server08 (3 tools)
+          Server: server09 (3 tools)
+          Server: server10 (3 tools)
+          Server: server11 (3 tools)
+          Server: server12 (3 tools)
+          Server: server13 (3 tools)
+          ... and 26 more servers"#]],
+    );
+}
+
+#[test]
+fn a_search_endpoint_says_what_there_is_to_find() {
+    let github = shelf(
+        "github",
+        "Long instructions that say nothing of what this is for and go on and on, for ever.",
+        &[
+            r#"{"name":"list_issues"}"#,
+            r#"{"name":"get_issue"}"#,
+            r#"{"name":"createPullRequest"}"#,
+            r#"{"name":"merge-pull-request"}"#,
+            r#"{"name":"github.search_repositories"}"#,
+            r#"{"name":"get_file_contents"}"#,
+        ],
+    );
+    let mut mail = shelf("mail", "", &[r#"{"name":"send"}"#]);
+    mail.server_info = raw(
+        r#"{"name":"mail","title":"Mail server","description":"Sends letters to people. Fast."}"#,
+    );
+    let time = shelf(
+        "time",
+        "",
+        &[r#"{"name":"now","description":"Tells the current time in any zone.\nMore."}"#],
+    );
+    let shelves = || vec![shelf("empty", "", &[])];
+    let told = |limit: usize, mut shelves: Vec<Shelf>, more: Vec<Shelf>| {
+        shelves.extend(more);
+        let set = |settings: &mut FacadeSettings| settings.listing_max_chars = limit;
+        let told = description(&facade(Expose::Search, set, shelves, 80_000), 0);
+        assert!(told.chars().count() <= limit / 4, "over the limit");
+        told
+    };
+    expect![[r#"
+        Find tools of MCP servers by what they do. The best come with their schemas, ready to be called with exec. Say in a few words what is to be done; several phrasings, one per line, find more.
+
+        Servers (number of tools):
+          github (6): issue, pull request, repository, file, content
+          mail (1): Sends letters to people
+          time (1): Tells the current time in any zone"#]].assert_eq(&told(20_000, shelves(), vec![github, mail, time]));
+    expect![[r#"
+        Find tools of MCP servers by what they do. The best come with their schemas, ready to be called with exec. Say in a few words what is to be done; several phrasings, one per line, find more.
+
+        Servers (number of tools):
+          server00 (3): first, second, third
+          server01 (3): first, second, third
+          server02 (3): first, second, third
+          server03 (3): first, second, third
+          server04 (3): first, second, third
+          server05 (3): first, second, third
+          server06 (3): first, second, third
+          server07 (3): first, second, third"#]].assert_eq(&told(2_400, shelves(), many(8)));
+    expect![[r#"
+        Find tools of MCP servers by what they do. The best come with their schemas, ready to be called with exec. Say in a few words what is to be done; several phrasings, one per line, find more.
+
+        Servers (number of tools):
+          server00 (3)
+          server01 (3)
+          server02 (3)
+          server03 (3)
+          server04 (3)
+          server05 (3)
+          server06 (3)
+          server07 (3)"#]].assert_eq(&told(1_800, shelves(), many(8)));
+    expect![[r#"
+        Find tools of MCP servers by what they do. The best come with their schemas, ready to be called with exec. Say in a few words what is to be done; several phrasings, one per line, find more.
+
+        Servers (number of tools):
+          server00 (3)
+          server01 (3)
+          server02 (3)
+          server03 (3)
+          server04 (3)
+          server05 (3)
+          server06 (3)
+          ... and 33 more"#]].assert_eq(&told(1_400, shelves(), many(40)));
+}
+
+#[test]
+fn three_tools_for_many_servers_stay_small() {
+    let shelves = (0..16).map(|at| {
+        let names = [
+            "issue", "pipeline", "workbook", "message", "calendar", "vector",
+        ];
+        let tools: Vec<String> = (0..24)
+            .map(|tool| {
+                format!(
+                    r#"{{"name":"get_{}_{}"}}"#,
+                    names[(at + tool) % 6],
+                    names[tool % 6]
+                )
+            })
+            .collect();
+        let tools: Vec<&str> = tools.iter().map(|tool| &**tool).collect();
+        shelf(&format!("server-{at}"), "", &tools)
+    });
+    let tools = facade(Expose::Search, |_| {}, shelves.collect(), 80_000).own_tools();
+    let text: String = tools.iter().map(Raw::as_str).collect();
+    assert!(narrows_shape::estimate_tokens(&text) < 1_400, "{text}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn no_description_is_over_its_limit(
+        limit in 500_usize..3_000,
+        servers in 0_usize..60,
+        level in 0_usize..4,
+    ) {
+        let levels = [Telling::Full, Telling::Capped, Telling::Names, Telling::Servers];
+        let set = |settings: &mut FacadeSettings| {
+            settings.listing = levels[level];
+            settings.listing_max_chars = limit;
+        };
+        let told = description(&facade(Expose::Lazy, set, many(servers), 80_000), 0);
+        prop_assert!(told.chars().count() <= limit, "{}", told);
+        let set = |settings: &mut FacadeSettings| settings.listing_max_chars = limit * 4;
+        let told = description(&facade(Expose::Search, set, many(servers), 80_000), 0);
+        prop_assert!(told.chars().count() <= limit, "{}", told);
+    }
+}

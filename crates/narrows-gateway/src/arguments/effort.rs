@@ -1,0 +1,281 @@
+//! How much work a schema can make.
+//!
+//! A few lines of schema can ask for years: `allOf` of two references, each to
+//! `allOf` of two references, and so on; or a recursive one that applies itself
+//! twice at each level of the arguments. And a chain of references can be as
+//! high as the stack. So the worst case for each depth of arguments is reckoned
+//! up once, when the schema is compiled, by the same steps that the validator
+//! takes; arguments that are deeper than that allows are not checked.
+
+use std::collections::HashMap;
+
+use jsonschema::Draft;
+use serde_json::{Map, Value};
+
+use super::schema::{IN_PLACE_LISTS, IN_PLACE_MAPS, REFERENCES, resolve};
+
+/// The most schemas that are applied on the way to one value of the arguments.
+const MAX_VISITS: u64 = 10_000;
+
+/// The most schemas that are applied within each other: each costs stack.
+const MAX_HEIGHT: usize = 500;
+
+/// The most schemas within each other that apply to the same value.
+const MAX_IN_PLACE: usize = 60;
+
+/// The most steps from value to value that all schemas together describe.
+const MAX_STEPS: usize = 100_000;
+
+/// Nothing deeper can be read.
+const MAX_DEPTH: usize = 128;
+
+/// The deepest arguments that can be checked with an effort that is bounded.
+/// Fails if none can.
+pub(super) fn deepest(root: &Value, draft: Draft) -> Result<usize, String> {
+    let mut survey = Survey {
+        root,
+        identifier: match draft {
+            Draft::Draft4 => "id",
+            _ => "$id",
+        },
+        places: vec![root],
+        known: HashMap::from([(std::ptr::from_ref(root), 0)]),
+        levels: Vec::new(),
+        steps: 0,
+    };
+    while let Some(place) = survey.places.get(survey.levels.len()) {
+        let mut level = Level::default();
+        survey.apply(place, &mut level, &mut Vec::new(), 1)?;
+        survey.levels.push(level);
+    }
+    match reckon(&survey.levels) {
+        0 => Err("it takes too much work".into()),
+        deepest => Ok(deepest),
+    }
+}
+
+/// How many regular expressions there are at most.
+pub(super) fn patterns(schema: &Value) -> usize {
+    let mut count = 0;
+    let mut left = vec![schema];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Object(members) => {
+                let by_pattern = members.get("patternProperties").and_then(Value::as_object);
+                count += by_pattern.map_or(0, Map::len);
+                count += usize::from(members.get("pattern").is_some_and(Value::is_string));
+                left.extend(members.values());
+            }
+            Value::Array(elements) => left.extend(elements),
+            _ => {}
+        }
+    }
+    count
+}
+
+/// All that one schema applies to a value, and to what is in it.
+#[derive(Default)]
+struct Level<'v> {
+    /// Schemas for the value itself, as often as they are applied.
+    visits: u64,
+    /// How many of them lie within each other.
+    height: usize,
+    /// Schemas for a member or element, by its name or position.
+    some: HashMap<Step<'v>, Vec<usize>>,
+    /// Schemas for any of the members.
+    members: Vec<usize>,
+    /// Schemas for any of the elements.
+    elements: Vec<usize>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Step<'v> {
+    Member(&'v str),
+    Element(usize),
+}
+
+struct Survey<'v> {
+    root: &'v Value,
+    /// The keyword that gives a schema an address of its own.
+    identifier: &'static str,
+    /// The schemas that are applied to a value of its own, in the order found.
+    places: Vec<&'v Value>,
+    known: HashMap<*const Value, usize>,
+    levels: Vec<Level<'v>>,
+    steps: usize,
+}
+
+impl<'v> Survey<'v> {
+    /// Recurses no deeper than [`MAX_IN_PLACE`].
+    fn apply(
+        &mut self,
+        schema: &'v Value,
+        level: &mut Level<'v>,
+        within: &mut Vec<*const Value>,
+        times: u64,
+    ) -> Result<(), String> {
+        let Value::Object(keywords) = schema else {
+            level.visits += times;
+            return Ok(());
+        };
+        let itself = std::ptr::from_ref(schema);
+        // The validator breaks such circles too.
+        if within.contains(&itself) {
+            return Ok(());
+        }
+        // Below an address of its own references mean something else, which is
+        // not followed here.
+        if !std::ptr::eq(schema, self.root)
+            && keywords.get(self.identifier).is_some_and(Value::is_string)
+        {
+            return Err("a schema within it has an address of its own".into());
+        }
+        within.push(itself);
+        level.visits += times;
+        level.height = level.height.max(within.len());
+        if level.visits > MAX_VISITS || within.len() > MAX_IN_PLACE {
+            return Err("too many schemas apply to one value".into());
+        }
+        self.descend(keywords, level)?;
+        // Which members are left over is found out by applying all once more.
+        let leftover = |name| keywords.contains_key(name);
+        let times = match leftover("unevaluatedProperties") || leftover("unevaluatedItems") {
+            true => times * 3,
+            false => times,
+        };
+        for inner in in_place(keywords) {
+            self.apply(inner, level, within, times)?;
+        }
+        for keyword in REFERENCES {
+            let Some(reference) = keywords.get(keyword) else {
+                continue;
+            };
+            let target = resolve(self.root, reference)
+                .ok_or_else(|| "it has a reference that leads out of it".to_string())?;
+            self.apply(target, level, within, times)?;
+        }
+        within.pop();
+        Ok(())
+    }
+
+    /// Notes the schemas for what is in the value.
+    fn descend(
+        &mut self,
+        keywords: &'v Map<String, Value>,
+        level: &mut Level<'v>,
+    ) -> Result<(), String> {
+        for (keyword, value) in keywords {
+            match (keyword.as_str(), value) {
+                ("properties", Value::Object(properties)) => {
+                    for (name, schema) in properties {
+                        let place = self.place(schema)?;
+                        level
+                            .some
+                            .entry(Step::Member(name))
+                            .or_default()
+                            .push(place);
+                    }
+                }
+                ("patternProperties", Value::Object(patterns)) => {
+                    for schema in patterns.values() {
+                        level.members.push(self.place(schema)?);
+                    }
+                }
+                ("additionalProperties" | "unevaluatedProperties", schema) => {
+                    level.members.push(self.place(schema)?);
+                }
+                ("items" | "prefixItems", Value::Array(schemas)) => {
+                    for (position, schema) in schemas.iter().enumerate() {
+                        let place = self.place(schema)?;
+                        level
+                            .some
+                            .entry(Step::Element(position))
+                            .or_default()
+                            .push(place);
+                    }
+                }
+                ("items" | "additionalItems" | "unevaluatedItems" | "contains", schema) => {
+                    level.elements.push(self.place(schema)?);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, schema: &'v Value) -> Result<usize, String> {
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            return Err("it describes too much".into());
+        }
+        let next = self.places.len();
+        let place = *self.known.entry(std::ptr::from_ref(schema)).or_insert(next);
+        if place == next {
+            self.places.push(schema);
+        }
+        Ok(place)
+    }
+}
+
+/// The schemas that are applied to the same value.
+fn in_place(keywords: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+    let single = ["not", "if", "then", "else", "propertyNames"];
+    let single = single.into_iter().filter_map(|name| keywords.get(name));
+    let lists = IN_PLACE_LISTS
+        .into_iter()
+        .filter_map(|name| keywords.get(name)?.as_array());
+    let maps = IN_PLACE_MAPS
+        .into_iter()
+        .filter_map(|name| keywords.get(name)?.as_object());
+    single
+        .chain(lists.flatten())
+        .chain(maps.flat_map(Map::values))
+}
+
+/// The greatest depth at which neither bound is passed, from the leaves up.
+fn reckon(levels: &[Level<'_>]) -> usize {
+    // For arguments of depth 0, which are single values.
+    let mut worst: Vec<(u64, usize)> = levels
+        .iter()
+        .map(|level| (level.visits, level.height))
+        .collect();
+    for depth in 1..=MAX_DEPTH {
+        let next: Vec<(u64, usize)> = levels.iter().map(|level| above(level, &worst)).collect();
+        let (visits, height) = next[0];
+        if visits > MAX_VISITS || height > MAX_HEIGHT {
+            return depth - 1;
+        }
+        if next == worst {
+            // Nothing grows any more: the schema ends before the arguments do.
+            break;
+        }
+        worst = next;
+    }
+    MAX_DEPTH
+}
+
+/// What a level costs, with the most expensive member or element below it.
+fn above(level: &Level<'_>, below: &[(u64, usize)]) -> (u64, usize) {
+    let sum = |places: &[usize]| {
+        places.iter().fold((0_u64, 0), |(visits, height), place| {
+            let (more, high) = below[*place];
+            (visits.saturating_add(more), height.max(high))
+        })
+    };
+    let members = sum(&level.members);
+    let elements = sum(&level.elements);
+    let dearest = |so_far: (u64, usize), (step, places): (&Step<'_>, &Vec<usize>)| {
+        let own = sum(places);
+        let others = match step {
+            Step::Member(_) => members,
+            Step::Element(_) => elements,
+        };
+        (
+            so_far.0.max(own.0.saturating_add(others.0)),
+            so_far.1.max(own.1).max(others.1),
+        )
+    };
+    let start = (members.0.max(elements.0), members.1.max(elements.1));
+    let (visits, height) = level.some.iter().fold(start, dearest);
+    (level.visits.saturating_add(visits), level.height + height)
+}

@@ -1,0 +1,304 @@
+//! What is wrong with the arguments, in sentences that a model can act on.
+
+use std::cmp::Ordering;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{JsonType, ValidationError};
+use serde_json::{Map, Value};
+
+use super::told;
+use crate::names::nearest;
+
+mod forms;
+
+/// One thing that is wrong.
+#[derive(Debug)]
+pub(super) struct Problem {
+    rank: Rank,
+    /// Where it was noticed: for a name that is missing or unknown, the object
+    /// that it is missing or unknown in.
+    noticed: String,
+    /// The place of what is wrong.
+    pub(super) pointer: String,
+    pub(super) message: String,
+}
+
+/// What is told first. A name that is missing explains the rest most often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Missing,
+    Unknown,
+    Other,
+}
+
+impl Problem {
+    /// The most useful first, then in order of place.
+    pub(super) fn by_use(&self, other: &Problem) -> Ordering {
+        let ranks = self.rank.cmp(&other.rank);
+        ranks.then_with(|| by_place(&self.noticed, &other.noticed))
+    }
+
+    /// Whether it is about a name that may not be given.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.rank == Rank::Unknown
+    }
+
+    fn missing(object: &str, name: &str) -> Problem {
+        let pointer = told::member(object, name);
+        Problem {
+            rank: Rank::Missing,
+            noticed: object.into(),
+            message: format!("Missing required argument: {}", told::place(&pointer)),
+            pointer,
+        }
+    }
+
+    fn other(pointer: &str, complaint: &str) -> Problem {
+        Problem {
+            rank: Rank::Other,
+            noticed: pointer.into(),
+            message: format!("{} {complaint}", told::place(pointer)),
+            pointer: pointer.into(),
+        }
+    }
+}
+
+/// The problems behind what the validator found.
+pub(super) fn problems<'i>(
+    errors: impl Iterator<Item = ValidationError<'i>>,
+    schema: &Value,
+    arguments: &Value,
+) -> Vec<Problem> {
+    let mut account = Account {
+        schema,
+        arguments,
+        problems: Vec::new(),
+    };
+    for error in errors {
+        account.tell(&error);
+    }
+    account.problems
+}
+
+/// A name that `object` may not have.
+pub(super) fn unknown<'k>(
+    object: &str,
+    name: &str,
+    known: impl Iterator<Item = &'k str>,
+    given: &Map<String, Value>,
+) -> Problem {
+    let pointer = told::member(object, name);
+    let mut message = format!("Unknown argument: {}", told::place(&pointer));
+    let free = known.filter(|name| !given.contains_key(*name));
+    if let Some(near) = nearest(name, free).first() {
+        message += &format!(" (did you mean '{}'?)", told::cut(near));
+    }
+    Problem {
+        rank: Rank::Unknown,
+        noticed: object.into(),
+        pointer,
+        message,
+    }
+}
+
+pub(super) fn not_an_object(arguments: &Value) -> Problem {
+    Problem::other("", &format!("must be object, not {}", kind_of(arguments)))
+}
+
+pub(super) fn given_twice(name: &str) -> Problem {
+    Problem {
+        message: format!("Argument '{}' is given twice", told::cut(name)),
+        ..Problem::other("", "")
+    }
+}
+
+pub(super) fn unreadable(error: &serde_json::Error) -> Problem {
+    Problem::other("", &format!("cannot be read: {error}"))
+}
+
+/// What is told, with what it is about.
+struct Account<'a> {
+    schema: &'a Value,
+    arguments: &'a Value,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Account<'a> {
+    fn tell(&mut self, error: &ValidationError<'_>) {
+        let place = error.instance_path().as_str();
+        match error.kind() {
+            ValidationErrorKind::Required { property } => {
+                let name = property.as_str().unwrap_or_default();
+                self.problems.push(Problem::missing(place, name));
+            }
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                self.unknown(error, unexpected.iter().map(String::as_str));
+            }
+            // So an object without `properties` is told that it must be empty.
+            ValidationErrorKind::FalseSchema
+                if is_of_members(error)
+                    && let Some(members) = self.members(place) =>
+            {
+                self.unknown(error, members.keys().map(String::as_str));
+            }
+            ValidationErrorKind::PropertyNames { error } => {
+                let name = error.instance().as_str().unwrap_or_default();
+                self.problems.push(Problem {
+                    rank: Rank::Unknown,
+                    ..Problem::other(&told::member(place, name), "is not an allowed name")
+                });
+            }
+            ValidationErrorKind::AnyOf { context }
+            | ValidationErrorKind::OneOfNotValid { context } => {
+                forms::tell(self, place, error.instance(), context);
+            }
+            // Undecided is not refused.
+            ValidationErrorKind::BacktrackLimitExceeded { .. }
+            | ValidationErrorKind::RegexEngineFailure { .. }
+            | ValidationErrorKind::Referencing(_) => {}
+            kind => {
+                let complaint = complaint(kind, error.instance());
+                self.problems.push(Problem::other(place, &complaint));
+            }
+        }
+    }
+
+    fn unknown<'n>(&mut self, error: &ValidationError<'_>, names: impl Iterator<Item = &'n str>) {
+        let place = error.instance_path().as_str();
+        let none = Map::new();
+        let given = self.members(place).unwrap_or(&none);
+        for name in names.take(super::MAX_TOLD) {
+            let known = siblings(self.schema, error.schema_path().as_str());
+            self.problems.push(unknown(place, name, known, given));
+        }
+    }
+
+    /// The members of the object at this place.
+    fn members(&self, place: &str) -> Option<&'a Map<String, Value>> {
+        self.arguments.pointer(place)?.as_object()
+    }
+}
+
+/// Whether a `false` that an object broke is about its members.
+fn is_of_members(error: &ValidationError<'_>) -> bool {
+    let path = error.schema_path().as_str();
+    let owner = ["additionalProperties", "unevaluatedProperties"]
+        .iter()
+        .find_map(|keyword| path.strip_suffix(keyword));
+    // Not of a property that happens to have this name.
+    owner.is_some_and(|owner| !owner.ends_with("/properties/"))
+}
+
+/// What a value must be, for those kinds that are told by one sentence.
+fn complaint(kind: &ValidationErrorKind, value: &Value) -> String {
+    use ValidationErrorKind as Kind;
+    match kind {
+        Kind::Type { kind } => wrong_type(types(kind), value),
+        Kind::Enum { options } => one_of(options.as_array().into_iter().flatten()),
+        Kind::Constant { expected_value } => one_of([&**expected_value]),
+        Kind::Minimum { limit } => format!("must be at least {}", told::value(limit)),
+        Kind::Maximum { limit } => format!("must be at most {}", told::value(limit)),
+        Kind::ExclusiveMinimum { limit } => {
+            format!("must be greater than {}", told::value(limit))
+        }
+        Kind::ExclusiveMaximum { limit } => format!("must be less than {}", told::value(limit)),
+        Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
+        Kind::MinLength { limit } => {
+            format!(
+                "must not be shorter than {}",
+                told::count(*limit, "character")
+            )
+        }
+        Kind::MaxLength { limit } => {
+            format!(
+                "must not be longer than {}",
+                told::count(*limit, "character")
+            )
+        }
+        Kind::Pattern { pattern } => format!("must match the pattern {}", told::cut(pattern)),
+        Kind::Format { format } => format!("must have the format {}", told::cut(format)),
+        Kind::MinItems { limit } => format!("must have at least {}", told::count(*limit, "item")),
+        Kind::MaxItems { limit } => format!("must have at most {}", told::count(*limit, "item")),
+        Kind::AdditionalItems { limit } => {
+            let limit = u64::try_from(*limit).unwrap_or(u64::MAX);
+            format!("must have at most {}", told::count(limit, "item"))
+        }
+        Kind::UnevaluatedItems { .. } => "has more items than are allowed".into(),
+        Kind::UniqueItems => "must not have the same item twice".into(),
+        Kind::Contains => "does not contain the items that it must".into(),
+        Kind::MinProperties { limit } => {
+            format!("must have at least {}", told::count(*limit, "member"))
+        }
+        Kind::MaxProperties { limit } => {
+            format!("must have at most {}", told::count(*limit, "member"))
+        }
+        Kind::OneOfMultipleValid { .. } => {
+            "fits more than one of the allowed forms, and must fit exactly one".into()
+        }
+        Kind::FalseSchema => "is not allowed".into(),
+        Kind::Not { .. } => "has a form that is not allowed".into(),
+        _ => "is not what the schema wants".into(),
+    }
+}
+
+fn wrong_type(wanted: Vec<JsonType>, value: &Value) -> String {
+    let wanted: Vec<&str> = wanted.into_iter().map(JsonType::as_str).collect();
+    format!("must be {}, not {}", wanted.join(" or "), kind_of(value))
+}
+
+fn one_of<'v>(options: impl IntoIterator<Item = &'v Value>) -> String {
+    let options: Vec<&Value> = options.into_iter().collect();
+    match options.len() {
+        1 => format!("must be {}", told::options(options)),
+        _ => format!("must be one of {}", told::options(options)),
+    }
+}
+
+fn types(kind: &TypeKind) -> Vec<JsonType> {
+    match kind {
+        TypeKind::Single(kind) => vec![*kind],
+        TypeKind::Multiple(kinds) => kinds.iter().collect(),
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The names in the `properties` beside a keyword of the schema.
+fn siblings<'s>(schema: &'s Value, keyword: &str) -> impl Iterator<Item = &'s str> {
+    let owner = keyword.rsplit_once('/').map(|(owner, _)| owner);
+    let owner = owner.and_then(|owner| schema.pointer(owner));
+    let properties = owner.and_then(|owner| owner.get("properties")?.as_object());
+    properties
+        .into_iter()
+        .flat_map(Map::keys)
+        .map(String::as_str)
+}
+
+/// `/items/2` comes before `/items/10`.
+fn by_place(a: &str, b: &str) -> Ordering {
+    let (mut left, mut right) = (a.split('/'), b.split('/'));
+    loop {
+        let order = match (left.next(), right.next()) {
+            (None, None) => return Ordering::Equal,
+            (Some(a), Some(b)) => match (a.parse::<u64>(), b.parse::<u64>()) {
+                (Ok(a), Ok(b)) => a.cmp(&b),
+                _ => a.cmp(b),
+            },
+            (a, b) => a.is_some().cmp(&b.is_some()),
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The arguments as a tree.
+//!
+//! A member that is given twice is refused: the call is passed on as it was
+//! written, and a server may read the other one than was checked here.
+
+use std::fmt;
+
+use narrows_wire::Raw;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use super::explain::{self, Problem};
+
+pub(super) struct Read {
+    pub(super) value: Value,
+    /// How many objects and arrays lie within each other.
+    pub(super) depth: usize,
+}
+
+/// Nesting is bounded by what serde_json reads, 127 levels.
+pub(super) fn arguments(raw: &Raw) -> Result<Read, Problem> {
+    let mut notes = Notes::default();
+    let mut deserializer = serde_json::Deserializer::from_slice(raw.as_bytes());
+    let tree = Tree {
+        notes: &mut notes,
+        depth: 0,
+    };
+    match tree.deserialize(&mut deserializer) {
+        Ok(value) => Ok(Read {
+            value,
+            depth: notes.depth,
+        }),
+        Err(error) => Err(match notes.twice {
+            Some(name) => explain::given_twice(&name),
+            None => explain::unreadable(&error),
+        }),
+    }
+}
+
+#[derive(Default)]
+struct Notes {
+    depth: usize,
+    /// A member that occurs twice in its object.
+    twice: Option<String>,
+}
+
+struct Tree<'n> {
+    notes: &'n mut Notes,
+    depth: usize,
+}
+
+impl Tree<'_> {
+    fn inner(&mut self) -> Tree<'_> {
+        Tree {
+            notes: self.notes,
+            depth: self.depth,
+        }
+    }
+
+    fn enter(&mut self) {
+        self.depth += 1;
+        self.notes.depth = self.notes.depth.max(self.depth);
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Tree<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Tree<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<Value, A::Error> {
+        self.enter();
+        let mut elements = Vec::new();
+        while let Some(element) = seq.next_element_seed(self.inner())? {
+            elements.push(element);
+        }
+        Ok(Value::Array(elements))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value, A::Error> {
+        self.enter();
+        let mut members = Map::new();
+        while let Some(name) = map.next_key::<String>()? {
+            if members.contains_key(&name) {
+                self.notes.twice = Some(name);
+                return Err(A::Error::custom("a member occurs twice"));
+            }
+            let value = map.next_value_seed(self.inner())?;
+            members.insert(name, value);
+        }
+        Ok(Value::Object(members))
+    }
+}

@@ -1,0 +1,108 @@
+use bytes::Bytes;
+use expect_test::{Expect, expect};
+use narrows_wire::Raw;
+
+use super::Checker;
+
+mod catalogues;
+mod hostile;
+mod messages;
+mod rules;
+
+/// What is said about these arguments: `ok`, or the message and below it each
+/// error with its place.
+fn said(schema: &str, arguments: &str) -> String {
+    match checker(schema).check(&raw(arguments)) {
+        Ok(()) => "ok".into(),
+        Err(rejection) => {
+            let errors = rejection.errors.iter();
+            let errors = errors.map(|(pointer, message)| format!("\n{pointer}: {message}"));
+            rejection.message.clone() + &errors.collect::<String>()
+        }
+    }
+}
+
+#[track_caller]
+fn check(schema: &str, arguments: &str, expected: Expect) {
+    expected.assert_eq(&said(schema, arguments));
+}
+
+/// The first problem alone.
+#[track_caller]
+fn first(schema: &str, arguments: &str, expected: &str) {
+    let said = said(schema, arguments);
+    let line = said.lines().next().unwrap_or_default();
+    let message = line.strip_prefix("Argument validation failed: ");
+    assert_eq!(
+        message.unwrap_or(line),
+        expected,
+        "{schema} with {arguments:.500}"
+    );
+}
+
+fn checker(schema: &str) -> Checker {
+    Checker::new(Some(&raw(schema)))
+}
+
+fn raw(text: &str) -> Raw {
+    Raw::parse(Bytes::copy_from_slice(text.as_bytes())).expect("tests write JSON")
+}
+
+#[test]
+fn the_first_problem_is_the_message_and_all_are_listed() {
+    let schema = r#"{"type": "object", "required": ["path", "mode"], "properties": {
+        "path": {"type": "string"},
+        "mode": {"enum": ["r", "w"]},
+        "limit": {"type": "integer", "maximum": 100},
+        "filters": {"type": "array", "items": {
+            "type": "object", "required": ["kind"], "additionalProperties": false,
+            "properties": {"kind": {"type": "string"}, "value": {}}}}}}"#;
+    check(
+        schema,
+        r#"{"limit": "5", "pth": "/tmp", "filters": [{"kind": "a"}, {"valeu": 1}]}"#,
+        expect![[r#"
+            Argument validation failed: Missing required argument: 'path'
+            /path: Missing required argument: 'path'
+            /mode: Missing required argument: 'mode'
+            /filters/1/kind: Missing required argument: 'filters/1/kind'
+            /pth: Unknown argument: 'pth' (did you mean 'path'?)
+            /filters/1/valeu: Unknown argument: 'filters/1/valeu' (did you mean 'value'?)
+            /limit: 'limit' must be integer, not string"#]],
+    );
+    check(
+        schema,
+        r#"{"path": "/tmp", "mode": "r", "limit": 100}"#,
+        expect!["ok"],
+    );
+}
+
+#[test]
+fn without_a_schema_everything_passes() {
+    assert_eq!(Checker::new(None).check(&raw("[1]")), Ok(()));
+    assert_eq!(Checker::default().check(&raw("{}")), Ok(()));
+}
+
+#[test]
+fn a_clone_shares_what_was_compiled() {
+    let checker = checker(r#"{"required": ["a"]}"#);
+    let clone = checker.clone();
+    assert!(checker.check(&raw("{}")).is_err());
+    assert!(clone.0.compiled.get().is_some());
+    assert_eq!(checker, Checker::new(None));
+}
+
+#[test]
+fn no_more_than_twenty_errors_are_told() {
+    let names: Vec<String> = (0..100).map(|n| format!("\"n{n}\": 1")).collect();
+    let arguments = raw(&format!("{{{}}}", names.join(",")));
+    let schema = r#"{"properties": {"a": {}}}"#;
+    let rejection = checker(schema).check(&arguments).unwrap_err();
+    assert_eq!(rejection.errors.len(), 20);
+
+    let schema = r#"{"properties": {"a": {"items": {"type": "string"}}}}"#;
+    let arguments = raw(&format!(r#"{{"a": [{}1]}}"#, "1,".repeat(999)));
+    let rejection = checker(schema).check(&arguments).unwrap_err();
+    let places: Vec<&str> = rejection.errors.iter().map(|(place, _)| &**place).collect();
+    let expected: Vec<String> = (0..20).map(|n| format!("/a/{n}")).collect();
+    assert_eq!(places, expected);
+}

@@ -1,0 +1,282 @@
+//! Schemas that were written to do harm. None may hang, overflow the stack or
+//! panic; what comes out matters less.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{checker, first, raw};
+
+#[test]
+fn evil_patterns_end_promptly() {
+    let long = format!(r#"{{"x": "{}!"}}"#, "a".repeat(50_000));
+    let of = |pattern: &str| format!(r#"{{"properties": {{"x": {{"pattern": "{pattern}"}}}}}}"#);
+    first(&of("^(a+)+$"), &long, "'x' must match the pattern ^(a+)+$");
+    first(
+        &of("^(a|aa)+$"),
+        &long,
+        "'x' must match the pattern ^(a|aa)+$",
+    );
+    // Look-around needs the other engine, which gives up: nothing is refused
+    // that is not known to be wrong.
+    first(&of("^((?=a)a|(?=a)a)*$"), &long, "ok");
+    first(&of(r"^(a+)+\\1$"), &long, "ok");
+    first(&of("(a{1000}){1000}"), &long, "ok");
+}
+
+#[test]
+fn a_pattern_with_look_around_is_enforced_with_all_the_rest() {
+    let schema =
+        r#"{"required": ["y"], "properties": {"y": {}, "x": {"pattern": "^(?!-)[a-z-]+$"}}}"#;
+    first(schema, r#"{"y": 1, "x": "a-b"}"#, "ok");
+    first(
+        schema,
+        r#"{"y": 1, "x": "-b"}"#,
+        "'x' must match the pattern ^(?!-)[a-z-]+$",
+    );
+    first(schema, r#"{"x": "a"}"#, "Missing required argument: 'y'");
+}
+
+#[test]
+fn many_patterns_are_not_compiled() {
+    let patterns: Vec<String> = (0..1_000)
+        .map(|n| format!(r#""p{n}": {{"pattern": "[ab]{{{n}}}"}}"#))
+        .collect();
+    let schema = format!(
+        r#"{{"required": ["a"], "properties": {{{}}}}}"#,
+        patterns.join(",")
+    );
+    first(&schema, "{}", "ok");
+}
+
+#[test]
+fn references_that_double_at_each_step_are_not_followed() {
+    let mut defs = serde_json::Map::new();
+    for n in 0..50 {
+        let next = format!("#/$defs/d{}", n + 1);
+        defs.insert(
+            format!("d{n}"),
+            json!({"allOf": [{"$ref": next}, {"$ref": next}]}),
+        );
+    }
+    defs.insert("d50".into(), json!({"type": "object"}));
+    let schema = json!({"$ref": "#/$defs/d0", "$defs": defs, "required": ["a"]});
+    first(&schema.to_string(), "{}", "ok");
+}
+
+#[test]
+fn a_recursion_that_doubles_at_each_level_is_checked_where_that_is_cheap() {
+    let schema = r##"{"properties": {"n": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "object", "properties": {
+        "n": {"allOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]}}}}}"##;
+    let nested = |depth: usize| format!(r#"{}1{}"#, r#"{"n":"#.repeat(depth), "}".repeat(depth));
+    first(schema, &nested(3), "'n/n/n' must be object, not integer");
+    first(schema, &nested(100), "ok");
+}
+
+#[test]
+fn a_recursion_that_does_not_branch_is_checked_at_any_depth() {
+    let schema = r##"{"properties": {"n": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "object", "properties": {
+        "n": {"$ref": "#/$defs/n"}}}}}"##;
+    let nested = format!(r#"{}1{}"#, r#"{"n":"#.repeat(120), "}".repeat(120));
+    let rejection = checker(schema).check(&raw(&nested)).unwrap_err();
+    assert_eq!(rejection.errors[0].0, "/n".repeat(120));
+}
+
+#[test]
+fn circles_and_chains_of_references() {
+    let chain = |form: fn(String) -> Value, length: usize| {
+        let mut defs = serde_json::Map::new();
+        for n in 0..length {
+            defs.insert(
+                format!("d{n}"),
+                form(format!("#/$defs/d{}", (n + 1) % length)),
+            );
+        }
+        let schema = json!({"properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": defs});
+        checker(&schema.to_string()).check(&raw(r#"{"x": {"x": [1, {"x": 2}]}}"#))
+    };
+    for length in [1, 2, 50, 5_000] {
+        assert_eq!(chain(|next| json!({"$ref": next}), length), Ok(()));
+        assert_eq!(
+            chain(
+                |next| json!({"anyOf": [{"$ref": next}, {"items": {"$ref": next}}]}),
+                length
+            ),
+            Ok(())
+        );
+        assert_eq!(
+            chain(|next| json!({"properties": {"x": {"$ref": next}}}), length),
+            Ok(())
+        );
+        assert_eq!(
+            chain(
+                |next| json!({"items": {"$ref": next}, "additionalProperties": {"$ref": next}}),
+                length
+            ),
+            Ok(())
+        );
+    }
+    first(r##"{"$ref": "#"}"##, "{}", "ok");
+    first(
+        r##"{"allOf": [{"$ref": "#"}], "required": ["a"]}"##,
+        "{}",
+        "Missing required argument: 'a'",
+    );
+}
+
+#[test]
+fn deep_schemas() {
+    for depth in [50, 100, 10_000] {
+        for (open, close) in [
+            (r#"{"not":"#, "}"),
+            (r#"{"items":"#, "}"),
+            (r#"{"allOf":["#, "]}"),
+            (r#"{"properties":{"x":"#, "}}"),
+        ] {
+            let schema = format!("{}{{}}{}", open.repeat(depth), close.repeat(depth));
+            let _ = checker(&schema).check(&raw(r#"{"x": {"x": [1, {"x": 2}]}}"#));
+        }
+    }
+}
+
+/// JSON in which the words of JSON Schema are frequent.
+fn some_json() -> impl Strategy<Value = Value> {
+    let word = prop::sample::select(vec![
+        "type",
+        "properties",
+        "required",
+        "items",
+        "enum",
+        "const",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "$ref",
+        "$defs",
+        "$dynamicRef",
+        "$recursiveRef",
+        "$id",
+        "$schema",
+        "$anchor",
+        "pattern",
+        "patternProperties",
+        "additionalProperties",
+        "unevaluatedProperties",
+        "unevaluatedItems",
+        "prefixItems",
+        "contains",
+        "minContains",
+        "dependentSchemas",
+        "dependentRequired",
+        "dependencies",
+        "propertyNames",
+        "minimum",
+        "maxLength",
+        "minItems",
+        "multipleOf",
+        "uniqueItems",
+        "format",
+        "a",
+        "b",
+    ]);
+    let text = prop::sample::select(vec![
+        "string",
+        "object",
+        "array",
+        "integer",
+        "null",
+        "#",
+        "#/$defs/a",
+        "#/properties/b",
+        "#a",
+        "",
+        "^a+$",
+        "(?=a)",
+        "[",
+        "uri",
+        "a",
+        "b",
+        "http://json-schema.org/draft-07/schema#",
+        "http://json-schema.org/draft-04/schema#",
+        "https://json-schema.org/draft/2019-09/schema",
+    ]);
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-2_i64..12).prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        text.prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(6, 60, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::vec((word.clone(), inner), 0..6).prop_map(|members| members
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect()),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #[test]
+    fn nothing_panics(schema in some_json(), arguments in some_json()) {
+        if let Err(rejection) = checker(&schema.to_string()).check(&raw(&arguments.to_string())) {
+            prop_assert!(!rejection.errors.is_empty());
+            prop_assert!(rejection.errors.len() <= 20);
+            prop_assert!(rejection.message.starts_with("Argument validation failed: "));
+        }
+    }
+
+    /// Schemas that compile more often than not.
+    #[test]
+    fn nothing_panics_with_schemas_of_the_right_form(
+        inner in prop::collection::vec(some_schema(), 1..4),
+        arguments in some_json(),
+    ) {
+        let members: serde_json::Map<String, Value> =
+            ["a", "b", "type", "x"].iter().map(|name| (*name).to_owned()).zip(inner).collect();
+        let schema = json!({"properties": members, "$defs": members, "anyOf": [members.get("a"), true]});
+        let arguments = json!({"a": arguments, "b": [arguments]});
+        if let Err(rejection) = checker(&schema.to_string()).check(&raw(&arguments.to_string())) {
+            prop_assert!(!rejection.errors.is_empty());
+        }
+    }
+}
+
+fn some_schema() -> impl Strategy<Value = Value> {
+    let kind = prop::sample::select(vec![
+        "string", "object", "array", "integer", "null", "number", "boolean",
+    ]);
+    let leaf = prop_oneof![
+        any::<bool>().prop_map(Value::from),
+        kind.prop_map(|kind| json!({"type": kind})),
+        (0..9)
+            .prop_map(|n| json!({"minimum": n, "maxLength": n, "minItems": n, "maxProperties": n})),
+        Just(json!({"$ref": "#/$defs/a"})),
+        Just(json!({"$ref": "#"})),
+        some_json().prop_map(|value| json!({"const": value})),
+        some_json().prop_map(|value| json!({"enum": [value, 1]})),
+    ];
+    leaf.prop_recursive(5, 40, 4, |inner| {
+        let several = prop::collection::vec(inner.clone(), 1..4);
+        prop_oneof![
+            several.clone().prop_map(|schemas| json!({"anyOf": schemas})),
+            several.clone().prop_map(|schemas| json!({"oneOf": schemas})),
+            several.clone().prop_map(|schemas| json!({"allOf": schemas})),
+            several.prop_map(|schemas| json!({"prefixItems": schemas, "items": false})),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| json!({"if": a, "then": b, "else": false})),
+            (inner.clone(), inner.clone()).prop_map(
+                |(a, b)| json!({"properties": {"a": a, "type": b}, "required": ["a"], "unevaluatedProperties": false})
+            ),
+            (inner.clone(), inner.clone())
+                .prop_map(|(a, b)| json!({"patternProperties": {"^a": a}, "additionalProperties": b})),
+            (inner.clone(), inner).prop_map(|(a, b)| json!({"contains": a, "not": b, "unevaluatedItems": false})),
+        ]
+    })
+}
