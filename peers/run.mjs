@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { exposure } from "./exposure.mjs";
 import { writeLongTexts } from "./lib/long-texts.mjs";
 import { endAll, run, start, startGateway, stop } from "./lib/processes.mjs";
 
@@ -86,6 +87,7 @@ async function everything() {
   await step("py v1 over stdio, one server", profile(pyV1, "everything", ...stdio(one)));
   await pruner();
   await shaping();
+  await exposure({ folder, write, reference, stdio, step, count }, all.mcpServers);
   await overStreams(`127.0.0.1:${gateway.port}`);
   await toStreams(base);
   await contentLength(all, config);

@@ -52,7 +52,10 @@ export async function startGateway(narrows, config, upstreams = []) {
   return { ...gateway, port: Number(gateway.match[1]) };
 }
 
-/** Runs a program to its end: `{ code, output, seconds }`; code null means it was stopped at the limit. */
+/**
+ * Runs a program to its end: `{ code, output, stdout, seconds }`, where `output`
+ * has stderr, too; code null means it was stopped at the limit.
+ */
 export function run(command, args, { env = {}, cwd, seconds = 120 } = {}) {
   const began = Date.now();
   const child = spawn(command, args, {
@@ -63,7 +66,11 @@ export function run(command, args, { env = {}, cwd, seconds = 120 } = {}) {
   });
   running.add(child);
   let output = "";
-  child.stdout.on("data", (chunk) => (output += chunk));
+  let stdout = "";
+  child.stdout.on("data", (chunk) => {
+    output += chunk;
+    stdout += chunk;
+  });
   child.stderr.on("data", (chunk) => (output += chunk));
   return new Promise((resolve) => {
     const timer = setTimeout(() => {
@@ -73,7 +80,7 @@ export function run(command, args, { env = {}, cwd, seconds = 120 } = {}) {
     const done = (code) => {
       clearTimeout(timer);
       running.delete(child);
-      resolve({ code, output, seconds: (Date.now() - began) / 1000 });
+      resolve({ code, output, stdout, seconds: (Date.now() - began) / 1000 });
     };
     child.on("error", (error) => {
       output += error.message;

@@ -220,22 +220,19 @@ impl View {
         self.item(target).is_none_or(lacks_goal)
     }
 
-    /// The upstreams that are up and declare this capability.
+    /// Those of the upstreams below that are up and declare this capability.
     pub(crate) fn with_capability<'a>(
         &'a self,
         capability: &'a str,
     ) -> impl Iterator<Item = &'a Arc<Upstream>> {
-        self.parts
-            .iter()
+        self.usable()
             .filter(move |part| part.offer.has(capability))
             .map(|part| &part.upstream)
     }
 
     /// The upstreams of which anything may be used.
     pub(crate) fn upstreams(&self) -> impl Iterator<Item = &Arc<Upstream>> {
-        let preset = self.preset.as_deref();
-        let allowed = move |part: &&Part| build::is_allowed(part, preset);
-        self.parts.iter().filter(allowed).map(|part| &part.upstream)
+        self.usable().map(|part| &part.upstream)
     }
 
     /// The one upstream, where the endpoint shows only one.
@@ -313,6 +310,11 @@ impl View {
         }
     }
 
+    fn usable(&self) -> impl Iterator<Item = &Part> {
+        let preset = self.preset.as_deref();
+        self.parts.iter().filter(move |part| part.is_usable(preset))
+    }
+
     /// A tool as its server listed it.
     fn item(&self, target: &Target) -> Option<&Item> {
         let name = target.name.as_text()?;
@@ -337,6 +339,12 @@ impl Kind {
 }
 
 impl Part {
+    /// Whether anything of it may be used.
+    fn is_usable(&self, preset: Option<&Preset>) -> bool {
+        let server = self.upstream.names();
+        permit::named(preset, ItemKind::Server, server, &self.offer, server.id).is_none()
+    }
+
     fn up(&self) -> Result<&Part, Error> {
         if self.offer.hello.is_some() {
             Ok(self)

@@ -30,6 +30,7 @@ use self::servers::{Refusal, Servers};
 use crate::error::Error;
 use crate::preset::Denial;
 use crate::settings::{Expose, FacadeSettings};
+use crate::shaping::Policies;
 use crate::upstream::{Item, Upstream};
 
 /// The gateway's own tools on such an endpoint.
@@ -70,6 +71,8 @@ pub(crate) enum Errand {
         upstream: Arc<Upstream>,
         item: Item,
         arguments: Raw,
+        /// What its result is wanted for.
+        goal: Option<Raw>,
     },
     /// To give back what was cut, with the arguments of the gateway's own tool.
     Recover(Option<Raw>),
@@ -85,6 +88,8 @@ pub(crate) struct Facade {
     max_chars: usize,
     /// Whether results may be cut here, so that there is a way to get them back.
     cuts: bool,
+    /// Whether `exec` is listed with an argument for what its result is wanted for.
+    goal: bool,
     /// Made by the first search: most views are never searched.
     index: OnceLock<Index>,
 }
@@ -98,15 +103,16 @@ impl Facade {
         settings: FacadeSettings,
         shelves: Vec<Shelf>,
         down: Vec<Arc<Upstream>>,
-        max_chars: usize,
+        policies: &Policies,
         cuts: bool,
     ) -> Facade {
         Facade {
             expose,
             settings,
             servers: Servers::new(shelves, down, cuts),
-            max_chars,
+            max_chars: policies.own_max_chars(),
             cuts,
+            goal: policies.ask_for_goals(),
             index: OnceLock::new(),
         }
     }
@@ -118,12 +124,12 @@ impl Facade {
             Expose::All => Vec::new(),
             Expose::Lazy => vec![
                 inspect::tool(&telling::listing(&self.servers, &self.settings)),
-                exec::tool(),
+                exec::tool(self.goal),
             ],
             Expose::Search => vec![
                 find::tool(&topics::listing(&self.servers, &self.settings)),
                 inspect::tool(inspect::AFTER_SEARCH),
-                exec::tool(),
+                exec::tool(self.goal),
             ],
         }
     }
@@ -182,6 +188,11 @@ impl Facade {
             Err(Refusal::Told(result)) => Ok(Errand::Answered(result)),
             Err(Refusal::Denied(error)) => Err(error),
         }
+    }
+
+    /// An answer of the gateway's own tool, when it is called through `exec`.
+    pub(crate) fn wrap(&self, result: Raw) -> Raw {
+        dress::wrap(result)
     }
 
     /// A tool's result in the form of `exec`, after its repair and its budget.

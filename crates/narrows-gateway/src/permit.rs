@@ -101,22 +101,58 @@ fn resource(preset: &Preset, server: ServerName<'_>, offer: &Offer, uri: &str) -
         return None;
     }
     let plain = uri::plain(uri);
-    let same = |item: &&Item| *item.key != *uri && uri::plain(&item.key) == plain;
+    let listed = is_listed(offer, uri);
+    // What is listed is meant with all that stands behind its path.
+    let path = match listed {
+        true => plain.as_str(),
+        false => uri::path(&plain),
+    };
+    let spellings = [plain.as_str(), path];
+    let same =
+        |item: &&Item| *item.key != *uri && spellings.contains(&uri::plain(&item.key).as_str());
     let mut others = offer.resources.iter().filter(same);
     let hidden = others.find_map(|item| as_spelled(preset, server, offer, &item.key));
-    hidden.or_else(|| {
-        let denial = preset.denial(ItemKind::Resource, server, &plain, None);
+    let forbidden = |spelling: &&str| {
+        let denial = preset.denial(ItemKind::Resource, server, spelling, None);
         denial.filter(|denial| matches!(denial.why, Why::Forbidden(_)))
-    })
+    };
+    hidden
+        .or_else(|| spellings.iter().find_map(forbidden))
+        .or_else(|| match !listed && uri::climbs(uri) {
+            true => as_spelled(preset, server, offer, &plain),
+            false => None,
+        })
+        .or_else(|| hidden_template(preset, server, offer, uri, &plain))
+}
+
+/// What one template allows may, in its plain spelling, come from another one
+/// that is hidden.
+fn hidden_template(
+    preset: &Preset,
+    server: ServerName<'_>,
+    offer: &Offer,
+    uri: &str,
+    plain: &str,
+) -> Option<Denial> {
+    if !preset.is_silent_on_resource(server, uri) {
+        return None;
+    }
+    let is_of =
+        |template: &str| Template::parse(template).is_some_and(|template| template.matches(plain));
+    let comes_from = |item: &&Item| is_of(&item.key) || is_of(&uri::plain(&item.key));
+    let mut hidden = None;
+    for template in offer.templates.iter().filter(comes_from) {
+        // One that allows it is enough.
+        hidden = Some(preset.denial(ItemKind::Resource, server, &template.key, None)?);
+    }
+    hidden
 }
 
 /// What no entry names, and its server does not list, may come from a template
 /// that is allowed.
 fn as_spelled(preset: &Preset, server: ServerName<'_>, offer: &Offer, uri: &str) -> Option<Denial> {
     let denial = preset.denial(ItemKind::Resource, server, uri, None)?;
-    let listed = offer.resources.iter().chain(&offer.templates);
-    let listed = listed.into_iter().any(|item| &*item.key == uri);
-    if listed || !preset.is_silent_on_resource(server, uri) {
+    if is_listed(offer, uri) || !preset.is_silent_on_resource(server, uri) {
         return Some(denial);
     }
     let comes_from = |template: &str| {
@@ -127,6 +163,11 @@ fn as_spelled(preset: &Preset, server: ServerName<'_>, offer: &Offer, uri: &str)
     let mut templates = offer.templates.iter();
     let allowed = templates.any(|template| comes_from(&template.key));
     Some(denial).filter(|_| !allowed)
+}
+
+fn is_listed(offer: &Offer, uri: &str) -> bool {
+    let mut listed = offer.resources.iter().chain(&offer.templates);
+    listed.any(|item| &*item.key == uri)
 }
 
 #[cfg(test)]

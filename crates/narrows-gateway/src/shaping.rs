@@ -25,6 +25,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 pub(crate) use self::account::Account;
+pub(crate) use self::blocks::only_text;
 pub use self::goal::META as GOAL_META;
 pub(crate) use self::goal::{ARGUMENT as GOAL_ARGUMENT, Aim};
 pub(crate) use self::policy::{Policies, Policy};

@@ -1,26 +1,43 @@
 //! Which names a call may give at the top level.
 //!
 //! Here an absent `additionalProperties` counts as `false`, unlike in JSON
-//! Schema: nearly every schema leaves it out and means it so.
+//! Schema: nearly every schema that names arguments leaves it out and means it
+//! so. A schema that says nothing of names, `{"type": "object"}`, takes any, as
+//! the protocol has it.
 
 use std::collections::{BTreeSet, HashSet};
 
-use serde_json::{Map, Value};
+use jsonschema::{Draft, Validator};
+use serde_json::{Map, Value, json};
 
 use super::explain::{self, Problem};
-use super::schema::{IN_PLACE_LISTS, IN_PLACE_MAPS, REFERENCES, resolve};
+use super::schema::{IN_PLACE_LISTS, IN_PLACE_MAPS, REFERENCES, resolve, validator};
+
+/// Keywords by which a schema says which names there are.
+const SPEAKING: [&str; 4] = [
+    "properties",
+    "patternProperties",
+    "additionalProperties",
+    "unevaluatedProperties",
+];
 
 pub(super) enum Names {
     /// The schema allows others than it names, or cannot be seen through.
     Open,
-    Known(BTreeSet<Box<str>>),
+    Known {
+        names: BTreeSet<Box<str>>,
+        /// What else a name may be.
+        patterns: Option<Validator>,
+    },
 }
 
 impl Names {
     /// Collects `properties` of the schema and of all that it applies to the
     /// same object. One of them that is open opens it.
     pub(super) fn of(root: &Value) -> Names {
-        let mut known = BTreeSet::new();
+        let mut names = BTreeSet::new();
+        let mut patterns = Vec::new();
+        let mut speaks_of_names = false;
         let mut seen = HashSet::new();
         let mut left = vec![root];
         while let Some(schema) = left.pop() {
@@ -33,8 +50,12 @@ impl Names {
             if allows_others(schema) {
                 return Names::Open;
             }
+            speaks_of_names |= SPEAKING.iter().any(|keyword| schema.contains_key(*keyword));
             if let Some(Value::Object(properties)) = schema.get("properties") {
-                known.extend(properties.keys().map(|name| name.as_str().into()));
+                names.extend(properties.keys().map(|name| name.as_str().into()));
+            }
+            if let Some(Value::Object(properties)) = schema.get("patternProperties") {
+                patterns.extend(properties.keys().map(|one| json!({ "pattern": one })));
             }
             for keyword in ["if", "then", "else"] {
                 left.extend(schema.get(keyword));
@@ -63,30 +84,41 @@ impl Names {
                 }
             }
         }
-        Names::Known(known)
+        if !speaks_of_names {
+            return Names::Open;
+        }
+        let patterns = match patterns.is_empty() {
+            true => None,
+            false => match validator(&json!({ "anyOf": patterns }), Draft::Draft202012) {
+                Ok(patterns) => Some(patterns),
+                Err(_) => return Names::Open,
+            },
+        };
+        Names::Known { names, patterns }
     }
 
     /// The names that may not be given, with what to write instead.
     pub(super) fn unknown(&self, given: &Map<String, Value>) -> Vec<Problem> {
-        let Names::Known(known) = self else {
+        let Names::Known { names, patterns } = self else {
             return Vec::new();
+        };
+        let fits = |name: &str| {
+            let patterns = patterns.as_ref();
+            patterns.is_some_and(|patterns| patterns.is_valid(&Value::from(name)))
         };
         given
             .keys()
-            .filter(|name| !known.contains(name.as_str()))
+            .filter(|name| !names.contains(name.as_str()) && !fits(name))
             .take(super::MAX_TOLD)
-            .map(|name| explain::unknown("", name, known.iter().map(|name| &**name), given))
+            .map(|name| explain::unknown("", name, names.iter().map(|name| &**name), given))
             .collect()
     }
 }
 
 fn allows_others(schema: &Map<String, Value>) -> bool {
-    let patterns = schema.get("patternProperties").and_then(Value::as_object);
-    patterns.is_some_and(|patterns| !patterns.is_empty())
-        || ["additionalProperties", "unevaluatedProperties"]
-            .iter()
-            .filter_map(|keyword| schema.get(*keyword))
-            .any(|others| !is_never(others))
+    let others = ["additionalProperties", "unevaluatedProperties"];
+    let mut others = others.iter().filter_map(|keyword| schema.get(*keyword));
+    others.any(|others| !is_never(others))
 }
 
 /// `false`, also as `{"not": {}}`, the way some generators write it.

@@ -93,7 +93,7 @@ fn draft(root: &mut Map<String, Value>) -> Draft {
     }
 }
 
-fn validator(schema: &Value, draft: Draft) -> Result<Validator, String> {
+pub(super) fn validator(schema: &Value, draft: Draft) -> Result<Validator, String> {
     let options = jsonschema::options()
         .offline()
         .with_draft(draft)

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use narrows_wire::Raw;
+use narrows_wire::{Raw, Revision};
 
 use super::Call;
 use crate::catalogue::{Target, View};
@@ -31,7 +31,12 @@ impl Call<'_> {
                 self.told(view, search).await?
             }
         };
-        Ok(repair::for_revision(result, revision))
+        let result = repair::for_revision(result, revision);
+        // Older clients do not know it, and the text says the same.
+        Ok(match revision < Revision::V2025_06_18 {
+            true => result.without_member("structuredContent"),
+            false => result,
+        })
     }
 
     async fn told(
@@ -49,14 +54,18 @@ impl Call<'_> {
         };
         let errand = facade.exec(arguments.as_ref());
         let errand = errand.inspect_err(|error| permit::tell_denied(self.tag, error))?;
-        let (upstream, item, arguments) = match errand {
+        let (upstream, item, arguments, goal) = match errand {
             Errand::Answered(result) => return Ok(result),
-            Errand::Recover(arguments) => return self.recover(arguments).await,
+            Errand::Recover(arguments) => {
+                let result = self.recover(arguments).await?;
+                return Ok(facade.wrap(result));
+            }
             Errand::Call {
                 upstream,
                 item,
                 arguments,
-            } => (upstream, item, arguments),
+                goal,
+            } => (upstream, item, arguments, goal),
         };
         let target = Target {
             upstream,
@@ -68,7 +77,7 @@ impl Call<'_> {
         let params = self.params.take().unwrap_or_else(Raw::empty_object);
         let params = params.with_member("name", &target.name);
         self.params = Some(params.with_member("arguments", &arguments));
-        let wish = self.wish_for_exec(&target);
+        let wish = self.wish_for_exec(&target, goal);
         let name = self.text_member("name")?;
         let (session, tag) = (self.session, self.tag);
         let mut result = self.ask(ItemKind::Tool, &target, name).await?;

@@ -40,13 +40,13 @@ impl Call<'_> {
     }
 
     /// The same for a tool that is called through another.
-    pub(super) fn wish_for_exec(&self, target: &Target) -> Option<Wish> {
+    pub(super) fn wish_for_exec(&self, target: &Target, goal: Option<Raw>) -> Option<Wish> {
         let policies = self.session.endpoint().policies();
         let policy = policies.tool(target.upstream.index, &target.name)?;
         Some(Wish {
             policy,
             params: self.params.clone(),
-            goal: None,
+            goal,
         })
     }
 

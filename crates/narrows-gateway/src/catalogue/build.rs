@@ -7,7 +7,6 @@ use std::sync::Arc;
 use narrows_wire::{Raw, token};
 
 use super::{Kind, Listing, Part, Plan, Recover, Scope, Target, Template, View, lacks_goal};
-use crate::error::ItemKind;
 use crate::facade::{Facade, Hidden, Shelf, Shown};
 use crate::preset::Preset;
 use crate::settings::{EndpointSettings, Expose, Uris};
@@ -134,7 +133,9 @@ fn single(plan: &Plan, part: &Part) -> View {
         patterns: patterns(parts),
         capabilities: object(|hello| &hello.capabilities),
         server_info: object(|hello| &hello.server_info),
-        instructions: hello.and_then(|hello| hello.instructions.clone()),
+        instructions: hello
+            .filter(|_| part.is_usable(preset))
+            .and_then(|hello| hello.instructions.clone()),
         parts: parts.to_vec(),
         preset: plan.preset.clone(),
         facade: None,
@@ -193,7 +194,7 @@ fn facade(
     let (mut shelves, mut down) = (Vec::new(), Vec::new());
     for part in parts {
         let Some(hello) = &part.offer.hello else {
-            if is_allowed(part, plan.preset.as_deref()) {
+            if part.is_usable(plan.preset.as_deref()) {
                 down.push(part.upstream.clone());
             }
             continue;
@@ -230,7 +231,7 @@ fn facade(
         settings.facade.clone(),
         shelves,
         down,
-        plan.policies.own_max_chars(),
+        &plan.policies,
         cuts,
     ))
 }
@@ -399,17 +400,11 @@ fn capabilities(parts: &[Part], cuts: bool) -> Raw {
     all
 }
 
-/// Whether anything of a server may be used.
-pub(super) fn is_allowed(part: &Part, preset: Option<&Preset>) -> bool {
-    let server = part.upstream.names();
-    permit::named(preset, ItemKind::Server, server, &part.offer, server.id).is_none()
-}
-
 /// The instructions of all servers of which anything is allowed, a heading for
 /// each.
 fn instructions(parts: &[Part], preset: Option<&Preset>, max_chars: usize) -> Option<String> {
     let mut text = String::new();
-    for part in parts.iter().filter(|part| is_allowed(part, preset)) {
+    for part in parts.iter().filter(|part| part.is_usable(preset)) {
         let own = part
             .offer
             .hello

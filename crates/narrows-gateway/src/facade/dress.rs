@@ -6,7 +6,7 @@ use narrows_wire::{Kind, Raw};
 
 use super::answer::{self, LONGEST, wrapped};
 use crate::settings::FacadeSettings;
-use crate::shaping::RECEIPT_META;
+use crate::shaping::{RECEIPT_META, only_text};
 
 /// What a result's `content` is.
 enum Content {
@@ -44,7 +44,7 @@ pub(super) fn dress(result: Raw, settings: &FacadeSettings) -> Raw {
     // A server that says its text again in an object means the text, and it
     // reads better without the quotes.
     if let (Some(structured), Some(text)) = (&structured, &text)
-        && only_repeats(structured, text)
+        && only_text(structured).is_some_and(|only| text.as_text().as_deref() == Some(&*only))
     {
         let result = match (data(text), &item) {
             (Some(data), Some(item)) if data.len() <= LONGEST => {
@@ -74,6 +74,14 @@ pub(super) fn dress(result: Raw, settings: &FacadeSettings) -> Raw {
     with_structured(&result.with_member("content", &content), &data)
 }
 
+/// An answer of the gateway's own tool in the form of `exec`.
+pub(super) fn wrap(result: Raw) -> Raw {
+    match result.member("structuredContent") {
+        Some(data) => with_structured(&result, &data),
+        None => result,
+    }
+}
+
 impl Content {
     fn read(content: Option<&Raw>) -> Content {
         let Some(content) = content.filter(|content| content.kind() != Kind::Null) else {
@@ -96,16 +104,6 @@ impl Content {
             None => Content::Other,
         }
     }
-}
-
-/// Whether an object holds nothing but this text.
-fn only_repeats(structured: &Raw, text: &Raw) -> bool {
-    let mut members = structured.members();
-    let (first, second) = (members.next(), members.next());
-    let value = first.map(|(_, value)| value).filter(|_| second.is_none());
-    value.is_some_and(|value| {
-        value.kind() == Kind::String && (value == *text || value.as_text() == text.as_text())
-    })
 }
 
 /// What a text holds if it is JSON. A text of JSON inside of that is opened

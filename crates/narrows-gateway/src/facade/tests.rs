@@ -14,7 +14,9 @@ use narrows_wire::Raw;
 use super::*;
 use crate::builtin::Pruner;
 use crate::preset::Why;
-use crate::settings::{Builtin, ProxySettings, Settings, Telling, UpstreamKind, UpstreamSettings};
+use crate::settings::{
+    Builtin, ProxySettings, Settings, ShapeChoice, Telling, UpstreamKind, UpstreamSettings,
+};
 use crate::upstream::{Changes, HttpClient, ListKind, Surroundings};
 
 fn raw(text: &str) -> Raw {
@@ -91,6 +93,14 @@ fn lazy(shelves: Vec<Shelf>) -> Facade {
     facade(Expose::Lazy, |_| {}, shelves, 80_000)
 }
 
+fn within(max_chars: usize) -> Policies {
+    let choice = ShapeChoice {
+        max_chars: Some(max_chars),
+        ..ShapeChoice::default()
+    };
+    Policies::joined(choice, ShapeChoice::default(), std::iter::empty())
+}
+
 fn facade(
     expose: Expose,
     set: impl FnOnce(&mut FacadeSettings),
@@ -100,7 +110,7 @@ fn facade(
     let mut settings = FacadeSettings::default();
     set(&mut settings);
     let down = vec![shelf("dead", "", &[]).upstream];
-    Facade::new(expose, settings, shelves, down, max_chars, true)
+    Facade::new(expose, settings, shelves, down, &within(max_chars), true)
 }
 
 /// The texts of a result, with what else it says.

@@ -1,6 +1,7 @@
 //! Plain JSON-RPC under a preset. Only what a preset can speak of passes: what
 //! is asked for by name is looked at, lists come from what the gateway knows,
-//! without what is hidden, and any other method is refused.
+//! without what is hidden, greetings go to servers of which anything is
+//! allowed, and any other method is refused.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use narrows_wire::{Kind, Raw};
 
 use super::{Carried, Destination, PlainRequest, Reply};
 use crate::catalogue::Listing;
-use crate::error::Error;
+use crate::error::{Error, ItemKind};
 use crate::permit;
 use crate::preset::{Preset, ServerName};
 use crate::upstream::{ListKind, Offer, Upstream};
@@ -24,8 +25,10 @@ impl Restricted<'_> {
     pub(super) async fn look_at(&self, request: &PlainRequest) -> Result<Option<Carried>, Error> {
         let method = request.method().and_then(Raw::as_text).unwrap_or_default();
         match &*method {
-            "initialize" | "ping" | "logging/setLevel" => Ok(None),
-            "notifications/initialized" => Ok(None),
+            "initialize" | "notifications/initialized" | "ping" | "logging/setLevel" => {
+                self.permit(ItemKind::Server, &self.destination.id)?;
+                Ok(None)
+            }
             method => match (ListKind::of_method(method), &self.destination.upstream) {
                 (Some(kind), Some(upstream)) => self.list(kind, upstream, request).await.map(Some),
                 _ => self.named(method, request).map(|()| None),
@@ -67,14 +70,18 @@ impl Restricted<'_> {
         let Some(name) = name.as_text() else {
             return Err(Error::BadParams(format!("{method} names no {kind}")));
         };
+        self.permit(kind, &name)
+    }
+
+    fn permit(&self, kind: ItemKind, name: &str) -> Result<(), Error> {
         let Destination { id, upstream, .. } = self.destination;
         let (server, offer) = match upstream {
             Some(upstream) => (upstream.names(), upstream.offer()),
             None => (ServerName { id, slug: id }, Arc::new(Offer::default())),
         };
-        match permit::named(Some(self.preset), kind, server, &offer, &name) {
+        match permit::named(Some(self.preset), kind, server, &offer, name) {
             None => Ok(()),
-            Some(denial) => Err(permit::not_allowed(kind, &name, &denial)),
+            Some(denial) => Err(permit::not_allowed(kind, name, &denial)),
         }
     }
 }

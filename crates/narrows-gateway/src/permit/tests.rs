@@ -1,4 +1,4 @@
-use super::uri::plain;
+use super::uri::{climbs, path, plain};
 
 #[test]
 fn spellings_of_one_uri() {
@@ -16,5 +16,22 @@ fn spellings_of_one_uri() {
         ("", ":///"),
     ] {
         assert_eq!(plain(uri), expected, "{uri}");
+    }
+}
+
+#[test]
+fn uris_that_do_not_lead_where_they_begin() {
+    for uri in ["x:///a/../b", "x:///a/..%2fb", "x:///a/%252e%2e\\b", "x:.."] {
+        assert!(climbs(uri), "{uri}");
+    }
+    for uri in ["x:///a/b", "x:///a/..b/c..", "x:///a/.../b", "x:///a/./b"] {
+        assert!(!climbs(uri), "{uri}");
+    }
+}
+
+#[test]
+fn queries_and_fragments_are_left_out() {
+    for uri in ["x:///a/b", "x:///a/b?c#d", "x:///a/b#c?d", "x:///a/b%23c"] {
+        assert_eq!(path(&plain(uri)), "x:///a/b", "{uri}");
     }
 }

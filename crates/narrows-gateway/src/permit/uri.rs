@@ -8,13 +8,7 @@ const DECODINGS: usize = 3;
 /// The URI with its percent signs decoded, scheme and host in lower case, and
 /// its path without empty, `.` and `..` segments. It is for comparing only.
 pub(super) fn plain(uri: &str) -> String {
-    let mut decoded = Cow::Borrowed(uri);
-    for _ in 0..DECODINGS {
-        match decode(&decoded) {
-            Some(next) => decoded = Cow::Owned(next),
-            None => break,
-        }
-    }
+    let decoded = decoded(uri);
     let (scheme, rest) = decoded.split_once(':').unwrap_or(("", &decoded));
     let (host, path) = match rest.strip_prefix("//") {
         Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
@@ -32,6 +26,29 @@ pub(super) fn plain(uri: &str) -> String {
     }
     let (scheme, host) = (scheme.to_lowercase(), host.to_lowercase());
     format!("{scheme}://{host}/{}", segments.join("/"))
+}
+
+/// Whether it leaves a folder, so that it does not lead where it begins.
+pub(super) fn climbs(uri: &str) -> bool {
+    decoded(uri)
+        .split([':', '/', '\\'])
+        .any(|part| part == "..")
+}
+
+/// What is left without a query and a fragment, which a server may not look at.
+pub(super) fn path(plain: &str) -> &str {
+    plain.find(['?', '#']).map_or(plain, |end| &plain[..end])
+}
+
+fn decoded(uri: &str) -> Cow<'_, str> {
+    let mut decoded = Cow::Borrowed(uri);
+    for _ in 0..DECODINGS {
+        match decode(&decoded) {
+            Some(next) => decoded = Cow::Owned(next),
+            None => break,
+        }
+    }
+    decoded
 }
 
 /// `None` if there is nothing to decode.

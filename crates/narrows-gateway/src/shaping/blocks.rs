@@ -109,6 +109,16 @@ pub(super) fn structured(result: &Raw) -> Option<Raw> {
     structured.filter(|structured| matches!(structured.kind(), Kind::Object | Kind::Array))
 }
 
+/// The text that an object holds and nothing else: many servers say their one
+/// text again in this form.
+pub(crate) fn only_text(structured: &Raw) -> Option<String> {
+    let mut members = structured.members();
+    let (_, value) = members.next()?;
+    let is_only = members.next().is_none();
+    let text = value.as_text().filter(|_| is_only)?;
+    Some(text.into_owned())
+}
+
 /// A content item of text in the place of one that is none, under the form
 /// that its result wants.
 pub(super) fn text_item(text: &str, instead_of: Option<&Raw>, form: Form) -> Raw {

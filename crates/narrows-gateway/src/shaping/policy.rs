@@ -127,6 +127,14 @@ impl Policies {
         })
     }
 
+    /// Whether some tools are listed with an argument for what their results
+    /// are wanted for.
+    pub(crate) fn ask_for_goals(&self) -> bool {
+        let asks = |policy: &Option<Policy>| policy.is_some_and(|policy| policy.goal_param);
+        let mut servers = self.servers.iter();
+        servers.any(|server| asks(&server.all) || server.tools.values().any(asks))
+    }
+
     /// The most characters in one answer of the gateway's own tools.
     pub(crate) fn own_max_chars(&self) -> usize {
         self.own_max_chars.max(ShapeChoice::LEAST_CHARS)

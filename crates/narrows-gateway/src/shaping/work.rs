@@ -427,13 +427,19 @@ fn total(pieces: &[Piece]) -> usize {
 
 /// Whether a text says the same as the structured content.
 fn is_repeated(pieces: &[Piece], structured: usize) -> bool {
-    let structured = pieces[structured].block.place.as_str();
+    let structured = &pieces[structured].block.place;
+    let is_text = |piece: &&Piece| matches!(piece.block.kind, BlockKind::Text { .. });
     let is_json = |piece: &&Piece| {
         let start = piece.text.trim_start().as_bytes().first();
-        matches!(start, Some(b'{' | b'[')) && matches!(piece.block.kind, BlockKind::Text { .. })
+        matches!(start, Some(b'{' | b'['))
     };
-    let mut texts = pieces.iter().filter(is_json);
-    texts.any(|piece| is_same(&piece.text, structured))
+    let mut texts = pieces.iter().filter(is_text);
+    let only = blocks::only_text(structured);
+    if only.is_some_and(|only| texts.clone().any(|piece| *piece.text == *only)) {
+        return true;
+    }
+    let structured = structured.as_str();
+    texts.any(|piece| is_json(&piece) && is_same(&piece.text, structured))
 }
 
 /// Whether two JSON texts say the same. Most often they differ in white space

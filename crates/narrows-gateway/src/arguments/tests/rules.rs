@@ -72,7 +72,8 @@ fn arguments_are_an_object() {
 fn unknown_names_are_refused_at_the_top_level_unless_the_schema_is_open() {
     let unknown = "Unknown argument: 'zzz'";
     for (schema, expected) in [
-        (r#"{"type": "object"}"#, unknown),
+        (r#"{"type": "object"}"#, "ok"),
+        (r#"{"type": "object", "properties": {}}"#, unknown),
         (r#"{"properties": {"a": {}}}"#, unknown),
         (
             r#"{"properties": {"a": {}}, "additionalProperties": false}"#,
@@ -97,7 +98,8 @@ fn unknown_names_are_refused_at_the_top_level_unless_the_schema_is_open() {
         (r#"{"unevaluatedProperties": true}"#, "ok"),
         (r#"{"unevaluatedProperties": {"type": "integer"}}"#, "ok"),
         (r#"{"patternProperties": {"^z": {}}}"#, "ok"),
-        (r#"{"patternProperties": {"^y": {}}}"#, "ok"),
+        (r#"{"patternProperties": {"^y": {}}}"#, unknown),
+        (r#"{"patternProperties": {"^y": {}, "z+$": {}}}"#, "ok"),
         (
             r#"{"patternProperties": {"^y": {}}, "additionalProperties": false}"#,
             unknown,
@@ -112,7 +114,7 @@ fn unknown_names_are_refused_at_the_top_level_unless_the_schema_is_open() {
             "ok",
         ),
         (
-            r#"{"not": {"required": ["y"], "additionalProperties": true}}"#,
+            r#"{"properties": {}, "not": {"required": ["y"], "additionalProperties": true}}"#,
             unknown,
         ),
     ] {

@@ -235,7 +235,7 @@ fn the_gateway_tells_its_own_tool_where_results_are_cut() {
         FacadeSettings::default(),
         shelves(),
         Vec::new(),
-        80_000,
+        &within(80_000),
         false,
     );
     let answer = said(&whole.inspect(Some(&raw(ours))));
@@ -250,7 +250,7 @@ fn the_gateway_tells_its_own_tool_where_results_are_cut() {
 
 #[test]
 fn instructions_that_were_not_told_whole_come_along() {
-    let long = format!("Begin.\n{}", "word ".repeat(100));
+    let long = format!("Begin.\n{}", "word ".repeat(400));
     let tools = [r#"{"name":"t"}"#];
     let inspect = |expose, instructions: &str, max_chars| {
         let facade = facade(
@@ -270,10 +270,9 @@ fn instructions_that_were_not_told_whole_come_along() {
         inspect(Expose::Search, &short, 80_000)[1..],
         [format!("Instructions of a:\n{short}")]
     );
-    let cut = inspect(Expose::Lazy, &long, 300);
+    let cut = inspect(Expose::Lazy, &long, 1_000);
     assert!(cut[1].ends_with("..."), "{cut:?}");
-    assert_eq!(cut.concat().chars().count(), 300);
-    assert!(inspect(Expose::Lazy, &long, 110)[1..].is_empty());
+    assert_eq!(cut.concat().chars().count(), 1_000);
 }
 
 /// `count` tools of different sizes, some of them too large for any page.

@@ -164,7 +164,11 @@ impl Breeder<'_> {
         }
         let others = keywords.get("additionalProperties");
         let is_closed = match others {
-            None => pointer.is_empty() && !keywords.contains_key("patternProperties"),
+            None => {
+                pointer.is_empty()
+                    && keywords.contains_key("properties")
+                    && !keywords.contains_key("patternProperties")
+            }
             Some(others) => *others == json!(false),
         };
         if is_closed {

@@ -1,0 +1,133 @@
+//! Long results of `exec` are cut, and come back through `exec`.
+
+use narrows_testkit::scripted::{Installed, Script, Step};
+use serde_json::{Value, json};
+
+use super::{Lazy, WAYS, first_text, length, only, said, wrong};
+use crate::gateway::with;
+
+const BUDGET: usize = 5_000;
+
+fn lines() -> String {
+    let line = |at: usize| format!("{at:05} é🦀 the quick brown fox jumps over the lazy dog\n");
+    (1..=800).map(line).collect()
+}
+
+/// Rows that are beyond the budget in any form.
+fn rows() -> Value {
+    let row = |at: usize| json!({ "id": at, "name": format!("the row of number {at}") });
+    (0..800).map(row).collect()
+}
+
+fn long() -> Installed {
+    Script::new("long")
+        .plain_tool("lines")
+        .plain_tool("rows")
+        .plain_tool("short")
+        .on_tool("lines", [Step::text(&lines())])
+        .on_tool("rows", [Step::text(&rows().to_string())])
+        .install()
+}
+
+fn within(server: &Installed) -> Value {
+    let shape = json!({ "max_chars": BUDGET, "prune": { "timeout_ms": 20_000 } });
+    with(only("long", server), json!({ "shape": shape }))
+}
+
+/// The text of a receipt, page by page, each within the budget.
+async fn read_back(lazy: &mut Lazy, id: &str) -> String {
+    let mut whole = String::new();
+    let mut asked = json!({ "prune_id": id });
+    loop {
+        let page = lazy.exec("narrows", "recover_text", asked).await;
+        assert!(length(&page) <= BUDGET, "{}", length(&page));
+        let said: Value = serde_json::from_str(first_text(&page)).expect("JSON");
+        whole += said["raw_text"].as_str().expect("a text");
+        match said["metadata"]["next_cursor"].as_str() {
+            Some(cursor) => asked = json!({ "prune_id": id, "cursor": cursor }),
+            None => return whole,
+        }
+    }
+}
+
+#[track_caller]
+fn receipt(result: &Value) -> String {
+    let id = result["_meta"]["narrows/receipt"]["prune_id"].as_str();
+    id.unwrap_or_else(|| panic!("not cut: {result:.300}"))
+        .to_owned()
+}
+
+#[tokio::test]
+async fn what_is_cut_comes_back_through_exec() {
+    let server = long();
+    for way in WAYS {
+        let mut lazy = way.open(&within(&server)).await;
+        for (tool, whole) in [("lines", lines()), ("rows", rows().to_string())] {
+            let cut = lazy.exec("long", tool, json!({})).await;
+            assert!(length(&cut) <= BUDGET, "{} {tool}", lazy.way);
+            let id = receipt(&cut);
+            let way_back = format!(
+                "get them with exec server_name=narrows tool_name=recover_text prune_id={id}"
+            );
+            let text = first_text(&cut);
+            assert!(
+                text.contains("⟦narrows: ") && text.contains(&way_back),
+                "{} {tool}: {text}",
+                lazy.way
+            );
+            let back = read_back(&mut lazy, &id).await;
+            assert!(back == whole, "{} {tool}: {back:.300}", lazy.way);
+            let some = json!({ "prune_id": id, "head": 1 });
+            let head = lazy.exec("narrows", "recover_text", some).await;
+            assert_ne!(head["isError"], true, "{head}");
+        }
+        let short = lazy.exec("long", "short", json!({})).await;
+        assert_eq!(said(&short), r#"long called "short" with {}"#);
+        assert!(short.get("_meta").is_none(), "{short}");
+    }
+}
+
+/// The way back is not listed, but it is told of to whoever asks.
+#[tokio::test]
+async fn the_way_back_can_be_inspected() {
+    let server = long();
+    for way in WAYS {
+        let mut lazy = way.open(&within(&server)).await;
+        let (names, description) = lazy.listed().await;
+        assert_eq!(names, ["inspect", "exec"]);
+        assert!(!description.contains("recover_text"), "{description}");
+        for asked in [
+            json!({ "server_name": "narrows" }),
+            json!({ "server_name": "narrows", "tool_name": "recover_text" }),
+        ] {
+            let told = lazy.inspect(asked.clone()).await;
+            let data = &told["structuredContent"]["result"];
+            let entry = data.get(0).unwrap_or(data);
+            assert_eq!(entry["server_name"], "narrows", "{asked}: {told}");
+            assert_eq!(entry["name"], "recover_text");
+            let schema = entry["input_schema"].as_str().unwrap_or_default();
+            assert!(schema.starts_with("{prune_id: string; "), "{schema}");
+        }
+        let told = wrong(&lazy.exec("narrows", "other", json!({})).await);
+        assert_eq!(told["error"], "Tool 'other' not found on server 'narrows'");
+        assert_eq!(told["available_tools"], json!(["recover_text"]));
+        let unknown = json!({ "prune_id": "prn_01ARY000000000000000000042" });
+        let told = wrong(&lazy.exec("narrows", "recover_text", unknown).await);
+        assert_eq!(told["code"], "prune_id_not_found", "{told}");
+    }
+}
+
+/// Where nothing is cut there is no such server.
+#[tokio::test]
+async fn without_budgets_there_is_no_way_back() {
+    let server = long();
+    for way in WAYS {
+        let mut lazy = way.open(&only("long", &server)).await;
+        let told = wrong(&lazy.exec("narrows", "recover_text", json!({})).await);
+        assert_eq!(told["error"], "Server 'narrows' not found");
+        let told = wrong(&lazy.inspect(json!({ "server_name": "narrows" })).await);
+        assert_eq!(told["available_servers"], json!(["long"]));
+        let whole = lazy.exec("long", "lines", json!({})).await;
+        assert!(said(&whole) == lines());
+    }
+}

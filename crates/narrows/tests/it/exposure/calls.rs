@@ -1,0 +1,221 @@
+//! A call through `exec` is a call like any other: it runs beside others,
+//! tells its progress, can be cancelled, asks its client, and may fail.
+
+use std::time::Duration;
+
+use narrows_testkit::LIMIT;
+use narrows_testkit::scripted::{Installed, Script, Step};
+use serde_json::{Value, json};
+
+use super::{Lazy, WAYS, errand, first_text, only, said};
+use crate::gateway::{config, error, text};
+
+fn busy() -> Script {
+    let progress = |progress| Step::Progress { progress, total: 2 };
+    let ask = r#"{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}"#;
+    ["slow", "quick", "steps", "wait", "ask", "echo", "die"]
+        .into_iter()
+        .fold(Script::new("busy"), |script, tool| script.plain_tool(tool))
+        .on_tool("slow", [Step::Wait("go".into()), Step::text("slow")])
+        .on_tool("steps", [progress(1), progress(2), Step::text("done")])
+        .on_tool("wait", [Step::Reach("waiting".into()), Step::Stall])
+        .on_tool(
+            "ask",
+            [Step::ask("elicitation/create", ask), Step::ReplyAnswers],
+        )
+        .on_tool("echo", [Step::ReplyParams])
+        .on_tool(
+            "die",
+            [
+                Step::Once("die".into(), vec![Step::Die]),
+                Step::text("alive"),
+            ],
+        )
+}
+
+impl Lazy {
+    /// Begins a call of `exec` with these other params beside its arguments.
+    async fn begin(&mut self, tool: &str, more: Value) -> u64 {
+        let mut params = json!({ "name": "exec", "arguments": errand("busy", tool, json!({})) });
+        for (name, value) in more.as_object().into_iter().flatten() {
+            params[name] = value.clone();
+        }
+        self.client.request("tools/call", params).await
+    }
+}
+
+#[tokio::test]
+async fn a_slow_call_holds_up_no_other() {
+    for way in WAYS {
+        let server = busy().install();
+        let mut lazy = way.open(&only("busy", &server)).await;
+        let slow = lazy.begin("slow", json!({})).await;
+        let quick = [
+            lazy.begin("quick", json!({})).await,
+            lazy.begin("quick", json!({})).await,
+        ];
+        for id in quick {
+            let answer = lazy.client.answer_to(id).await;
+            assert!(text(&answer).starts_with("busy called"), "{answer}");
+        }
+        assert!(lazy.client.aside().all(|message| message["id"] != slow));
+        server.release("go");
+        assert_eq!(text(&lazy.client.answer_to(slow).await), "slow");
+        // All of them over one connection.
+        assert_eq!(server.server_pids().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn progress_comes_under_the_clients_own_token() {
+    for way in WAYS {
+        let server = busy().install();
+        let mut lazy = way.open(&only("busy", &server)).await;
+        let token = json!({ "_meta": { "progressToken": "mine" } });
+        let id = lazy.begin("steps", token).await;
+        for step in 1..=2 {
+            let notice = lazy.client.message("notifications/progress").await;
+            assert_eq!(notice["params"]["progressToken"], "mine", "{notice}");
+            assert_eq!(notice["params"]["progress"], step, "{notice}");
+        }
+        assert_eq!(text(&lazy.client.answer_to(id).await), "done");
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_cancelled_where_it_runs() {
+    for way in WAYS {
+        let server = busy().install();
+        let mut lazy = way.open(&only("busy", &server)).await;
+        let id = lazy.begin("wait", json!({})).await;
+        server.reached("waiting").await;
+        let why = json!({ "requestId": id, "reason": "enough" });
+        lazy.client.notify("notifications/cancelled", why).await;
+        let heard = server.received_with("notifications/cancelled").await;
+        assert!(heard.contains("enough"), "{heard}");
+        let next = lazy.exec("busy", "quick", json!({})).await;
+        assert!(said(&next).starts_with("busy called"));
+        assert!(lazy.client.aside().all(|message| message["id"] != id));
+    }
+}
+
+#[tokio::test]
+async fn a_server_asks_whoever_called_it() {
+    for way in WAYS {
+        let server = busy().install();
+        let able = json!({ "elicitation": {} });
+        let mut lazy = way.open_with(&only("busy", &server), able).await;
+        let id = lazy.begin("ask", json!({})).await;
+        let question = lazy.client.message("elicitation/create").await;
+        assert_eq!(question["params"]["message"], "Sure?", "{question}");
+        let agreed = json!({ "action": "accept", "content": {} });
+        lazy.client.answer(&question, agreed.clone()).await;
+        let answer = lazy.client.answer_to(id).await;
+        let data = &answer["result"]["structuredContent"]["result"];
+        assert_eq!(*data, json!([agreed]), "{answer}");
+    }
+}
+
+/// What stands beside the arguments reaches the server.
+#[tokio::test]
+async fn what_is_said_besides_passes() {
+    for way in WAYS {
+        let server = busy().install();
+        let mut lazy = way.open(&only("busy", &server)).await;
+        let meta = json!({ "_meta": { "trace": "t-1", "n": 1.5 } });
+        let id = lazy.begin("echo", meta).await;
+        let answer = lazy.client.answer_to(id).await;
+        let heard = &answer["result"]["structuredContent"]["result"];
+        let expected =
+            json!({ "name": "echo", "arguments": {}, "_meta": { "trace": "t-1", "n": 1.5 } });
+        assert_eq!(*heard, expected);
+    }
+}
+
+/// Arguments arrive as the very bytes that were sent.
+#[tokio::test]
+async fn arguments_keep_their_every_byte() {
+    let arguments = r#"{"z":1.0,"a":[1e2, 12345678901234567890123],"\u00e9":"\/"}"#;
+    for way in WAYS {
+        let server = busy().install();
+        let mut lazy = way.open(&only("busy", &server)).await;
+        let asked =
+            format!(r#"{{"server_name":"busy","tool_name":"quick","arguments":{arguments}}}"#);
+        let request = format!(
+            r#"{{"jsonrpc":"2.0","id":"own","method":"tools/call","params":{{"name":"exec","arguments":{asked}}}}}"#
+        );
+        lazy.client.send_text(&request).await;
+        let heard = server.received_with(r#""quick""#).await;
+        assert!(
+            heard.contains(&format!(r#""arguments":{arguments}"#)),
+            "{heard}"
+        );
+        assert!(!heard.contains("tool_name"), "{heard}");
+        let answer = lazy.client.find(|message| message["id"] == "own").await;
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+}
+
+/// What a server refuses it refuses in its own words.
+#[tokio::test]
+async fn an_error_of_the_server_passes() {
+    for way in WAYS {
+        let server = Script::new("ds")
+            .plain_tool("no")
+            .on_tool("no", [Step::error(-32042, "Not today")])
+            .install();
+        let mut lazy = way.open(&only("ds", &server)).await;
+        let asked = errand("ds", "no", json!({}));
+        let answer = lazy.client.call_tool("exec", asked).await;
+        let expected = json!({ "code": -32042, "message": "Not today" });
+        assert_eq!(answer["error"], expected, "{answer}");
+    }
+}
+
+fn beside() -> Installed {
+    Script::new("beside").plain_tool("say").install()
+}
+
+/// A server that never starts, and one that dies in the middle of a call.
+#[tokio::test]
+async fn a_server_that_fails_takes_nobody_along() {
+    for way in WAYS {
+        let (server, beside) = (busy().install(), beside());
+        let config = config([
+            ("busy", server.config()),
+            ("failed", json!({ "command": "false" })),
+            ("beside", beside.config()),
+        ]);
+        let mut lazy = way.open(&config).await;
+        let (_, description) = lazy.listed().await;
+        assert!(!description.contains("failed"), "{description}");
+        let asked = errand("failed", "any", json!({}));
+        let told = lazy.client.call_tool("exec", asked).await;
+        assert!(told.to_string().contains("failed"), "{told}");
+        assert!(is_failure(&told), "{told}");
+
+        let died = errand("busy", "die", json!({}));
+        let died = lazy.client.call_tool("exec", died).await;
+        assert!(error(&died).starts_with("-32603 upstream_"), "{died}");
+        assert!(error(&died).contains("busy"), "{died}");
+        let other = lazy.exec("beside", "say", json!({})).await;
+        assert!(first_text(&other).starts_with("beside called"));
+        // It comes back by itself.
+        let alive = async {
+            loop {
+                let asked = errand("busy", "die", json!({}));
+                let answer = lazy.client.call_tool("exec", asked).await;
+                if !is_failure(&answer) {
+                    return text(&answer).to_owned();
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let alive = tokio::time::timeout(LIMIT, alive).await;
+        assert_eq!(alive.expect("it comes back"), "alive");
+    }
+}
+
+fn is_failure(answer: &Value) -> bool {
+    answer["error"].is_object() || answer["result"]["isError"] == true
+}

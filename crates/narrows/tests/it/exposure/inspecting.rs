@@ -1,0 +1,235 @@
+//! `inspect`: what is told of a server and of a tool, from what is known.
+
+use narrows_testkit::scripted::{Installed, Script};
+use serde_json::{Value, json};
+
+use super::{WAYS, endpoint, length, only, said, tool, wrong};
+use crate::gateway::with;
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "path": { "type": "string", "description": format!("File {}", "path ".repeat(10)) },
+            "mode": { "enum": ["r", "w"] },
+            "max": { "type": "integer", "minimum": 1, "maximum": 100, "default": 30 },
+        },
+        "required": ["path"],
+    })
+}
+
+fn files() -> Installed {
+    Script::new("files")
+        .tool(tool("read_file", "Reads a file\nwhole", &schema()))
+        .tool(json!({ "name": "bare" }).to_string())
+        .install()
+}
+
+const PATH: &str = "File path path path path path path path path path path";
+
+/// `input_schema` of `read_file` under these settings.
+async fn check_schema(settings: Value, expected: Value) {
+    let files = files();
+    let config = with(only("files", &files), settings);
+    for way in WAYS {
+        let mut lazy = way.open(&config).await;
+        let before = files.received();
+        let asked = json!({ "server_name": "files", "tool_name": "read_file" });
+        let one = lazy.inspect(asked).await;
+        let entry = json!({ "server_name": "files", "name": "read_file",
+            "description": "Reads a file\nwhole", "input_schema": expected });
+        let structured = &one["structuredContent"]["result"];
+        // Also in this order.
+        assert_eq!(structured.to_string(), entry.to_string(), "{}", lazy.way);
+        let all = lazy.inspect(json!({ "server_name": "files" })).await;
+        let entries = &all["structuredContent"]["result"];
+        assert_eq!(entries[0], entry);
+        assert_eq!(entries[1]["name"], "bare");
+        assert_eq!(entries.as_array().map(Vec::len), Some(2));
+        assert_eq!(files.received(), before, "inspect asked the server");
+    }
+}
+
+#[tokio::test]
+async fn schemas_are_typescript_or_what_they_are() {
+    check_schema(
+        json!({}),
+        json!(format!(
+            r#"{{path: string /* {PATH} */; mode?: "r" | "w"; max?: number}}"#
+        )),
+    )
+    .await;
+    check_schema(json!({ "schema_compression_enabled": false }), schema()).await;
+    check_schema(
+        json!({ "max_description_len": 12 }),
+        json!(r#"{path: string /* File path... */; mode?: "r" | "w"; max?: number}"#),
+    )
+    .await;
+    check_schema(
+        json!({ "max_description_len": 12, "schema_constraints": true }),
+        json!(
+            r#"{path: string /* File path... */; mode?: "r" | "w"; max?: number /* =30; 1..100 */}"#
+        ),
+    )
+    .await;
+}
+
+/// The text is the shorter one of two forms, unless one is wanted.
+#[tokio::test]
+async fn entries_are_told_in_the_wanted_form() {
+    let files = files();
+    let toon = "[2]{server_name,name,description,input_schema}:\n  \
+        files,read_file,\"Reads a file\\nwhole\",";
+    for (encoding, starts) in [
+        ("auto", toon),
+        ("toon", toon),
+        ("json", r#"[{"server_name":"files","name":"read_file","#),
+    ] {
+        let config = with(only("files", &files), json!({ "encoding": encoding }));
+        for way in WAYS {
+            let mut lazy = way.open(&config).await;
+            let all = lazy.inspect(json!({ "server_name": "files" })).await;
+            assert!(said(&all).starts_with(starts), "{encoding}: {all}");
+            let compact = all["structuredContent"]["result"].to_string();
+            match encoding {
+                "json" => assert_eq!(said(&all), compact),
+                "auto" => assert!(said(&all).len() <= compact.len()),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn questions_that_cannot_be_answered() {
+    let files = files();
+    for way in WAYS {
+        let mut lazy = way.open(&only("files", &files)).await;
+        let unknown = lazy.inspect(json!({ "server_name": "zz" })).await;
+        assert_eq!(
+            wrong(&unknown),
+            json!({ "error": "Server 'zz' not found", "available_servers": ["files"] })
+        );
+        let asked = json!({ "server_name": "files", "tool_name": "read_fil" });
+        let unknown = wrong(&lazy.inspect(asked).await);
+        assert_eq!(
+            unknown["error"],
+            "Tool 'read_fil' not found on server 'files'"
+        );
+        assert_eq!(unknown["available_tools"], json!(["read_file", "bare"]));
+        assert_eq!(unknown["nearest"][0], "read_file");
+        for bad in [
+            json!({}),
+            json!({ "server_name": 5 }),
+            json!({ "server": "files" }),
+            json!({ "server_name": "files", "cursor": "x" }),
+            json!({ "server_name": "files", "cursor": "eyJvZmZzZXQiOiA5fQ==" }),
+        ] {
+            let told = wrong(&lazy.inspect(bad.clone()).await);
+            assert!(told["error"].is_string(), "{bad}: {told}");
+        }
+        // Hardly a mistake.
+        let asked = json!({ "server_name": "files", "tool_name": null, "cursor": "" });
+        let all = lazy.inspect(asked).await;
+        assert_eq!(
+            all["structuredContent"]["result"].as_array().map(Vec::len),
+            Some(2)
+        );
+    }
+}
+
+/// Instructions that were cut in the listing are told whole with the server.
+#[tokio::test]
+async fn long_instructions_come_along() {
+    let words = "Read me first.\n".repeat(30);
+    for (instructions, told) in [("Short.", false), (&*words, true)] {
+        let server = Script::new("s")
+            .with(|script| script.instructions = Some(instructions.into()))
+            .plain_tool("t")
+            .install();
+        for way in WAYS {
+            let mut lazy = way.open(&only("s", &server)).await;
+            let all = lazy.inspect(json!({ "server_name": "s" })).await;
+            let second = &all["content"][1]["text"];
+            match told {
+                true => assert_eq!(*second, format!("Instructions of s:\n{}", words.trim())),
+                false => assert!(second.is_null(), "{all}"),
+            }
+            let asked = json!({ "server_name": "s", "tool_name": "t" });
+            said(&lazy.inspect(asked).await);
+        }
+    }
+}
+
+/// Hundreds of tools come in pages that are all of them when put together.
+#[tokio::test]
+async fn pages_of_a_server_are_all_of_its_tools() {
+    const BUDGET: usize = 5_000;
+    let add = |script: Script, at: usize| {
+        let words = "some words on it ".repeat(at % 7);
+        script.tool(tool(&format!("tool_{at}"), &words, &schema()))
+    };
+    let script = (0..300).fold(Script::new("many"), add);
+    let script = script.with(|script| script.instructions = Some("Read me. ".repeat(60)));
+    let server = script.install();
+    for encoding in ["auto", "json"] {
+        let settings = json!({ "shape": { "max_chars": BUDGET }, "encoding": encoding });
+        let config = with(only("many", &server), endpoint(settings));
+        for way in WAYS {
+            let mut lazy = way.open(&config).await;
+            let before = server.received();
+            let mut names = Vec::new();
+            let mut pages = 0;
+            let mut asked = json!({ "server_name": "many" });
+            loop {
+                let page = lazy.inspect(asked).await;
+                pages += 1;
+                assert!(length(&page) <= BUDGET, "page {pages}: {}", length(&page));
+                let structured = &page["structuredContent"];
+                assert_eq!(structured["total"], 300, "{}", lazy.way);
+                let entries = structured["result"].as_array().expect("a list");
+                let name = |entry: &Value| entry["name"].as_str().unwrap_or_default().to_owned();
+                let first = names.len() + 1;
+                names.extend(entries.iter().map(name));
+                let range = format!("Tools {first}-{} of 300.", names.len());
+                let note = page["content"][1]["text"].as_str().unwrap_or_default();
+                assert!(note.starts_with(&range), "{note}");
+                let Some(cursor) = structured["next_cursor"].as_str() else {
+                    assert_eq!(note, range);
+                    break;
+                };
+                let next = format!(
+                    r#"{range} For the next: inspect(server_name: "many", cursor: "{cursor}")"#
+                );
+                assert_eq!(note, next);
+                asked = json!({ "server_name": "many", "cursor": cursor });
+            }
+            let all: Vec<String> = (0..300).map(|at| format!("tool_{at}")).collect();
+            assert_eq!(names, all);
+            assert!(pages > 5, "{pages} pages");
+            assert_eq!(server.received(), before, "inspect asked the server");
+        }
+    }
+}
+
+/// One entry that is longer than all that has room is told shorter.
+#[tokio::test]
+async fn one_tool_beyond_the_budget() {
+    let server = Script::new("s")
+        .tool(tool("big", &"long ".repeat(2_000), &schema()))
+        .install();
+    let config = with(
+        only("s", &server),
+        json!({ "shape": { "max_chars": 1_500 } }),
+    );
+    for way in WAYS {
+        let mut lazy = way.open(&config).await;
+        let asked = json!({ "server_name": "s", "tool_name": "big" });
+        let one = lazy.inspect(asked).await;
+        assert!(length(&one) <= 1_500, "{one}");
+        assert_eq!(one["structuredContent"]["result"]["name"], "big");
+        let description = &one["structuredContent"]["result"]["description"];
+        let description = description.as_str().unwrap_or_default();
+        assert!(description.ends_with("... (10,000 characters)"), "{one}");
+    }
+}

@@ -1,0 +1,152 @@
+//! Everything that is hidden, tried on every way in that lists its tools.
+
+use narrows_testkit::raw::{Any, Sse, Stdio, Streamable, WebSocket};
+use narrows_wire::token::wrap_uri;
+use serde_json::json;
+use tokio::process::Command;
+
+use super::{
+    Asked, House, README, SECRET, VAULT, about_prompt, about_resource, about_tool, allowed,
+    check_allowed, check_lists, check_refused, guest, hidden, open,
+};
+use crate::gateway::{Gateway, REVISION, column, config, with};
+use crate::program::Folder;
+
+/// The lists, all that is hidden, and all that is not.
+async fn check_joined(client: Any, house: &House, gateway: &Gateway) {
+    let (mut client, hello) = open(client).await;
+    assert!(!hello.to_string().contains("secret"), "{hello}");
+    check_lists(&mut client, "a__").await;
+    let log = |_: &Any| gateway.program.stderr();
+    check_refused(&mut client, house, log, &hidden()).await;
+    check_allowed(&mut client, &allowed()).await;
+}
+
+#[tokio::test]
+async fn over_streamable_http() {
+    let house = House::build();
+    let gateway = Gateway::serve(&house.config()).await;
+    let client = Streamable::at(gateway.address(), "/mcp").boxed();
+    check_joined(client, &house, &gateway).await;
+}
+
+#[tokio::test]
+async fn over_http_and_sse() {
+    let house = House::build();
+    let gateway = Gateway::serve(&house.config()).await;
+    let client = Sse::connect(gateway.address(), "/sse").await.boxed();
+    check_joined(client, &house, &gateway).await;
+}
+
+#[tokio::test]
+async fn over_a_websocket() {
+    let house = House::build();
+    let gateway = Gateway::serve(&house.config()).await;
+    let client = WebSocket::connect(gateway.address(), "/ws").await.boxed();
+    check_joined(client, &house, &gateway).await;
+}
+
+/// The command line puts a preset over endpoints that have none.
+#[tokio::test]
+async fn over_stdio() {
+    let house = House::build();
+    let servers = config([("a", house.a.config()), ("b", house.b.config())]);
+    let config = with(servers, json!({ "presets": { "guest": guest() } }));
+    let folder = Folder::with(&config.to_string());
+    let command = folder.command(&["stdio", "--preset", "guest", "--log-format", "json"]);
+    let mut client = Stdio::start(&mut Command::from(command));
+    let hello = client.initialize(REVISION, json!({})).await;
+    assert!(!hello.to_string().contains("secret"), "{hello}");
+    check_lists(&mut client, "a__").await;
+    check_refused(&mut client, &house, Stdio::stderr, &hidden()).await;
+    check_allowed(&mut client, &allowed()).await;
+}
+
+/// One server by itself, with its own names.
+async fn check_direct(client: Any, house: &House, gateway: &Gateway) {
+    let (mut client, _) = open(client).await;
+    check_lists(&mut client, "").await;
+    let mut attempts: Vec<Asked> = about_tool("drop_secret");
+    attempts.extend(about_tool("a__drop_secret"));
+    attempts.extend(about_prompt("secret_prompt"));
+    for uri in [SECRET, VAULT, "file:///vault_secret/key", "x://unlisted"] {
+        attempts.extend(about_resource(uri));
+        attempts.extend(about_resource(&wrap_uri("a", uri)));
+    }
+    // What a method does that nobody knows no preset can say.
+    attempts.push(("secret/method", json!({ "name": "look" })));
+    attempts.push(("tools/call_all", json!({})));
+    let log = |_: &Any| gateway.program.stderr();
+    check_refused(&mut client, house, log, &attempts).await;
+    let mut fine = about_tool("look");
+    fine.extend(about_prompt("greet"));
+    fine.extend(about_resource(README));
+    fine.extend(about_resource("file:///open/plain.txt"));
+    check_allowed(&mut client, &fine).await;
+}
+
+#[tokio::test]
+async fn on_the_ways_in_of_one_server() {
+    let house = House::build();
+    let gateway = Gateway::serve(&house.config()).await;
+    // This one waits until all servers are up.
+    gateway.session("/mcp").await;
+    let address = gateway.address();
+    let http = Streamable::at(address, "/servers/a/mcp").boxed();
+    check_direct(http, &house, &gateway).await;
+    let sse = Sse::connect(address, "/servers/a/sse").await.boxed();
+    check_direct(sse, &house, &gateway).await;
+    let socket = WebSocket::connect(address, "/servers/a/ws").await.boxed();
+    check_direct(socket, &house, &gateway).await;
+}
+
+/// A server of which nothing is allowed has nothing.
+#[tokio::test]
+async fn on_the_ways_in_of_a_hidden_server() {
+    let house = House::build();
+    let gateway = Gateway::serve(&house.config()).await;
+    gateway.session("/mcp").await;
+    let client = Streamable::at(gateway.address(), "/servers/b/mcp").boxed();
+    let (mut client, hello) = open(client).await;
+    assert!(!hello.to_string().contains("secret"), "{hello}");
+    for (method, list) in [
+        ("tools/list", "tools"),
+        ("prompts/list", "prompts"),
+        ("resources/list", "resources"),
+        ("resources/templates/list", "resourceTemplates"),
+    ] {
+        let answer = client.call(method, json!({})).await;
+        assert_eq!(answer["result"][list], json!([]), "{answer}");
+    }
+    let mut attempts = about_tool("tell_secret");
+    attempts.extend(about_prompt("b_secret"));
+    attempts.extend(about_resource("b://secret"));
+    let log = |_: &Any| gateway.program.stderr();
+    check_refused(&mut client, &house, log, &attempts).await;
+}
+
+/// Servers say for themselves what is in force on their own ways in.
+#[tokio::test]
+async fn a_server_may_be_open_on_its_own_way_in() {
+    let house = House::build();
+    let mut config = house.config();
+    config["mcpServers"]["a"]["preset"] = json!(false);
+    let gateway = Gateway::serve(&config).await;
+    let mut own = gateway.session("/servers/a/mcp").await;
+    assert_eq!(own.tool_names().await, ["look", "drop_secret"]);
+    let mut joined = gateway.session("/mcp").await;
+    assert_eq!(joined.tool_names().await, ["a__look"]);
+}
+
+/// Where no preset is named everything is allowed, also beside one.
+#[tokio::test]
+async fn endpoints_without_a_preset_have_everything() {
+    let house = House::build();
+    let gateway = Gateway::serve(&house.config()).await;
+    let mut free = gateway.session("/mcp/wrapped").await;
+    let names = free.tool_names().await;
+    assert_eq!(names, ["a__look", "a__drop_secret", "b__tell_secret"]);
+    let list = free.call("prompts/list", json!({})).await;
+    let prompts = column(&list, "prompts", "name");
+    assert_eq!(prompts, ["a__greet", "a__secret_prompt", "b__b_secret"]);
+}

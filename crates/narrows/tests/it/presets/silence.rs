@@ -1,0 +1,125 @@
+//! A server of which nothing is allowed hears nothing of a client, and is not
+//! heard by it.
+
+use std::time::Duration;
+
+use narrows_testkit::raw::WebSocket;
+use narrows_testkit::scripted::{Lists, Script, Step};
+use narrows_testkit::{LIMIT, until};
+use serde_json::json;
+
+use super::{House, SECRET, about_resource};
+use crate::gateway::{Gateway, REVISION};
+
+impl House {
+    /// `b` says something, and has other tools, once it is released.
+    fn with_talk() -> House {
+        let mut house = House::build();
+        let script = Script::new("b").plain_tool("tell_secret");
+        let more = Lists {
+            tools: script.clone().plain_tool("more_secret").lists.tools,
+            ..Lists::default()
+        };
+        let log = r#"{"level":"error","data":"a secret"}"#;
+        let talk = [
+            Step::Wait("talk".into()),
+            Step::notify("notifications/message", log),
+            Step::notify("notifications/other", r#"{"x":"secret"}"#),
+            Step::Relist(more),
+            Step::notify("notifications/tools/list_changed", "{}"),
+        ];
+        house.b = script.after_initialized(talk).install();
+        house
+    }
+}
+
+#[tokio::test]
+async fn a_hidden_server_is_not_heard() {
+    let house = House::with_talk();
+    let gateway = Gateway::serve(&house.config()).await;
+    // All that this client hears comes in one order.
+    let mut client = WebSocket::connect(gateway.address(), "/ws").await;
+    client.initialize(REVISION, json!({})).await;
+    let before = house.b.count_received("tools/list");
+    house.b.release("talk");
+    until("the list was read again", || {
+        house.b.count_received("tools/list") > before
+    })
+    .await;
+    // Whoever may see it sees the change, so that it was heard.
+    let mut free = gateway.session("/mcp/wrapped").await;
+    let changed = async {
+        while !free
+            .tool_names()
+            .await
+            .iter()
+            .any(|name| name == "b__more_secret")
+        {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let changed = tokio::time::timeout(LIMIT, changed).await;
+    changed.expect("the change is seen");
+    client.call("ping", json!({})).await;
+    let heard: Vec<_> = client.aside().collect();
+    assert!(heard.is_empty(), "{heard:?}");
+}
+
+#[tokio::test]
+async fn a_hidden_server_hears_nothing() {
+    let house = House::build();
+    let gateway = Gateway::serve(&house.config()).await;
+    let mut client = WebSocket::connect(gateway.address(), "/ws").await;
+    client.initialize(REVISION, json!({})).await;
+    let before = house.b.received();
+    client
+        .call("logging/setLevel", json!({ "level": "debug" }))
+        .await;
+    client.notify("notifications/other", json!({})).await;
+    house.a.received_with("logging/setLevel").await;
+    house.a.received_with("notifications/other").await;
+    // What is sent to all is sent to all before the next is read.
+    client.call("ping", json!({})).await;
+    assert_eq!(house.b.received(), before);
+}
+
+/// Another client may well have subscribed to it, over the same link.
+#[tokio::test]
+async fn updates_of_what_is_hidden_are_anothers() {
+    let mut house = House::build();
+    let update = json!({ "uri": SECRET }).to_string();
+    let script = Script::new("a")
+        .plain_tool("look")
+        .resource(json!({ "uri": SECRET, "name": "secret" }).to_string())
+        .on_tool(
+            "look",
+            [
+                Step::notify("notifications/resources/updated", update),
+                Step::text("seen"),
+            ],
+        );
+    house.a = script.install();
+    let gateway = Gateway::serve(&house.config()).await;
+    let mut free = WebSocket::connect(gateway.address(), "/ws/wrapped").await;
+    free.initialize(REVISION, json!({})).await;
+    let mut guest = WebSocket::connect(gateway.address(), "/ws").await;
+    guest.initialize(REVISION, json!({})).await;
+    let subscribed = free
+        .call("resources/subscribe", json!({ "uri": SECRET }))
+        .await;
+    assert!(subscribed["result"].is_object(), "{subscribed}");
+    let (method, params) = about_resource(SECRET).remove(1);
+    let refused = guest.call(method, params).await;
+    assert_eq!(refused["error"]["data"]["code"], "not_allowed", "{refused}");
+    guest.call_tool("a__look", json!({})).await;
+    free.message("notifications/resources/updated").await;
+    guest.call("ping", json!({})).await;
+    let heard: Vec<_> = guest.aside().collect();
+    assert!(heard.is_empty(), "{heard:?}");
+    // Nor does it end what it has not begun.
+    let (method, params) = about_resource(SECRET).remove(2);
+    guest.call(method, params).await;
+    guest.call_tool("a__look", json!({})).await;
+    free.message("notifications/resources/updated").await;
+    assert_eq!(house.a.count_received("resources/unsubscribe"), 0);
+}

@@ -1,0 +1,33 @@
+// What servers offer to the TypeScript SDK when no gateway stands between.
+import { peer, transportTo } from "./transports.mjs";
+
+const { Client } = peer("@modelcontextprotocol/sdk/client/index.js");
+const types = peer("@modelcontextprotocol/sdk/types.js");
+
+/**
+ * By server `{ instructions, tools }`, and the results of `calls`, which are
+ * `[SERVER, TOOL, ARGUMENTS]`. Servers may offer more to a client that has roots.
+ */
+export async function offered(mcpServers, { calls = [], roots = false } = {}) {
+  const results = [];
+  const one = async ([id, entry]) => {
+    const client = new Client({ name: "narrows-catalogue", version: "1.0.0" }, { capabilities: roots ? { roots: {} } : {} });
+    if (roots) client.setRequestHandler(types.ListRootsRequestSchema, () => ({ roots: [] }));
+    await client.connect(transportTo(entry));
+    const tools = [];
+    let cursor;
+    do {
+      const page = await client.listTools({ cursor });
+      tools.push(...page.tools);
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    for (const [at, [server, name, given]] of calls.entries()) {
+      if (server === id) results[at] = await client.callTool({ name, arguments: given });
+    }
+    const instructions = client.getInstructions();
+    await client.close();
+    return [id, { instructions, tools }];
+  };
+  const catalogue = Object.fromEntries(await Promise.all(Object.entries(mcpServers).map(one)));
+  return { catalogue, results };
+}

@@ -1,0 +1,99 @@
+// What stands behind the gateways of the exposure steps, and what their clients
+// must see of it, made from what the servers themselves list.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { chars } from "./receipts.mjs";
+
+/** Enough for several pages of what is cut, and quickly read back. */
+const LINES = 5_000;
+
+/** The rule of the preset that forbids what may destroy something. */
+export const RULE = "!@destructive";
+
+/** Writes the files to read, and the presets that are files. */
+export function writeFiles(folder) {
+  mkdirSync(folder);
+  const strait = { path: join(folder, "strait.txt"), text: "Between Scylla and Charybdis\n" };
+  // The last line has no end, and some have another one.
+  const lines = Array.from({ length: LINES }, (_, at) => line(at + 1));
+  const long = { path: join(folder, "long.log"), text: lines.join("").trimEnd() };
+  for (const { path, text } of [strait, long]) writeFileSync(path, text);
+
+  const presets = join(folder, "presets");
+  mkdirSync(presets);
+  const tools = [
+    { serverId: "files", toolName: "read_text_file", enabled: true },
+    { serverId: "files", toolName: "write_file", enabled: false },
+  ];
+  const reader = { id: "reader", name: "Reader", tools, prompts: null, resources: [] };
+  writeFileSync(join(presets, "preset_reader.json"), JSON.stringify(reader));
+  writeFileSync(join(presets, "preset_broken.json"), '{ "id": "broken", "tools": [');
+  return { strait, long, written: join(folder, "written.txt"), presets };
+}
+
+/** Endpoints of every kind over these servers. */
+export function exposed(mcpServers, presets) {
+  return {
+    list_wait_s: 60,
+    // Its own preset binds the ways in of that server alone.
+    mcpServers: { ...mcpServers, files: { ...mcpServers.files, preset: "safe" } },
+    presets: { safe: { tools: ["*/*", RULE] } },
+    preset_dir: presets,
+    endpoints: {
+      json: { expose: "lazy", encoding: "json", schema_compression_enabled: false },
+      search: { expose: "search", pin: ["ev/echo"] },
+      safe: { preset: "safe" },
+      "safe-lazy": { preset: "safe", expose: "lazy" },
+      "safe-search": { preset: "safe", expose: "search" },
+      reader: { preset: "reader" },
+      broken: { preset: "broken" },
+    },
+  };
+}
+
+/** A gateway whose preset is that of the default endpoint. */
+export function guarded(files) {
+  return {
+    list_wait_s: 60,
+    mcpServers: { files },
+    presets: { safe: { tools: ["*/*", RULE] } },
+    endpoints: { default: { preset: "safe" } },
+  };
+}
+
+/**
+ * What a lazy endpoint says of servers. A catalogue has, by server,
+ * `{ instructions, tools }`.
+ */
+export function description(catalogue) {
+  const lines = ["Inspect available MCP tools and their schemas.", "", "Available tools:"];
+  for (const [id, { instructions, tools }] of Object.entries(catalogue).sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const told = shortened(instructions ?? "", 300);
+    lines.push(`  Server: ${id}${told && ` - ${told}`}`);
+    for (const { name, description = "" } of tools) {
+      const text = shortened(description.trimStart().split(/\r?\n/)[0], 80);
+      lines.push(`    - ${name}${text && `: ${text}`}`);
+    }
+  }
+  return lines.join("\n");
+}
+
+/** Without what may destroy something; a tool of which nothing is said may. */
+export function safe(catalogue) {
+  const harmless = ({ annotations: { readOnlyHint = false, destructiveHint = true } = {} }) => readOnlyHint || !destructiveHint;
+  const left = Object.entries(catalogue).map(([id, { instructions, tools }]) => {
+    return [id, { instructions, tools: tools.filter(harmless) }];
+  });
+  return Object.fromEntries(left.filter(([, { tools }]) => tools.length > 0));
+}
+
+function shortened(text, most) {
+  const folded = text.trim().split(/\s+/).join(" ");
+  return chars(folded) > most ? `${[...folded].slice(0, most - 3).join("")}...` : folded;
+}
+
+function line(at) {
+  const end = at % 100 === 0 ? "\r\n" : "\n";
+  return `${at} GET /häfen/σκύλλα-${at} 200 in ${at % 97} ms, ${(at * 7919) % 100_003} bytes 🌊${end}`;
+}
