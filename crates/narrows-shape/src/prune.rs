@@ -10,7 +10,7 @@
 //! Nothing here fails: where the text cannot be pruned as asked, [`select`]
 //! says why ([`Fallback`]), and the caller passes the text on as it is.
 
-mod engine;
+pub(crate) mod engine;
 mod lines;
 mod markdown;
 mod protect;

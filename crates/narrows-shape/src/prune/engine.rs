@@ -12,7 +12,7 @@ mod docs;
 pub(super) mod focus;
 mod logs;
 mod relevance;
-mod terms;
+pub(crate) mod terms;
 
 #[doc(hidden)]
 pub use code::{NAMES as CODE_FEATURES, candidates as code_candidates};

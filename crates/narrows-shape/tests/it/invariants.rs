@@ -3,5 +3,6 @@
 pub(crate) mod budget;
 pub(crate) mod mask;
 pub(crate) mod prune;
+pub(crate) mod search;
 pub(crate) mod toon;
 pub(crate) mod typescript;

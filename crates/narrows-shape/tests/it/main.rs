@@ -5,6 +5,7 @@ mod budget;
 mod invariants;
 mod mask;
 mod prune;
+mod search;
 
 use std::fs;
 use std::path::Path;
@@ -39,6 +40,11 @@ fn masks_of_the_corpus() {
 #[test]
 fn texts_of_the_corpus_pruned() {
     replay("prune", invariants::prune::check);
+}
+
+#[test]
+fn catalogues_of_the_corpus_searched() {
+    replay("search", invariants::search::check);
 }
 
 #[test]

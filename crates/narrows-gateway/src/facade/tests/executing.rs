@@ -102,7 +102,9 @@ fn what_is_not_there_is_answered_with_what_is() {
     );
     check(
         r#"{"server_name":"clock","tool_name":"now","zone":"utc"}"#,
-        expect![[r#"error: {"error":"Unknown argument 'zone': 'exec' takes server_name, tool_name, arguments, goal"}"#]],
+        expect![[
+            r#"error: {"error":"Unknown argument 'zone': 'exec' takes server_name, tool_name, arguments, goal"}"#
+        ]],
     );
 }
 

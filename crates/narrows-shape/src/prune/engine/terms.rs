@@ -4,9 +4,9 @@
 //! alone: texts are searched without copying a word. Each word of the goal is a
 //! concept with one term for itself and one for each of its synonyms.
 
-mod english;
+pub(crate) mod english;
 mod synonyms;
-mod tokens;
+pub(crate) mod tokens;
 
 use tokens::Token;
 

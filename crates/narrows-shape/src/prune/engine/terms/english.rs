@@ -14,7 +14,7 @@ pub(super) fn is_framing(word: &str) -> bool {
 
 /// Cuts the endings of a lower-case word: `allocated`, `allocates` and
 /// `allocation` become the same. What remains is no word, only equal to itself.
-pub(super) fn stem(word: &mut Vec<u8>) {
+pub(crate) fn stem(word: &mut Vec<u8>) {
     if !word.is_ascii() {
         return;
     }

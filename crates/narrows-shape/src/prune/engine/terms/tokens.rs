@@ -6,7 +6,7 @@
 
 /// One token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Token<'a> {
+pub(crate) enum Token<'a> {
     /// Letters of one word, or the digits of one number.
     Word(&'a str),
     /// A name of several words, a number of several parts, or a mix of both, and
@@ -16,7 +16,7 @@ pub(super) enum Token<'a> {
 
 /// Calls `each` for every token, in the order of the text; a name comes after
 /// the words it is made of.
-pub(super) fn each<'a>(text: &'a str, mut each: impl FnMut(Token<'a>)) {
+pub(crate) fn each<'a>(text: &'a str, mut each: impl FnMut(Token<'a>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {

@@ -1,0 +1,121 @@
+//! What is done to an object, coarsely: enough to tell the tools for the same
+//! object apart. "Which branches are there" must not find the tool that deletes
+//! them first.
+
+use super::concepts::{CONCEPTS, Member};
+use super::words::Word;
+
+/// What a tool does, or is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    Read,
+    Create,
+    Change,
+    Delete,
+    Send,
+    Start,
+    Stop,
+}
+
+/// Several of them: `open` may be to read and to create.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Actions(u8);
+
+/// Words that often mean something else do not say what is to be done.
+const SURE: f32 = 0.5;
+
+const SAME: f32 = 1.2;
+/// What is sometimes called the other: to add is to change, to post to create.
+const NEAR: f32 = 0.97;
+const OTHER: f32 = 0.85;
+/// To read and to write, whichever was asked for.
+const READ_OR_WRITE: f32 = 0.8;
+const CONTRARY: f32 = 0.7;
+
+impl Action {
+    pub(super) fn parse(text: &str) -> Option<Action> {
+        match text {
+            "read" => Some(Action::Read),
+            "create" => Some(Action::Create),
+            "change" => Some(Action::Change),
+            "delete" => Some(Action::Delete),
+            "send" => Some(Action::Send),
+            "start" => Some(Action::Start),
+            "stop" => Some(Action::Stop),
+            _ => None,
+        }
+    }
+
+    const ALL: [Action; 7] = [
+        Action::Read,
+        Action::Create,
+        Action::Change,
+        Action::Delete,
+        Action::Send,
+        Action::Start,
+        Action::Stop,
+    ];
+}
+
+impl Actions {
+    pub(super) const READ: Actions = Actions(1 << Action::Read as u8);
+
+    /// What a word or phrase that stands for these concepts has somebody do.
+    pub(super) fn of(members: &[Member]) -> Actions {
+        let sure = members.iter().filter(|member| member.weight >= SURE);
+        let actions = sure.filter_map(|member| CONCEPTS.action(member.concept));
+        Actions(actions.fold(0, |set, action| set | 1 << action as u8))
+    }
+
+    /// What a tool does, by the first verb in its name, or else by the word its
+    /// description begins with.
+    pub(super) fn of_tool(name: &[Word], description: &[Word]) -> Actions {
+        let words = name.iter().chain(description.first());
+        let mut actions = words.map(|word| Actions::of(CONCEPTS.of_stem(&word.stem)));
+        actions
+            .find(|actions| !actions.is_empty())
+            .unwrap_or_default()
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// How well a tool that does these fits what is wanted: a factor around 1.
+    pub(super) fn fit(self, wanted: Actions) -> f32 {
+        if self.is_empty() || wanted.is_empty() {
+            return 1.0;
+        }
+        let mut best = 0.0_f32;
+        for wanted in wanted.each() {
+            for has in self.each() {
+                best = best.max(fit(wanted, has));
+            }
+        }
+        best
+    }
+
+    fn each(self) -> impl Iterator<Item = Action> {
+        let all = Action::ALL.into_iter();
+        all.filter(move |&action| self.0 & 1 << action as u8 != 0)
+    }
+}
+
+fn fit(wanted: Action, has: Action) -> f32 {
+    use Action::{Change, Create, Delete, Read, Send, Start, Stop};
+    match (wanted, has) {
+        (wanted, has) if wanted == has => SAME,
+        (Read, _) | (_, Read) => READ_OR_WRITE,
+        (Create, Delete) | (Delete, Create) | (Start, Stop) | (Stop, Start) => CONTRARY,
+        (Create, Change | Send | Start)
+        | (Change, Create | Send | Stop)
+        | (Send, Create | Change | Start)
+        | (Start, Create | Send)
+        | (Stop, Delete | Change)
+        | (Delete, Stop) => NEAR,
+        _ => OTHER,
+    }
+}
+
+#[cfg(test)]
+mod tests;

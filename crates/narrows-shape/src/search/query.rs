@@ -1,0 +1,237 @@
+//! What a line of a query asks for: its words with their weights, what they
+//! stand for, and what is to be done.
+
+use super::actions::Actions;
+use super::concepts::{CONCEPTS, Language, Member};
+use super::domains::Profile;
+use super::words::{self, Word};
+
+/// How many lines of a query are read, each another way to say the same.
+const MOST_LINES: usize = 16;
+/// How many letters of a query are read.
+const MOST_LETTERS: usize = 4000;
+/// How many words or phrases of a line are looked for.
+const MOST_ASKS: usize = 64;
+/// German words that may be several written as one, in bytes.
+const COMPOUND: std::ops::RangeInclusive<usize> = 8..=64;
+/// The least letters of a word inside of such a one.
+const COMPOUND_PART: usize = 4;
+
+/// What is between quotes is a value to work with, not what to do with it.
+const QUOTED: f32 = 0.25;
+/// Paths and names with signs in them are mostly values as well.
+const VALUE: f32 = 0.35;
+/// A word inside of a phrase that is known as a whole.
+const IN_PHRASE: f32 = 0.4;
+/// A capital letter inside of an English sentence: a name is hardly a verb.
+const NAME: f32 = 0.5;
+/// What a web address, a mail address or a file says by being one.
+const ADDRESS: f32 = 0.6;
+/// Less than that is too little to say what is to be done.
+const LEAST_TO_ACT: f32 = 0.5;
+
+/// One line of a query.
+pub(super) struct Line {
+    pub(super) asks: Vec<Ask>,
+    /// What is to be done, as far as the line says so.
+    pub(super) actions: Actions,
+    pub(super) about: Profile,
+}
+
+/// A word or phrase to look for.
+pub(super) struct Ask {
+    /// The word itself, if it is one.
+    pub(super) word: Option<Word>,
+    /// What it stands for.
+    pub(super) members: Vec<Member>,
+    pub(super) weight: f32,
+}
+
+/// The lines of a query that ask for anything.
+pub(super) fn lines(query: &str) -> Vec<Line> {
+    let end = query
+        .char_indices()
+        .nth(MOST_LETTERS)
+        .map_or(query.len(), |(at, _)| at);
+    let lines = query[..end].lines().filter(|line| !line.trim().is_empty());
+    let lines = lines.take(MOST_LINES).map(|text| {
+        let line = Line::read(text, true);
+        // Some tools are called by nothing but little words.
+        if line.asks.is_empty() {
+            Line::read(text, false)
+        } else {
+            line
+        }
+    });
+    lines.filter(|line| !line.asks.is_empty()).collect()
+}
+
+impl Line {
+    fn read(text: &str, without_fillers: bool) -> Line {
+        let said = said(text);
+        let words: Vec<Word> = said.iter().map(|said| said.word.clone()).collect();
+        let language = CONCEPTS.language(&words);
+        let is_question = CONCEPTS.is_question(language, &words);
+        let mut line = Line {
+            asks: Vec::new(),
+            actions: if is_question {
+                Actions::READ
+            } else {
+                Actions::default()
+            },
+            about: Profile::of_query(language, &words, &said, text),
+        };
+        let mut phrase_end = 0;
+        for (at, said) in said.into_iter().enumerate() {
+            let mut weight = said.weight;
+            if at >= phrase_end
+                && let Some((members, length)) = CONCEPTS.of_phrase(language, &words[at..])
+            {
+                line.push(None, members.to_vec(), weight);
+                phrase_end = at + length;
+            }
+            if at < phrase_end {
+                weight *= IN_PHRASE;
+            }
+            let is_letter = said.word.plain.chars().nth(1).is_none();
+            let is_filler = is_letter || CONCEPTS.is_filler(language, &said.word);
+            if said.word.is_number() || without_fillers && is_filler {
+                continue;
+            }
+            let mut members = members_of(language, &said.word);
+            if said.is_name && language == Language::English {
+                members.iter_mut().for_each(|member| member.weight *= NAME);
+            }
+            line.push(Some(said.word), members, weight);
+        }
+        for run in words::signs(text) {
+            for members in CONCEPTS.inside(Language::Chinese, run, 1) {
+                line.push(None, members.to_vec(), 1.0);
+            }
+        }
+        line
+    }
+
+    fn push(&mut self, word: Option<Word>, members: Vec<Member>, weight: f32) {
+        if self.asks.len() >= MOST_ASKS {
+            return;
+        }
+        // The first verb: what follows is about its object.
+        if self.actions.is_empty() && weight >= LEAST_TO_ACT {
+            self.actions = Actions::of(&members);
+        }
+        self.asks.push(Ask {
+            word,
+            members,
+            weight,
+        });
+    }
+}
+
+/// What a word stands for. A word that the language does not know may be several
+/// written as one, or an English one.
+fn members_of(language: Language, word: &Word) -> Vec<Member> {
+    let known = CONCEPTS.of_word(language, word);
+    if !known.is_empty() {
+        return known.to_vec();
+    }
+    if language == Language::German && COMPOUND.contains(&word.plain.len()) {
+        let parts = CONCEPTS.inside(language, &word.plain, COMPOUND_PART);
+        if !parts.is_empty() {
+            return parts.concat();
+        }
+    }
+    CONCEPTS.of_stem(&word.stem).to_vec()
+}
+
+/// A word of a line, with what its surroundings say about it.
+pub(super) struct Said {
+    pub(super) word: Word,
+    pub(super) weight: f32,
+    is_name: bool,
+}
+
+fn said(text: &str) -> Vec<Said> {
+    let mut said: Vec<Said> = Vec::new();
+    let mut push = |text: &str, weight: f32, is_name: bool| {
+        let words = words::words(text).into_iter();
+        // Signs are read by the run, not one by one.
+        let words = words.filter(|word| !word.plain.starts_with(words::is_sign));
+        said.extend(words.map(|word| Said {
+            word,
+            weight,
+            is_name,
+        }));
+    };
+    let mut quote = None;
+    let mut begins_sentence = true;
+    for chunk in text.split_whitespace() {
+        quote = quote.or_else(|| opened(chunk, text));
+        let weight = if quote.is_some() { QUOTED } else { 1.0 };
+        let bare = chunk.trim_matches(|letter: char| !letter.is_alphanumeric());
+        if bare.contains("://") || bare.starts_with("www.") {
+            push("url", ADDRESS, false);
+        } else if bare
+            .split_once('@')
+            .is_some_and(|(_, host)| host.contains('.'))
+        {
+            push("email", ADDRESS, false);
+        } else if let Some(ending) = file_ending(bare) {
+            push("file", ADDRESS, false);
+            push(ending, weight, false);
+        } else {
+            let is_value = bare.contains(['/', ':', '=', '\\', '#', '*', '.']);
+            let is_name = !begins_sentence && bare.starts_with(char::is_uppercase);
+            push(bare, weight * if is_value { VALUE } else { 1.0 }, is_name);
+        }
+        begins_sentence = chunk.ends_with(['.', '!', '?', ':']);
+        let end = chunk.trim_end_matches(['.', ',', '?', '!', ';', ':']);
+        if quote.is_some_and(|close| end.ends_with(close)) {
+            quote = None;
+        }
+    }
+    said
+}
+
+/// The sign that ends the quote which opens with this chunk. A sign that is
+/// alone in the line is an apostrophe.
+fn opened(chunk: &str, line: &str) -> Option<char> {
+    let open = chunk.chars().next()?;
+    match open {
+        '"' | '\'' | '`' => (line.matches(open).nth(1).is_some()).then_some(open),
+        '“' | '„' => Some('”'),
+        '‘' | '‚' => Some('’'),
+        '«' => Some('»'),
+        _ => None,
+    }
+}
+
+/// The ending of a file's name, if it is one.
+fn file_ending(chunk: &str) -> Option<&str> {
+    let (name, ending) = chunk.rsplit_once('.')?;
+    let is_ending = (1..=5).contains(&ending.len())
+        && ending
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+        && ending.bytes().any(|byte| byte.is_ascii_lowercase());
+    let is_host = matches!(
+        ending,
+        "com"
+            | "org"
+            | "net"
+            | "io"
+            | "dev"
+            | "de"
+            | "fr"
+            | "es"
+            | "cn"
+            | "eu"
+            | "uk"
+            | "ai"
+            | "app"
+    );
+    (!name.is_empty() && is_ending && !is_host).then_some(ending)
+}
+
+#[cfg(test)]
+mod tests;
