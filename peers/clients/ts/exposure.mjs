@@ -186,9 +186,10 @@ const features = {
     const result = await exec("files", "read_text_file", { path: long.path });
     const [{ text: left }] = result.content;
     const { blocks, chars: counted } = result._meta["narrows/receipt"];
-    check(result.content.length === 1 && chars(left) < BUDGET && chars(left) > BUDGET / 4, `${chars(left)} characters of text`);
-    const inside = chars(JSON.stringify(result.structuredContent ?? null));
-    check(counted.after <= BUDGET && inside < BUDGET, `${counted.after} characters, ${inside} of them structured`);
+    check(result.content.length === 1 && chars(left) < BUDGET && chars(left) > (BUDGET * 9) / 10, `${chars(left)} characters of text`);
+    // The same text in an object takes no part of the budget, and is held to it all the same.
+    const inside = chars(JSON.stringify(result.structuredContent?.result ?? null));
+    check(counted.after <= BUDGET && inside <= BUDGET, `${counted.after} characters, and ${inside} structured`);
     const text = readFileSync(long.path, "utf8");
     for (const { at, prune_id } of blocks) {
       const whole = await recovered({ prune_id });
