@@ -21,14 +21,14 @@ use narrows_wire::Raw;
 
 pub use self::request::PlainRequest;
 use self::restricted::Restricted;
-use crate::error::Error;
+use crate::error::{Error, ItemKind};
 use crate::events::{self, Tag};
 use crate::names;
 use crate::permit;
-use crate::preset::{Preset, Presets};
+use crate::preset::{Preset, Presets, ServerName};
 use crate::settings::{DirectPreset, RemoteManner, RemoteSettings, RpcServer, UpstreamKind};
 use crate::upstream::{
-    Failure, PlainAnswer, PlainServer, PlainTrouble, Post, Surroundings, Upstream,
+    Failure, Offer, PlainAnswer, PlainServer, PlainTrouble, Post, Surroundings, Upstream,
 };
 
 /// What a server answered.
@@ -189,7 +189,12 @@ impl Forwarding {
         };
         let found = all().find(|destination| destination.id == name);
         found.or_else(|| all().find(by_slug)).ok_or_else(|| {
-            let known = || all().map(|destination| destination.id.as_str());
+            let shown = |destination: &&Destination| destination.is_shown();
+            let known = || {
+                all()
+                    .filter(shown)
+                    .map(|destination| destination.id.as_str())
+            };
             ForwardError::UnknownServer {
                 name: name.chars().take(200).collect(),
                 nearest: names::nearest(name, known()),
@@ -209,6 +214,7 @@ impl Forwarding {
             return Err(upstream.down().into());
         }
         if let Some(preset) = &destination.preset {
+            request.refuse_twins()?;
             let told = |error: &Error| permit::tell_denied(tag, error);
             let under = Restricted {
                 destination,
@@ -230,6 +236,27 @@ impl Forwarding {
 }
 
 impl Destination {
+    /// Whether anything of it may be used.
+    fn is_shown(&self) -> bool {
+        let preset = self.preset.as_deref();
+        let own = ServerName {
+            id: &self.id,
+            slug: &self.id,
+        };
+        let server = self
+            .upstream
+            .as_ref()
+            .map_or(own, |upstream| upstream.names());
+        permit::named(
+            preset,
+            ItemKind::Server,
+            server,
+            &Offer::default(),
+            server.id,
+        )
+        .is_none()
+    }
+
     async fn post(
         &self,
         server: &Result<Box<PlainServer>, Failure>,

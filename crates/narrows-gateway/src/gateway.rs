@@ -18,13 +18,12 @@ use tokio_util::task::TaskTracker;
 pub use self::report::{Health, ToolReport, UpstreamReport};
 use crate::builtin::Pruner;
 use crate::catalogue::{Part, Plan, Scope, View, changes};
-use crate::error::Error;
+use crate::error::{Error, ItemKind};
 use crate::exchange::{
     Ask, AskKey, Caller, ClientHello, EventSink, EventStream, Notice, Principal, Refusal,
 };
 use crate::forward::{ForwardError, Forwarding, PlainRequest, Reply};
 use crate::lock::Mutex;
-use crate::names;
 use crate::preset::Presets;
 use crate::recovery::{self, totals::write_totals};
 use crate::session::{LogLevel, Session};
@@ -32,6 +31,7 @@ use crate::settings::{EndpointSettings, Limits, Settings, UpstreamKind, Uris};
 use crate::shaping::{Policies, Shaping};
 use crate::upstream::guard::Guard;
 use crate::upstream::{HttpClient, ListKind, SharedEars, State, Surroundings, Upstream, supervise};
+use crate::{names, permit};
 
 /// What a client says of itself is kept as long as its session.
 const MAX_HELLO: usize = 64 * 1024;
@@ -151,11 +151,18 @@ impl Gateway {
         };
         self.0.wait_until_ready(&endpoint).await;
         let view = endpoint.view();
-        // There is nothing to mirror of a server that is not there.
-        if let Some(only) = view.only()
-            && let Err(error) = only.shared_link()
-        {
-            return Some(Err(error));
+        if let Some(only) = view.only() {
+            let preset = endpoint.plan.preset.as_deref();
+            let (server, offer) = (only.names(), only.offer());
+            let denial = permit::named(preset, ItemKind::Server, server, &offer, server.id);
+            if let Some(denial) = denial {
+                let refused = permit::not_allowed(ItemKind::Server, server.id, &denial);
+                return Some(Err(refused));
+            }
+            // There is nothing to mirror of a server that is not there.
+            if let Err(error) = only.shared_link() {
+                return Some(Err(error));
+            }
         }
         let caller = Caller {
             endpoint: endpoint.name.clone(),

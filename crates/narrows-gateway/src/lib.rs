@@ -26,6 +26,7 @@ mod repair;
 mod session;
 pub mod settings;
 mod shaping;
+mod twins;
 mod upstream;
 pub mod websocket;
 

@@ -6,6 +6,7 @@ use narrows_wire::{Id, Kind, Raw};
 
 use crate::call::picked;
 use crate::error::{Error, ItemKind};
+use crate::twins;
 
 /// One JSON object for one server. It need not be JSON-RPC: what a server of
 /// plain JSON-RPC makes of it is that server's affair.
@@ -70,6 +71,22 @@ impl PlainRequest {
 
     pub(crate) fn params(&self) -> Option<&Raw> {
         self.params.as_ref()
+    }
+
+    /// Refuses what somebody who does not mind case could read as another
+    /// request than the one that is judged.
+    pub(crate) fn refuse_twins(&self) -> Result<(), Error> {
+        let body = Raw::parse(self.body.clone());
+        let body = body.map_err(|error| Error::BadParams(error.to_string()))?;
+        twins::refuse(&body, &["method", "params"])?;
+        let Some(params) = &self.params else {
+            return Ok(());
+        };
+        twins::refuse(params, &["name", "uri", "ref"])?;
+        match params.member("ref") {
+            Some(reference) => twins::refuse(&reference, &["type", "name", "uri"]),
+            None => Ok(()),
+        }
     }
 
     /// The thing that it wants to use, if presets have a say in it: its kind,

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use narrows_wire::{Raw, token};
 
 use super::Session;
+use crate::error::ItemKind;
 use crate::exchange::Notice;
 use crate::lock::Mutex;
+use crate::permit;
 use crate::upstream::{Upstream, concerns};
 
 /// A client that subscribes to more than this forgets to unsubscribe.
@@ -69,6 +71,11 @@ impl Session {
             return;
         };
         let Some(own) = place.as_text() else { return };
+        let preset = self.endpoint.plan().preset.as_deref();
+        let (server, offer) = (upstream.names(), upstream.offer());
+        if permit::named(preset, ItemKind::Resource, server, &offer, &own).is_some() {
+            return;
+        }
         let params = match self.published(upstream, &own) {
             Some(published) if published != place => {
                 params.edit().replace(&place, published).finish()
