@@ -133,8 +133,8 @@ fn of_tool(server: &UpstreamReport, tool: &ToolReport, name: &str, offered: &Off
         };
     }
     let reason = if offered.expose != Expose::All && !offered.lists(published) {
-        let call = format!("exec(server_name: {id:?}, tool_name: {own:?})");
-        format!("tool '{own}' of server '{id}' is there, through {call}")
+        let through = through(id, own);
+        format!("tool '{own}' of server '{id}' is there, {through}")
     } else if published == name {
         format!("it is there: tool '{own}' of server '{id}'")
     } else {
@@ -163,6 +163,35 @@ fn rule(denial: &Denial) -> Option<String> {
     }
 }
 
+/// One of the gateway's own tools that stand for all others. Whether it is
+/// there, the list of the endpoint says.
+struct Standin {
+    name: &'static str,
+    does: &'static str,
+    /// The values of `expose` that bring it.
+    with: &'static [Expose],
+}
+
+const EXEC: &str = "exec";
+
+const STANDINS: [Standin; 3] = [
+    Standin {
+        name: "inspect",
+        does: "tells of the others",
+        with: &[Expose::Lazy, Expose::Search],
+    },
+    Standin {
+        name: EXEC,
+        does: "calls the others",
+        with: &[Expose::Lazy, Expose::Search],
+    },
+    Standin {
+        name: "search_tools",
+        does: "finds the others",
+        with: &[Expose::Search],
+    },
+];
+
 /// What there is to say of one of the gateway's own tools.
 struct OwnTool {
     there: bool,
@@ -170,29 +199,25 @@ struct OwnTool {
 }
 
 fn own_tool(name: &str, offered: &Offered) -> Option<OwnTool> {
-    let (endpoint, expose) = (&offered.endpoint, offered.expose);
-    let of_facade = |does: &str, is_there: bool, wanted: &str| OwnTool {
-        there: is_there,
-        reason: match is_there {
-            true => format!("it is there: the gateway's own tool that {does}"),
-            false => format!(
-                "not here: it is the gateway's own tool of endpoints with \"expose\": {wanted}, \
-                 and endpoint '{endpoint}' has \"{}\"",
-                word(expose)
-            ),
-        },
+    let Some(standin) = STANDINS.iter().find(|standin| standin.name == name) else {
+        return recover_tool(name, offered);
     };
-    let lazy = "\"lazy\" or \"search\"";
-    let is_lazy = expose != Expose::All;
-    match name {
-        "inspect" => Some(of_facade("tells of the others", is_lazy, lazy)),
-        "exec" => Some(of_facade("calls the others", is_lazy, lazy)),
-        "search_tools" => {
-            let is_there = expose == Expose::Search;
-            Some(of_facade("finds the others", is_there, "\"search\""))
-        }
-        _ => recover_tool(name, offered),
-    }
+    let there = offered.lists(name);
+    let reason = if there {
+        format!("it is there: the gateway's own tool that {}", standin.does)
+    } else {
+        let (endpoint, has) = (&offered.endpoint, word(offered.expose));
+        let with = standin
+            .with
+            .iter()
+            .map(|expose| format!("{:?}", word(*expose)));
+        let with = with.collect::<Vec<_>>().join(" or ");
+        format!(
+            "not here: it is the gateway's own tool of endpoints with \"expose\": {with}, \
+             and endpoint '{endpoint}' has \"{has}\""
+        )
+    };
+    Some(OwnTool { there, reason })
 }
 
 fn recover_tool(name: &str, offered: &Offered) -> Option<OwnTool> {
@@ -204,14 +229,18 @@ fn recover_tool(name: &str, offered: &Offered) -> Option<OwnTool> {
     let reason = match here {
         None => format!("not here: it is {does}, and on this endpoint nothing is cut (`shape`)"),
         Some(here) if !offered.lists(here) => {
-            let call = format!("exec(server_name: \"narrows\", tool_name: {here:?})");
-            format!("{does} is there, through {call}")
+            format!("{does} is there, {}", through("narrows", here))
         }
         Some(here) if here != name => format!("{does} is there, under the name {here}"),
         Some(_) => format!("it is there: {does}"),
     };
     let there = here.is_some();
     Some(OwnTool { there, reason })
+}
+
+/// How a tool is called that is not listed.
+fn through(server: &str, tool: &str) -> String {
+    format!("through {EXEC}(server_name: {server:?}, tool_name: {tool:?})")
 }
 
 /// Reads the name as a server's id or slug, something between, and a tool.

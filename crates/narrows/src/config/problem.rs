@@ -234,7 +234,7 @@ impl<'a> Problems<'a> {
         self.list
     }
 
-    fn add(&mut self, severity: Severity, at: &At, what: String, help: String) {
+    pub(crate) fn add(&mut self, severity: Severity, at: &At, what: String, help: String) {
         let place = Place {
             file: self.source.name.clone(),
             position: Some(self.source.position(at.offset)),

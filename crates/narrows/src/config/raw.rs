@@ -283,7 +283,8 @@ words! {
 }
 
 table! {
-    /// A selection of what the servers offer.
+    /// A selection of what the servers offer. A list under a misspelt key would
+    /// be no list, which allows more than the list does.
     struct RawPreset {
         "id" => id: String,
         /// A text for people.
@@ -294,10 +295,12 @@ table! {
         "resources" => resources: Selection,
     }
     silent ["description"]
+    unknown Error
 }
 
 table! {
-    /// One exact entry of a preset.
+    /// One exact entry of a preset. With `enabled` misspelt it would allow what
+    /// it is to forbid.
     struct RawSelected {
         "serverId" => server_id: String,
         "toolName" => tool_name: String,
@@ -306,6 +309,7 @@ table! {
         /// `false` forbids it. Default `true`.
         "enabled" => enabled: bool,
     }
+    unknown Error
 }
 
 table! {

@@ -1,5 +1,5 @@
 //! A parsed file into typed values: wrong types are errors, unknown keys are
-//! warnings, and reading goes on after either.
+//! warnings unless the table says otherwise, and reading goes on after either.
 //!
 //! The tables of `raw.rs` are declared with [`table!`] and [`words!`]; this
 //! file knows what they have in common and nothing of what any key means.
@@ -9,7 +9,7 @@ mod plain;
 use jsonc_parser::ast::{ObjectPropName, Value};
 use jsonc_parser::common::Ranged;
 
-use super::problem::{At, Problems};
+use super::problem::{At, Problems, Severity};
 use crate::nearest::nearest;
 
 pub(crate) use plain::{Map, read_list};
@@ -181,6 +181,8 @@ pub(crate) struct Keys {
     pub(crate) silent: &'static [&'static str],
     /// Keys of other programs that a user might rely on, and what to do instead.
     pub(crate) unused: &'static [(&'static str, &'static str)],
+    /// What any other key is.
+    pub(crate) unknown: Severity,
 }
 
 /// How many unknown keys of one table are told one by one. Pointing us at a
@@ -225,19 +227,13 @@ pub(crate) fn read_table(
             Some(key) => format!("did you mean `{key}`?"),
             None => String::new(),
         };
-        problems.warn(
-            &member.key_at,
-            format!("unknown key `{}`", member.key),
-            help,
-        );
+        let what = format!("unknown key `{}`", member.key);
+        problems.add(keys.unknown, &member.key_at, what, help);
     }
     if let Some(next) = unknown.get(UNKNOWN_KEYS_TOLD) {
         let more = unknown.len() - UNKNOWN_KEYS_TOLD;
-        problems.warn(
-            &next.key_at,
-            format!("{more} more unknown keys in this object"),
-            "",
-        );
+        let what = format!("{more} more unknown keys in this object");
+        problems.add(keys.unknown, &next.key_at, what, String::new());
     }
     Some(())
 }
@@ -254,7 +250,8 @@ fn is_remark(key: &str) -> bool {
 }
 
 /// Declares a table: a type with one optional field per key, and how it is
-/// read. The doc comments of the fields are the reference of the keys.
+/// read. The doc comments of the fields are the reference of the keys. Unknown
+/// keys are warnings, or what `unknown` says.
 macro_rules! table {
     (
         $(#[$doc:meta])*
@@ -263,6 +260,7 @@ macro_rules! table {
         }
         $( silent [ $($silent:literal),* $(,)? ] )?
         $( unused [ $($unused:literal: $advice:expr),* $(,)? ] )?
+        $( unknown $unknown:ident )?
     ) => {
         $(#[$doc])*
         #[derive(Debug, Default)]
@@ -281,6 +279,10 @@ macro_rules! table {
                     read: &[$($key, $($also,)*)*],
                     silent: &[$($($silent),*)?],
                     unused: &[$($(($unused, $advice)),*)?],
+                    unknown: [
+                        $($crate::config::problem::Severity::$unknown,)?
+                        $crate::config::problem::Severity::Warning,
+                    ][0],
                 };
                 let mut table = Self::default();
                 $crate::config::read::read_table(node, &KEYS, problems, |member, problems| {

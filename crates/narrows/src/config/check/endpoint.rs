@@ -1,15 +1,29 @@
 //! Endpoints: what is seen through them, under which names, and how.
 
-use narrows_gateway::preset::Pattern;
+use narrows_gateway::preset::{Pattern, Rule};
 use narrows_gateway::settings::{self, EndpointSettings, Expose, FacadeSettings, Telling, Uris};
 
-use super::presets::{Presets, ServerIds};
+use super::presets::{Presets, ServerIds, ServerPart, Told};
 use super::shape::{self, Standing};
 use crate::config::problem::Problems;
 use crate::config::raw::{
     Encoding, ExposeWord, ListingWord, PresetChoice, RawEndpoint, RawFile, UrisWord,
 };
 use crate::config::read::{Field, Given};
+
+/// Sets what both an endpoint and the top of the file have keys for.
+macro_rules! set_form {
+    ($facade:expr, $raw:expr) => {{
+        let (facade, raw): (&mut FacadeSettings, _) = ($facade, $raw);
+        if let Some(word) = raw.encoding.value() {
+            facade.encoding = encoding(*word);
+        }
+        set(&mut facade.typescript, &raw.schema_compression_enabled);
+        set(&mut facade.max_description_len, &raw.max_description_len);
+        set(&mut facade.constraints, &raw.schema_constraints);
+        set(&mut facade.toon_min_size, &raw.toon_compression_min_size);
+    }};
+}
 
 const DEFAULT: &str = "default";
 
@@ -153,7 +167,7 @@ fn facade(
     problems: &mut Problems<'_>,
 ) {
     if let Some(pin) = raw.pin.given() {
-        settings.facade.pin = patterns(&pin.value, servers, problems);
+        settings.facade.pin = pins(&pin.value, servers, problems);
         // Nothing is said of a word that is wrong anyway.
         if settings.expose != Expose::Search && !matches!(raw.expose, Field::Bad) {
             let what = match settings.expose {
@@ -179,11 +193,7 @@ fn facade(
             ListingWord::Servers => Telling::Servers,
         };
     }
-    set_encoding(facade, &raw.encoding);
-    set(&mut facade.typescript, &raw.schema_compression_enabled);
-    set(&mut facade.max_description_len, &raw.max_description_len);
-    set(&mut facade.constraints, &raw.schema_constraints);
-    set(&mut facade.toon_min_size, &raw.toon_compression_min_size);
+    set_form!(facade, raw);
 }
 
 /// What the top of the file says for all endpoints.
@@ -192,43 +202,44 @@ fn facade_of_top(raw: &RawFile) -> FacadeSettings {
     if raw.toon_compression_enabled.value() == Some(&false) {
         facade.encoding = settings::Encoding::Json;
     }
-    set_encoding(&mut facade, &raw.encoding);
-    set(&mut facade.typescript, &raw.schema_compression_enabled);
-    set(&mut facade.max_description_len, &raw.max_description_len);
-    set(&mut facade.constraints, &raw.schema_constraints);
-    set(&mut facade.toon_min_size, &raw.toon_compression_min_size);
+    set_form!(&mut facade, raw);
     facade
 }
 
-fn patterns(
+/// What is listed all the same. Entries of presets say more than a pattern can.
+fn pins(
     given: &[Given<String>],
     servers: &ServerIds<'_>,
     problems: &mut Problems<'_>,
 ) -> Vec<Pattern> {
-    let mut patterns = Vec::new();
+    let mut pins = Vec::new();
     for given in given {
-        match Pattern::parse(&given.value) {
-            Ok(pattern) => {
-                servers.check_pattern(&given.value, &given.at, problems);
-                patterns.push(pattern);
-            }
-            Err(_) => {
-                let what = format!("`{}` is no pattern", given.value);
-                let help = "write server/tool; * stands for anything inside either part";
-                problems.error(&given.at, what, help);
-            }
+        let (text, at) = (given.value.as_str(), &given.at);
+        let item = text.rsplit_once('/').map_or(text, |(_, item)| item);
+        if text.starts_with('!') {
+            let what = format!("`{text}` forbids, and `pin` only says what is listed");
+            problems.error(at, what, "a preset can hide tools");
+        } else if item.starts_with('@') {
+            let what = format!("`{text}` goes by hints, which only presets do");
+            problems.error(at, what, "name tools: server/tool");
+        } else if let (Ok(rule), Ok(pin)) = (Rule::parse(text), Pattern::parse(text)) {
+            let (server, mut told) = (ServerPart::of(&rule), Told::default());
+            servers.check_rule(&rule, server, &mut told, at, problems);
+            pins.push(pin);
+        } else {
+            let what = format!("`{text}` is no pattern");
+            let help = "write server/tool; * stands for anything inside either part";
+            problems.error(at, what, help);
         }
     }
-    patterns
+    pins
 }
 
-fn set_encoding(facade: &mut FacadeSettings, given: &Field<Encoding>) {
-    if let Some(encoding) = given.value() {
-        facade.encoding = match encoding {
-            Encoding::Auto => settings::Encoding::Shorter,
-            Encoding::Toon => settings::Encoding::Toon,
-            Encoding::Json => settings::Encoding::Json,
-        };
+fn encoding(word: Encoding) -> settings::Encoding {
+    match word {
+        Encoding::Auto => settings::Encoding::Shorter,
+        Encoding::Toon => settings::Encoding::Toon,
+        Encoding::Json => settings::Encoding::Json,
     }
 }
 

@@ -132,19 +132,83 @@ impl<'a> ServerIds<'a> {
         )
     }
 
-    /// Warns of a pattern whose server is none of these: it can match nothing.
-    pub(super) fn check_pattern(&self, pattern: &str, at: &At, problems: &mut Problems<'_>) {
-        let names_one = |rule: Rule| rule.names_any_of(&self.0);
-        if self.0.is_empty() || Rule::parse(pattern).is_ok_and(names_one) {
+    /// Warns of an entry whose server is none of these: it can match nothing.
+    /// What is in `told` has been said.
+    pub(super) fn check_rule<'r>(
+        &self,
+        rule: &Rule,
+        server: ServerPart<'r>,
+        told: &mut Told<'r>,
+        at: &At,
+        problems: &mut Problems<'_>,
+    ) {
+        let is_new = told.asked.insert(server);
+        if !is_new || self.0.is_empty() || rule.names_any_of(&self.0) {
             return;
         }
-        let body = pattern.strip_prefix('!').unwrap_or(pattern);
-        let server = body.split('/').next().unwrap_or(body);
-        let help = match nearest(server, self.0.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => String::new(),
+        let readings = server.readings(self.most_slashes());
+        let nearest = |reading: &&'r str| nearest(reading, self.0.iter().copied());
+        // Longer ones say more: of `x/b/*` it is `x/b` that is like `x/a`.
+        let mut longest_first = readings.iter().rev();
+        let near = longest_first.find_map(|reading| Some((*reading, nearest(reading)?)));
+        let (name, help) = match (near, readings.first()) {
+            (Some((reading, near)), _) => (reading, format!("did you mean `{near}`?")),
+            (None, first) => (first.copied().unwrap_or_default(), String::new()),
         };
-        problems.warn(at, format!("no server is called `{server}`"), help);
+        if told.missing.insert(name) {
+            problems.warn(at, format!("no server is called `{name}`"), help);
+        }
+    }
+
+    fn most_slashes(&self) -> usize {
+        let slashes = self.0.iter().map(|id| id.matches('/').count());
+        slashes.max().unwrap_or(0)
+    }
+}
+
+/// What an entry says of its server, which decides what servers it can be about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum ServerPart<'a> {
+    /// All of it, as objects name it.
+    Exact(&'a str),
+    /// All of it, as a pattern, of an entry that goes by a hint.
+    Whole(&'a str),
+    /// Of a pattern all before its last slash. It ends there or at any slash
+    /// before, since names may hold slashes on either side.
+    Before(&'a str),
+}
+
+/// What has been found out of the servers of entries.
+#[derive(Default)]
+pub(super) struct Told<'a> {
+    asked: HashSet<ServerPart<'a>>,
+    /// What no server is called.
+    missing: HashSet<&'a str>,
+}
+
+impl<'a> ServerPart<'a> {
+    /// That of an entry that is written as a text.
+    pub(super) fn of(rule: &'a Rule) -> ServerPart<'a> {
+        let text = rule.text();
+        let body = text.strip_prefix('!').unwrap_or(text);
+        let server = body.rsplit_once('/').map_or(body, |(server, _)| server);
+        match rule.is_hint() {
+            true => ServerPart::Whole(server),
+            false => ServerPart::Before(server),
+        }
+    }
+
+    /// The servers that can be meant, the shortest first, where none has more
+    /// than so many slashes in its id.
+    fn readings(self, most_slashes: usize) -> Vec<&'a str> {
+        match self {
+            ServerPart::Exact(server) | ServerPart::Whole(server) => vec![server],
+            ServerPart::Before(part) => {
+                let ends = part.match_indices('/').map(|(at, _)| at);
+                let ends = ends.chain([part.len()]).take(most_slashes + 1);
+                ends.map(|end| &part[..end]).collect()
+            }
+        }
     }
 }
 
@@ -156,7 +220,7 @@ fn preset(
     servers: &ServerIds<'_>,
     problems: &mut Problems<'_>,
 ) -> Preset {
-    let mut told = HashSet::new();
+    let mut told = Told::default();
     let lists = [
         (&raw.tools, "tools", "toolName"),
         (&raw.prompts, "prompts", "promptName"),
@@ -189,7 +253,7 @@ fn rules<'a>(
     given: &'a Field<Selection>,
     kind: &ListKind,
     servers: &ServerIds<'_>,
-    told: &mut HashSet<&'a str>,
+    told: &mut Told<'a>,
     problems: &mut Problems<'_>,
 ) -> Option<Vec<Rule>> {
     let given = match given {
@@ -207,16 +271,16 @@ fn rules<'a>(
             );
             problems.error(&entry.at, what, "");
         }
-        if let Some(item) = selected.key.as_ref().filter(|item| item.value != kind.item) {
+        let item = selected.exact.as_ref().map(|exact| &exact.key);
+        if let Some(item) = item.filter(|item| item.value != kind.item) {
             let what = format!("`{}` does not belong in `{key}`", item.value);
             problems.error(&item.at, what, format!("there it is `{}`", kind.item));
         }
-        // Once for every server is enough.
-        let text = selected.rule.text();
-        let server = text.trim_start_matches('!').split('/').next();
-        if told.insert(server.unwrap_or(text)) {
-            servers.check_pattern(text, &entry.at, problems);
-        }
+        let server = match &selected.exact {
+            Some(exact) => ServerPart::Exact(&exact.server),
+            None => ServerPart::of(&selected.rule),
+        };
+        servers.check_rule(&selected.rule, server, told, &entry.at, problems);
     }
     let rules: Vec<Rule> = given
         .value

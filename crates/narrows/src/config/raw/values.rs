@@ -114,8 +114,15 @@ impl Read for Selection {
 #[derive(Debug)]
 pub(crate) struct Selected {
     pub(crate) rule: Rule,
-    /// The key that says what an object is about, and so in which list it belongs.
-    pub(crate) key: Option<Given<&'static str>>,
+    /// What an object says apart from one another, and a pattern in one.
+    pub(crate) exact: Option<Exact>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Exact {
+    pub(crate) server: String,
+    /// The key that says what it is about, and so in which list it belongs.
+    pub(crate) key: Given<&'static str>,
 }
 
 impl Read for Selected {
@@ -130,7 +137,7 @@ impl Read for Selected {
                     return None;
                 }
             };
-            return Some(Selected { rule, key: None });
+            return Some(Selected { rule, exact: None });
         }
         if node.members().is_none() {
             node.wrong_type(Self::EXPECTED, problems);
@@ -161,9 +168,13 @@ fn exact(raw: &RawSelected, node: &Node<'_>, problems: &mut Problems<'_>) -> Opt
         Field::Bad => return None,
     };
     let at = item.at.clone();
+    let exact = Exact {
+        server: server.clone(),
+        key: Given { value, at },
+    };
     Some(Selected {
         rule: Rule::exact(server, &item.value, enabled),
-        key: Some(Given { value, at }),
+        exact: Some(exact),
     })
 }
 

@@ -136,6 +136,31 @@ fn mcpxs_keys_at_the_top_are_for_all_endpoints() {
 }
 
 #[test]
+fn pins_neither_forbid_nor_go_by_hints() {
+    check_problems(
+        r#"{"mcpServers": {"demo": {"type": "builtin"}}, "endpoints": {"s": {"expose": "search",
+            "pin": ["demo/echo", "!demo/x", "demo/@readonly", "@readonly", "demo/@x", "dem/a", "demo/a/b"]}}}"#,
+        expect![[r#"
+            error: narrows.json:2:34: `!demo/x` forbids, and `pin` only says what is listed
+              path: endpoints.s.pin[1]
+              help: a preset can hide tools
+            error: narrows.json:2:45: `demo/@readonly` goes by hints, which only presets do
+              path: endpoints.s.pin[2]
+              help: name tools: server/tool
+            error: narrows.json:2:63: `@readonly` goes by hints, which only presets do
+              path: endpoints.s.pin[3]
+              help: name tools: server/tool
+            error: narrows.json:2:76: `demo/@x` goes by hints, which only presets do
+              path: endpoints.s.pin[4]
+              help: name tools: server/tool
+            warning: narrows.json:2:87: no server is called `dem`
+              path: endpoints.s.pin[5]
+              help: did you mean `demo`?
+        "#]],
+    );
+}
+
+#[test]
 fn what_is_wrong_with_them() {
     check_problems(
         r#"{"mcpServers": {"demo": {"type": "builtin"}}, "presets": {"review": {"tools": []}}, "endpoints": {

@@ -87,9 +87,73 @@ fn what_is_wrong_with_them() {
             warning: narrows.json:5:39: this preset names no server: it allows nothing
               path: presets.d
               help: add "tools": ["*/*"] for all of them
-            warning: narrows.json:5:40: unknown key `tool`
+            error: narrows.json:5:40: unknown key `tool`
               path: presets.d.tool
               help: did you mean `tools`?
+        "#]],
+    );
+}
+
+#[test]
+fn a_misspelt_key_does_not_allow_more() {
+    check(
+        r#"{"mcpServers": {"files": {"type": "builtin", "name": "demo"}},
+            "presets": {"a": {"description": "for people", "//": "a remark", "tool": ["files/read"], "prompts": ["files/*"]},
+                        "b": {"tools": ["files/*", {"serverId": "files", "toolName": "x", "enable": false}]}}}"#,
+        expect![[r#"
+            error: narrows.json:2:78: unknown key `tool`
+              path: presets.a.tool
+              help: did you mean `tools`?
+            error: narrows.json:3:91: unknown key `enable`
+              path: presets.b.tools[1].enable
+              help: did you mean `enabled`?
+        "#]],
+    );
+    check_files(
+        r#""preset_dir": "presets", "endpoints": {"default": {"preset": "dev"}}"#,
+        &[(
+            "preset_dev.json",
+            br#"{"tool": ["demo/echo"], "prompts": ["demo/*"]}"#,
+        )],
+        expect![[r#"
+            error: narrows.json:1:108: the file of preset `dev` is skipped: nothing is allowed here
+              path: endpoints.default.preset
+              help: `narrows check` tells what is wrong with the file
+            warning: presets/preset_dev.json:1:2: unknown key `tool`; the file is skipped
+              path: tool
+              help: did you mean `tools`?
+        "#]],
+    );
+}
+
+#[test]
+fn servers_with_slashes_are_told_apart() {
+    check(
+        r#"{"mcpServers": {"files": {"type": "builtin", "name": "demo"}, "io.github.x/a": {"type": "builtin", "name": "demo"}},
+            "presets": {"p": {"tools": ["io.github.x/a/*", "io.github.x/b/*", "!io.github.x/b/y", "io.github.x/b/@readonly",
+                                        "io.github.x/a/c/@readonly", {"serverId": "io.github.x", "toolName": "a/t"}],
+                              "prompts": [{"serverId": "files", "promptName": "x/@y"}, {"serverId": "fils", "promptName": "x/@y"}],
+                              "resources": ["fils/demo://a/b", "fils/demo://c/d", "acme/tools/demo://a",
+                                            {"serverId": "files", "resourceKey": "x/@y"}, {"serverId": "fi*", "resourceKey": "x"}]}}}"#,
+        expect![[r#"
+            warning: narrows.json:2:60: no server is called `io.github.x/b`
+              path: presets.p.tools[1]
+              help: did you mean `io.github.x/a`?
+            warning: narrows.json:3:41: no server is called `io.github.x/a/c`
+              path: presets.p.tools[4]
+              help: did you mean `io.github.x/a`?
+            warning: narrows.json:3:70: no server is called `io.github.x`
+              path: presets.p.tools[5]
+              help: did you mean `io.github.x/a`?
+            warning: narrows.json:4:88: no server is called `fils`
+              path: presets.p.prompts[1]
+              help: did you mean `files`?
+            warning: narrows.json:5:83: no server is called `acme`
+              path: presets.p.resources[2]
+            warning: narrows.json:6:91: no server is called `fi*`
+              path: presets.p.resources[4]
+            files builtin Demo
+            io.github.x/a builtin Demo
         "#]],
     );
 }

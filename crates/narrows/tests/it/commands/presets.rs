@@ -138,6 +138,122 @@ fn the_lazy_endpoint_is_there_with_the_preset_of_the_default_one() {
     assert_eq!(json_of(&built_in)["expose"], "lazy");
 }
 
+/// A lazy endpoint, one for searching, and one on which nothing is cut.
+const EXPOSED: &str = r#"{
+    "mcpServers": { "demo": { "type": "builtin" } },
+    "endpoints": { "find": { "expose": "search", "pin": ["demo/echo"] },
+                   "uncut": { "expose": "lazy", "shape": false } } }"#;
+
+#[test]
+fn what_is_listed_in_place_of_the_tools() {
+    let folder = Folder::with(EXPOSED);
+    for (endpoint, tools) in [
+        ("lazy", json!(["inspect", "exec"])),
+        (
+            "find",
+            json!(["search_tools", "inspect", "exec", "demo__echo"]),
+        ),
+    ] {
+        let told = json_of(&folder.run(&["tools", "--endpoint", endpoint, "--json"]));
+        let listed = &told["listed"]["tools"];
+        let sorted = |names: &Value| {
+            let mut names = names.as_array().cloned().unwrap_or_default();
+            names.sort_by_key(Value::to_string);
+            names
+        };
+        assert_eq!(sorted(listed), sorted(&tools), "{endpoint}");
+        for name in tools.as_array().into_iter().flatten() {
+            let name = name.as_str().unwrap_or_default();
+            let why = folder.run(&["tools", "--why", name, "--endpoint", endpoint]);
+            assert!(why.stdout.contains(": it is there"), "{}", why.shown());
+        }
+        let people = folder.run(&["tools", "--endpoint", endpoint]).stdout;
+        let names = tools.as_array().into_iter().flatten();
+        let last = people.lines().last().unwrap_or_default();
+        for name in names.filter_map(Value::as_str) {
+            assert!(last.contains(name), "{last}");
+        }
+    }
+}
+
+#[test]
+fn why_on_endpoints_that_do_not_list_their_tools() {
+    let folder = Folder::with(EXPOSED);
+    let mut told = String::new();
+    for (name, endpoint) in [
+        ("demo__count", "lazy"),
+        ("demo/count", "lazy"),
+        ("demo__cuont", "lazy"),
+        ("inspect", "lazy"),
+        ("exec", "lazy"),
+        ("search_tools", "lazy"),
+        ("recover_text", "lazy"),
+        ("recover_text", "uncut"),
+        ("demo__echo", "find"),
+        ("demo__count", "find"),
+        ("search_tools", "find"),
+        ("recover_text", "find"),
+        ("exec", "default"),
+        ("search_tools", "default"),
+    ] {
+        let ran = folder.run(&["tools", "--why", name, "--endpoint", endpoint]);
+        let code = ran.code.unwrap_or(-1);
+        told.push_str(&format!("{endpoint} {code} {}{}", ran.stdout, ran.stderr));
+    }
+    expect![[r#"
+        lazy 0 demo__count: tool 'count' of server 'demo' is there, through exec(server_name: "demo", tool_name: "count")
+        lazy 0 demo/count: tool 'count' of server 'demo' is there, through exec(server_name: "demo", tool_name: "count")
+        lazy 1 demo__cuont: server 'demo' is up and has no tool 'cuont'; did you mean count?
+        lazy 0 inspect: it is there: the gateway's own tool that tells of the others
+        lazy 0 exec: it is there: the gateway's own tool that calls the others
+        lazy 1 search_tools: not here: it is the gateway's own tool of endpoints with "expose": "search", and endpoint 'lazy' has "lazy"
+        lazy 0 recover_text: the gateway's own tool that gives back what was cut out of results is there, through exec(server_name: "narrows", tool_name: "recover_text")
+        uncut 1 recover_text: not here: it is the gateway's own tool that gives back what was cut out of results, and on this endpoint nothing is cut (`shape`)
+        find 0 demo__echo: it is there: tool 'echo' of server 'demo'
+        find 0 demo__count: tool 'count' of server 'demo' is there, through exec(server_name: "demo", tool_name: "count")
+        find 0 search_tools: it is there: the gateway's own tool that finds the others
+        find 0 recover_text: the gateway's own tool that gives back what was cut out of results is there, through exec(server_name: "narrows", tool_name: "recover_text")
+        default 1 exec: not here: it is the gateway's own tool of endpoints with "expose": "lazy" or "search", and endpoint 'default' has "all"
+        default 1 search_tools: not here: it is the gateway's own tool of endpoints with "expose": "search", and endpoint 'default' has "all"
+    "#]].assert_eq(&told);
+    let why = folder.run(&[
+        "tools",
+        "--why",
+        "demo__count",
+        "--endpoint",
+        "lazy",
+        "--json",
+    ]);
+    let why = json_of(&why);
+    assert_eq!(
+        (&why["there"], &why["server"], &why["tool"]),
+        (&json!(true), &json!("demo"), &json!("count"))
+    );
+}
+
+#[test]
+fn call_takes_the_tools_of_an_endpoint_that_does_not_list_them() {
+    let folder = Folder::with(EXPOSED);
+    let text = r#"{"text": "hi"}"#;
+    for arguments in [
+        &["call", "demo", "echo", text, "--endpoint", "lazy"][..],
+        &["call", "demo__echo", text, "--endpoint", "lazy"],
+        &["call", "demo/echo", text, "--endpoint", "find"],
+        &["call", "demo", "echo", text, "--endpoint", "find"],
+    ] {
+        let ran = folder.run(arguments);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (Some(0), "hi\n"),
+            "{arguments:?}: {}",
+            ran.shown()
+        );
+    }
+    let ran = folder.run(&["call", "demo", "ecko", text, "--endpoint", "lazy"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    assert!(ran.stderr.contains("did you mean echo?"), "{}", ran.stderr);
+}
+
 #[test]
 fn a_hidden_tool_is_shown_by_nobody_and_said_to_be_hidden() {
     let folder = Folder::with(REVIEW);
