@@ -2,11 +2,12 @@
 //!
 //! Word matching alone is weak, since people do not ask in the words of a
 //! catalogue. So words are compared without their endings (`words`), and by what
-//! they stand for: a table of concepts with their words in five languages
-//! (`concepts`). What a line of a query asks for (`query`) is looked up in two
-//! corpora (`corpus`), one of tools and one of servers, since a task mostly names
-//! the domain before the tool (`domains`); and a tool that does something else to
-//! the right object goes behind the one that does what was asked (`actions`).
+//! they stand for: a table of concepts with their words and phrases in five
+//! languages (`concepts`). Values say by their form what they are (`values`). What
+//! a line of a query asks for (`query`) is looked up in two corpora (`corpus`), one
+//! of tools and one of servers, since a task mostly names the domain before the
+//! tool (`domains`); and a tool that does something else to the right object goes
+//! behind the one that does what was asked (`actions`).
 //!
 //! Pure and deterministic: an [`Index`] is made of texts and answers with places
 //! in them. Nothing in a text or a query is obeyed.
@@ -16,6 +17,7 @@ mod concepts;
 mod corpus;
 mod domains;
 mod query;
+mod values;
 mod words;
 
 use std::borrow::Cow;
@@ -69,6 +71,8 @@ pub struct Index {
 struct Facts {
     server: usize,
     actions: Actions,
+    /// A factor that falls with the words of the name.
+    brevity: f32,
     /// The words of the name that tell it from its neighbours, with their shares.
     name: Vec<(u32, f32)>,
 }
@@ -99,7 +103,14 @@ const TOOLS_IN_PROFILE: f32 = 3.0;
 const SERVER: f32 = 0.4;
 const DOMAIN: f32 = 0.15;
 /// What a tool loses whose name says more than was asked for.
-const UNCOVERED: f32 = 0.2;
+const UNCOVERED: f32 = 0.15;
+/// Tools with long names are for special cases of what others do.
+const BREVITY: f32 = -0.1;
+/// What a server that fits gives to those of its tools that have nothing of what
+/// is asked, against the others: behind them, but found.
+const SERVER_ALONE: f32 = 0.3;
+/// A server fits if it does so half as well as the best one.
+const FITS: f32 = 0.5;
 
 impl Index {
     /// Reads servers and tools. Of very long texts only the beginning counts. A
@@ -150,6 +161,7 @@ impl Index {
             facts.push(Facts {
                 server: tool.server,
                 actions: Actions::of_tool(&words.name, &words.sentence),
+                brevity: (1.0 + words.name.len() as f32).powf(BREVITY),
                 name: name.collect(),
             });
         }
@@ -166,7 +178,7 @@ impl Index {
     }
 
     /// Best first, at most `limit`, and only tools that have anything of what is
-    /// asked. `server` restricts the answer to the tools of one. Several lines
+    /// asked, or whose server has. `server` restricts the answer to the tools of one. Several lines
     /// are several ways to ask for the same; of very long queries only the
     /// beginning counts.
     pub fn search(&self, query: &str, server: Option<usize>, limit: usize) -> Vec<Hit> {
@@ -197,13 +209,17 @@ impl Index {
         let lifts =
             lifts.map(|(score, profile)| SERVER * score + DOMAIN * profile.likeness(&line.about));
         let lifts: Vec<f32> = lifts.collect();
+        let fits = FITS * lifts.iter().copied().fold(0.0, f32::max);
         let wanted = Wanted::new(&self.vocabulary, &line.asks);
         for ((score, facts), found) in scores.iter_mut().zip(&self.facts).zip(found) {
+            let lift = lifts.get(facts.server).copied().unwrap_or_default();
+            let action = facts.actions.fit(line.actions);
             if found > 0.0 {
-                let lift = lifts.get(facts.server).copied().unwrap_or_default();
                 let covered = wanted.covers(&self.vocabulary, &facts.name);
-                let fit = facts.actions.fit(line.actions) * (1.0 - UNCOVERED * (1.0 - covered));
-                *score += (found + lift) * fit;
+                let name = facts.brevity * (1.0 - UNCOVERED * (1.0 - covered));
+                *score += (found + lift) * action * name;
+            } else if lift >= fits {
+                *score += SERVER_ALONE * lift * action * facts.brevity;
             }
         }
     }

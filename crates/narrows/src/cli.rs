@@ -234,7 +234,8 @@ Examples:
   narrows serve --config ~/.cursor/mcp.json --listen 127.0.0.1:8080
   narrows serve --listen 127.0.0.1:0   any free port; the address is told on stderr
 
-Clients connect to http://ADDRESS/mcp, or to /servers/ID/mcp for one server alone. Those that
+Clients connect to http://ADDRESS/mcp, to /mcp/lazy for the same through two tools, to
+/mcp/NAME for another endpoint, or to /servers/ID/mcp for one server alone. Those that
 know only HTTP+SSE take http://ADDRESS/sse, those of WebSocket ws://ADDRESS/ws.
 Ctrl-C or SIGTERM ends it and everything it has started.";
 
@@ -322,6 +323,7 @@ Examples:
   narrows call files read_file @arguments.json --json
   narrows call files read_file '{\"path\": \"app.log\"}' --goal 'find the retry' --explain
   narrows call recover_text '{\"prune_id\": \"prn_...\", \"query\": \"retry\"}'   with `recovery.path`
+  narrows call inspect '{\"server_name\": \"files\"}' --endpoint lazy
 
 The preset of the endpoint binds this command as it binds clients: --endpoint chooses another.
 Only the server that is called is started. Text goes to stdout; progress, log messages and

@@ -6,7 +6,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::actions::Action;
-use super::words::{self, Word};
+use super::words::{self, Reader, Word};
+use phrases::Phrases;
+
+mod phrases;
 
 /// What tools work with and do.
 pub(super) static CONCEPTS: LazyLock<Concepts> =
@@ -53,12 +56,22 @@ const DOUBTFUL: f32 = 0.5;
 struct Lexicon {
     /// Phrases are their words with a space between.
     members: HashMap<String, Vec<Member>>,
-    /// Words that open a phrase, with the number of words of the longest.
-    openers: HashMap<String, usize>,
+    /// Words that open a phrase.
+    openers: HashMap<String, Opener>,
+    /// The same phrases, to be found by their words in any order.
+    phrases: Phrases,
     fillers: HashSet<String>,
     /// Words that open a question.
     askers: HashSet<String>,
     /// The letters of the longest entry.
+    longest: usize,
+}
+
+/// What may follow a word that opens a phrase.
+#[derive(Default)]
+struct Opener {
+    seconds: HashSet<String>,
+    /// The words of the longest phrase.
     longest: usize,
 }
 
@@ -94,10 +107,14 @@ impl Concepts {
         words: &[Word],
     ) -> Option<(&[Member], usize)> {
         let lexicon = self.lexicon(language);
-        let longest = *lexicon.openers.get(key(language, words.first()?))?;
+        let opener = lexicon.openers.get(key(language, words.first()?))?;
+        // Most words open some phrase, and hardly any that is there.
+        if !opener.seconds.contains(key(language, words.get(1)?)) {
+            return None;
+        }
         let mut phrase = String::new();
         let mut found = None;
-        for (at, word) in words.iter().take(longest).enumerate() {
+        for (at, word) in words.iter().take(opener.longest).enumerate() {
             if at > 0 {
                 phrase.push(' ');
             }
@@ -109,6 +126,17 @@ impl Concepts {
             }
         }
         found
+    }
+
+    /// The concepts of phrases most of whose words are there, in whatever order and
+    /// with whatever between, best first. The words come with their weights.
+    pub(super) fn of_loose_phrases<'a>(
+        &self,
+        language: Language,
+        words: impl Iterator<Item = (&'a Word, f32)>,
+    ) -> Vec<Member> {
+        let words = words.map(|(word, weight)| (key(language, word), weight));
+        self.lexicon(language).phrases.find(words)
     }
 
     pub(super) fn is_filler(&self, language: Language, word: &Word) -> bool {
@@ -192,6 +220,7 @@ impl Concepts {
     /// form; what has another form is left out here.
     fn parse(table: &str) -> Concepts {
         let mut concepts = Concepts::default();
+        let mut reader = Reader::default();
         for line in table.lines() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -221,9 +250,18 @@ impl Concepts {
                     None => (None, part),
                 };
                 if let Some(language) = language {
-                    concepts.lexicon_mut(language).add(language, words, concept);
+                    let lexicon = concepts.lexicon_mut(language);
+                    lexicon.add(&mut reader, language, words, concept);
                 }
             }
+        }
+        for language in [
+            Language::English,
+            Language::French,
+            Language::German,
+            Language::Spanish,
+        ] {
+            concepts.lexicon_mut(language).phrases.weigh();
         }
         concepts
     }
@@ -252,21 +290,23 @@ impl Lexicon {
         }
     }
 
-    fn add(&mut self, language: Language, list: &str, concept: u16) {
+    fn add(&mut self, reader: &mut Reader, language: Language, list: &str, concept: u16) {
         for entry in list.split(',') {
             let entry = entry.trim();
             let (entry, weight) = match entry.strip_prefix('~') {
                 Some(entry) => (entry, DOUBTFUL),
                 None => (entry, 1.0),
             };
-            let words = words::words(entry);
+            let words = reader.words(entry);
             let key = match language {
                 Language::Chinese => words::fold(entry),
                 _ => {
                     let keys: Vec<&str> = words.iter().map(|word| key(language, word)).collect();
-                    if let [opener, _, ..] = keys[..] {
-                        let longest = self.openers.entry(opener.to_owned()).or_default();
-                        *longest = keys.len().max(*longest);
+                    if let [opener, second, ..] = keys[..] {
+                        let opener = self.openers.entry(opener.to_owned()).or_default();
+                        opener.longest = keys.len().max(opener.longest);
+                        opener.seconds.insert(second.to_owned());
+                        self.phrases.add(&keys, Member { concept, weight });
                     }
                     keys.join(" ")
                 }

@@ -12,8 +12,8 @@ use super::words::Word;
 const SATURATION: f32 = 2.0;
 /// A word that means the same, against the word itself.
 const SYNONYM: f32 = 0.7;
-/// A phrase is hardly mistaken.
-const PHRASE: f32 = 0.9;
+/// A phrase is hardly mistaken, and counts as much as the very word.
+const PHRASE: f32 = 1.0;
 /// A word inside of a phrase, for the concepts it has alone.
 const IN_PHRASE: f32 = 0.5;
 /// Verbs are found in every server; what they are about tells more.

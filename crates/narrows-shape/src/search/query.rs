@@ -4,6 +4,7 @@
 use super::actions::Actions;
 use super::concepts::{CONCEPTS, Language, Member};
 use super::domains::Profile;
+use super::values;
 use super::words::{self, Word};
 
 /// How many lines of a query are read, each another way to say the same.
@@ -27,6 +28,10 @@ const IN_PHRASE: f32 = 0.4;
 const NAME: f32 = 0.5;
 /// What a web address, a mail address or a file says by being one.
 const ADDRESS: f32 = 0.6;
+/// A phrase whose words stand apart, against one that is said as the table has it.
+const LOOSE: f32 = 0.6;
+/// How many of those are looked for.
+const MOST_LOOSE: usize = 6;
 /// Less than that is too little to say what is to be done.
 const LEAST_TO_ACT: f32 = 0.5;
 
@@ -81,6 +86,7 @@ impl Line {
             },
             about: Profile::of_query(language, &words, &said, text),
         };
+        let weights: Vec<f32> = said.iter().map(|said| said.weight).collect();
         let mut phrase_end = 0;
         for (at, said) in said.into_iter().enumerate() {
             let mut weight = said.weight;
@@ -104,12 +110,30 @@ impl Line {
             }
             line.push(Some(said.word), members, weight);
         }
+        line.push_loose(CONCEPTS.of_loose_phrases(language, words.iter().zip(weights)));
         for run in words::signs(text) {
             for members in CONCEPTS.inside(Language::Chinese, run, 1) {
                 line.push(None, members.to_vec(), 1.0);
             }
         }
         line
+    }
+
+    /// Adds phrases whose words stand apart, but for what is said outright.
+    fn push_loose(&mut self, loose: Vec<Member>) {
+        let phrases = self.asks.iter().filter(|ask| ask.word.is_none());
+        let said = phrases.flat_map(|ask| ask.members.iter().map(|member| member.concept));
+        let said: Vec<u16> = said.collect();
+        let loose = loose
+            .into_iter()
+            .filter(|member| !said.contains(&member.concept));
+        for Member { concept, weight } in loose.take(MOST_LOOSE) {
+            let member = Member {
+                concept,
+                weight: 1.0,
+            };
+            self.push(None, vec![member], LOOSE * weight);
+        }
     }
 
     fn push(&mut self, word: Option<Word>, members: Vec<Member>, weight: f32) {
@@ -179,7 +203,12 @@ fn said(text: &str) -> Vec<Said> {
         } else if let Some(ending) = file_ending(bare) {
             push("file", ADDRESS, false);
             push(ending, weight, false);
+            push(&bare[..bare.len() - ending.len()], weight * VALUE, false);
         } else {
+            let mark = chunk.chars().take_while(|letter| !letter.is_alphanumeric());
+            for word in values::meaning(bare, mark.last()) {
+                push(word, ADDRESS, false);
+            }
             let is_value = bare.contains(['/', ':', '=', '\\', '#', '*', '.']);
             let is_name = !begins_sentence && bare.starts_with(char::is_uppercase);
             push(bare, weight * if is_value { VALUE } else { 1.0 }, is_name);

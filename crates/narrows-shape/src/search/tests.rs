@@ -137,13 +137,22 @@ fn several_lines_are_one_task() {
 }
 
 #[test]
+fn tools_of_the_right_server_are_behind_but_there() {
+    let found = found("a new event in the calendar");
+    assert_eq!(found.first(), Some(&"create_event"), "{found:?}");
+    assert!(found.contains(&"get_freebusy"), "{found:?}");
+    assert!(!found.contains(&"pods_log"), "{found:?}");
+}
+
+#[test]
 fn a_server_restricts() {
     let index = index(OFFICE);
     let hits = index.search("list everything new", Some(2), 10);
     assert!(!hits.is_empty());
     assert!(
         hits.iter()
-            .all(|hit| names(OFFICE)[hit.tool].contains("event")),
+            .all(|hit| ["list_events", "create_event", "get_freebusy"]
+                .contains(&names(OFFICE)[hit.tool])),
         "{hits:?}"
     );
     assert!(index.search("list issues", Some(99), 10).is_empty());

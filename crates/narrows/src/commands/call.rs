@@ -179,6 +179,14 @@ impl<'a> Wanted<'a> {
     }
 }
 
+/// Whether an endpoint lists a tool that is of no server: `inspect` and its like.
+fn is_own(gateway: &Gateway, endpoint: &str, report: &[UpstreamReport], name: &str) -> bool {
+    let of_server = |server: &UpstreamReport| server.tools.iter().any(|t| t.published == name);
+    let listed = gateway.listed(endpoint).unwrap_or_default();
+    let is_it = |tool: &Raw| tool.member("name").and_then(|n| Some(n.as_text()? == name));
+    listed.iter().any(|tool| is_it(tool) == Some(true)) && !report.iter().any(of_server)
+}
+
 /// Whether a word stands where the arguments do, and not a tool.
 fn are_arguments(word: &str) -> bool {
     word == "-" || word.starts_with('@') || word.trim_start().starts_with('{')
@@ -224,7 +232,13 @@ async fn call(
     arguments: Raw,
 ) -> anyhow::Result<Exit> {
     let report = gateway.report();
-    let Some((server, published)) = wanted.find(&report, candidates, &options.config) else {
+    let found = match wanted {
+        Wanted::Name(name) if is_own(gateway, &options.endpoint, &report, name) => {
+            Some((None, name.to_owned()))
+        }
+        wanted => wanted.find(&report, candidates, &options.config),
+    };
+    let Some((server, published)) = found else {
         return Ok(Exit::Failed);
     };
 

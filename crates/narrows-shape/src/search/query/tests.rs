@@ -24,8 +24,8 @@ fn values_count_less_than_what_to_do_with_them() {
     check("what 'worry", "what:1 worry:1");
     check("read https://example.org/a?b=c", "read:1 url:0.6");
     check("write to a.b@example.org", "write:1 to:1 email:0.6");
-    check("open report.docx", "open:1 file:0.6 docx:1");
-    check("key user:12", "key:1 user:0.35 12:0.35");
+    check("open report.docx", "open:1 file:0.6 docx:1 report:0.35");
+    check("key user:12", "key:1 key:0.6 user:0.35 12:0.35");
 }
 
 #[test]
@@ -58,6 +58,21 @@ fn little_words_are_asked_for_only_alone() {
 fn phrases(text: &str) -> usize {
     let asks = &lines(text)[0].asks;
     asks.iter().filter(|ask| ask.word.is_none()).count()
+}
+
+#[test]
+fn a_phrase_is_found_with_words_between() {
+    let meant = |text: &str| -> Vec<u16> {
+        let line = lines(text).remove(0);
+        let phrases = line.asks.into_iter().filter(|ask| ask.word.is_none());
+        let members = phrases.flat_map(|ask| ask.members);
+        members.map(|member| member.concept).collect()
+    };
+    let outright = meant("money back")[0];
+    assert!(meant("back came all of the money").contains(&outright));
+    assert!(!meant("money").contains(&outright));
+    let again = meant("money back").into_iter();
+    assert_eq!(again.filter(|&concept| concept == outright).count(), 1);
 }
 
 #[test]

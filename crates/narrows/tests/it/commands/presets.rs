@@ -522,3 +522,21 @@ async fn each_way_in_has_the_preset_that_the_configuration_gives_it() {
         .await;
     assert!(!refused.to_string().contains("q7q7"), "{refused}");
 }
+
+#[test]
+fn the_tools_in_place_of_others_can_be_called() {
+    let folder = Folder::with(EXPOSED);
+    let inspect = r#"{"server_name":"demo","tool_name":"echo"}"#;
+    let ran = folder.run(&["call", "inspect", inspect, "--endpoint", "lazy"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(
+        ran.stdout.starts_with("server_name: demo\nname: echo\n"),
+        "{}",
+        ran.stdout
+    );
+    let search = r#"{"query":"give back a text"}"#;
+    let ran = folder.run(&["call", "search_tools", search, "--endpoint", "find"]);
+    assert!(ran.stdout.contains("demo,echo,"), "{}", ran.stdout);
+    let ran = folder.run(&["call", "inspect", inspect]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+}
