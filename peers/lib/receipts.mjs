@@ -5,7 +5,7 @@ export const TOOL = "recover_text";
 export const RESOURCES = "narrows://receipt/{id}{?start,end}";
 
 const CUT = /(lines|chars|rows|keys) (\d+)-(\d+) of (\d+)(?: of \S+)? cut \((\d+) (?:line|char|row|key)s?, ~[\d.]+[kM]? tokens\)/;
-const WAY = /(exec server_name=narrows tool_name=)?recover_text prune_id=(prn_\w+) (?:ranges (\d+)-(\d+)|start_char=(\d+) end_char=(\d+))/;
+const WAY = /(exec server_name=narrows tool_name=)?recover_text(?:, in arguments)? prune_id=(prn_\w+) (?:ranges (\d+)-(\d+)|start_char=(\d+) end_char=(\d+))/;
 const MARKER = new RegExp(`⟦narrows: ${CUT.source}; get them with ${WAY.source}⟧`, "g");
 
 /**

@@ -26,18 +26,35 @@ use narrows_wire::Raw;
 use serde_json::Value;
 
 use self::explain::Problem;
+use self::read::{Read, Unread};
 use self::schema::Compiled;
 
 /// The most problems of one call that are told.
 const MAX_TOLD: usize = 20;
 
-/// The check of one tool's arguments. Clones share what was compiled.
-#[derive(Clone, Default)]
-pub(crate) struct Checker(Arc<Shared>);
+/// The most schemas that are applied to the arguments of one call.
+const MAX_EFFORT: u64 = 10_000_000;
 
-#[derive(Default)]
+/// Beyond so many the first problem is told alone: the validator collects them
+/// all before any is told, and each value may have several.
+const MAX_EXPLAINED: u64 = 100_000;
+
+/// With no more to do than this a check is over in no time: bytes of the
+/// schema, and schemas that are applied.
+const QUICK_SCHEMA: usize = 64 * 1024;
+const QUICK_EFFORT: u64 = 1_000_000;
+
+/// Longer arguments, in bytes, are not held against patterns: what one takes
+/// grows with its own length times theirs.
+const MAX_FOR_PATTERNS: usize = 256 * 1024;
+
+/// The check of one tool's arguments. Clones share what was compiled; one
+/// without a schema costs nothing.
+#[derive(Clone, Default)]
+pub(crate) struct Checker(Option<Arc<Shared>>);
+
 struct Shared {
-    schema: Option<Raw>,
+    schema: Raw,
     /// `None` inside if the schema cannot be enforced.
     compiled: OnceLock<Option<Compiled>>,
 }
@@ -55,20 +72,49 @@ pub(crate) struct Rejection {
 impl Checker {
     /// Without a schema everything passes.
     pub(crate) fn new(schema: Option<&Raw>) -> Checker {
-        Checker(Arc::new(Shared {
-            schema: schema.cloned(),
+        let shared = |schema: &Raw| Shared {
+            schema: schema.clone(),
             compiled: OnceLock::new(),
-        }))
+        };
+        Checker(schema.map(shared).map(Arc::new))
+    }
+
+    /// Whether arguments of so many bytes are checked in no time: the schema is
+    /// compiled already, and neither is much to look at.
+    pub(crate) fn is_quick(&self, length: usize) -> bool {
+        let Some(shared) = &self.0 else {
+            return true;
+        };
+        match shared.compiled.get() {
+            None => false,
+            Some(None) => true,
+            Some(Some(compiled)) => {
+                // No value is shorter than a byte.
+                let effort = compiled.visits().saturating_mul(length as u64);
+                shared.schema.len() <= QUICK_SCHEMA && effort <= QUICK_EFFORT
+            }
+        }
     }
 
     pub(crate) fn check(&self, arguments: &Raw) -> Result<(), Rejection> {
-        let Some(schema) = &self.0.schema else {
+        let Some((schema, compiled)) = self.enforced() else {
             return Ok(());
         };
-        let Some(compiled) = self.compiled(schema) else {
+        if compiled.has_patterns() && arguments.len() > MAX_FOR_PATTERNS {
+            tracing::debug!(
+                "arguments are not checked: they are long, and patterns may take their time"
+            );
             return Ok(());
+        }
+        let most = MAX_EFFORT / compiled.visits();
+        let read = match read::arguments(arguments, most) {
+            Ok(read) => read,
+            Err(Unread::GivenTwice(problem)) => return Err(rejection(vec![problem])),
+            Err(Unread::Left(reason)) => {
+                tracing::debug!(%reason, "arguments are not checked");
+                return Ok(());
+            }
         };
-        let read = read::arguments(arguments).map_err(|problem| rejection(vec![problem]))?;
         if read.depth > compiled.deepest() {
             tracing::debug!(
                 depth = read.depth,
@@ -79,18 +125,10 @@ impl Checker {
         let Value::Object(members) = &read.value else {
             return Err(rejection(vec![explain::not_an_object(&read.value)]));
         };
-        let unknown = compiled.names().unknown(members);
-        if unknown.is_empty() && compiled.validator().is_valid(&read.value) {
-            return Ok(());
+        let mut problems = compiled.names().unknown(members);
+        if !compiled.validator().is_valid(&read.value) {
+            problems.extend(explained(schema, compiled, &read));
         }
-        // Only what is refused needs the schema as a tree.
-        let schema = schema.decode().unwrap_or_default();
-        let mut problems: Vec<Problem> = unknown;
-        problems.extend(explain::problems(
-            compiled.validator().iter_errors(&read.value),
-            &schema,
-            &read.value,
-        ));
         match problems.is_empty() {
             // What the engine of regular expressions gave up on is not refused.
             true => Ok(()),
@@ -98,7 +136,9 @@ impl Checker {
         }
     }
 
-    fn compiled(&self, schema: &Raw) -> Option<&Compiled> {
+    /// The schema, if there is one that can be enforced.
+    fn enforced(&self) -> Option<(&Raw, &Compiled)> {
+        let Shared { schema, compiled } = &**self.0.as_ref()?;
         let compile = || match Compiled::new(schema) {
             Ok(compiled) => Some(compiled),
             Err(reason) => {
@@ -106,7 +146,8 @@ impl Checker {
                 None
             }
         };
-        self.0.compiled.get_or_init(compile).as_ref()
+        let compiled = compiled.get_or_init(compile).as_ref()?;
+        Some((schema, compiled))
     }
 }
 
@@ -125,6 +166,28 @@ impl PartialEq for Checker {
 }
 
 impl Eq for Checker {}
+
+/// What is wrong with arguments that the schema refuses.
+fn explained(schema: &Raw, compiled: &Compiled, read: &Read) -> Vec<Problem> {
+    // Only what is refused needs the schema as a tree.
+    let schema = schema.decode().unwrap_or_default();
+    let validator = compiled.validator();
+    let effort = compiled.visits().saturating_mul(read.values);
+    if effort <= MAX_EXPLAINED {
+        return explain::problems(validator.iter_errors(&read.value), &schema, &read.value);
+    }
+    match (compiled.has_choices(), compiled.has_patterns()) {
+        (false, _) => {
+            let first = validator.validate(&read.value).err();
+            explain::problems(first.into_iter(), &schema, &read.value)
+        }
+        // Why none of several forms fits is collected for each of them, in this
+        // way too.
+        (true, false) => vec![explain::unexplained()],
+        // Perhaps a pattern was given up on, and that is not refused.
+        (true, true) => Vec::new(),
+    }
+}
 
 /// `problems` has at least one.
 fn rejection(mut problems: Vec<Problem>) -> Rejection {

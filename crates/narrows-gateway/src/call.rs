@@ -20,6 +20,7 @@ use crate::recover;
 use crate::repair::{self, Repaired};
 use crate::session::{LogLevel, Session};
 use crate::shaping::Form;
+use crate::twins;
 use crate::upstream::{ListKind, Origin, Outgoing, Upstream};
 use shaped::Wish;
 
@@ -319,7 +320,22 @@ impl Call<'_> {
     }
 
     fn permit(&self, kind: ItemKind, target: &Target, name: &str) -> Result<(), Error> {
+        if self.session.endpoint().plan().preset.is_some() {
+            self.refuse_twins()?;
+        }
         permit(kind, name, target).inspect_err(|error| permit::tell_denied(self.tag, error))
+    }
+
+    /// What was judged must be what the server reads.
+    fn refuse_twins(&self) -> Result<(), Error> {
+        let Some(params) = &self.params else {
+            return Ok(());
+        };
+        twins::refuse(params, &["name", "uri", "ref", "arguments"])?;
+        match params.member("ref") {
+            Some(reference) => twins::refuse(&reference, &["type", "name", "uri"]),
+            None => Ok(()),
+        }
     }
 
     /// What a method may reach that nobody here knows, no preset can say.

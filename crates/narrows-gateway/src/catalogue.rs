@@ -147,9 +147,14 @@ impl View {
                 .up()
                 .map(|part| self.target(part, ItemKind::Resource, &own));
         }
-        let lists = |part: &&Part| part.offer.resources.iter().any(|item| &*item.key == uri);
+        let lists = |part: &Part| part.offer.resources.iter().any(|item| &*item.key == uri);
         let of = |part: &Part| self.target(part, ItemKind::Resource, uri);
-        let listed = self.parts.iter().filter(lists).map(of);
+        // Every server is asked once, however many of its templates fit.
+        let mut asked: Vec<bool> = self.parts.iter().map(lists).collect();
+        let listed = self.parts.iter().zip(&asked);
+        let listed = listed
+            .filter(|(_, lists)| **lists)
+            .map(|(part, _)| of(part));
         let (allowed, mut denied): (Vec<_>, Vec<_>) =
             listed.partition(|target| target.denied.is_none());
         match &allowed[..] {
@@ -165,8 +170,11 @@ impl View {
                 )));
             }
         }
-        let fits = |(template, _): &&(Template, usize)| template.matches(uri);
-        for (_, part) in self.patterns.iter().filter(fits) {
+        for (template, part) in &self.patterns {
+            if asked[*part] || !template.matches(uri) {
+                continue;
+            }
+            asked[*part] = true;
             let target = of(&self.parts[*part]);
             match target.denied {
                 None => return Ok(target),
@@ -187,14 +195,20 @@ impl View {
         }
     }
 
-    /// The server behind a template, for completion; else that of a resource.
+    /// The server behind a template, for completion, one where it may be used
+    /// first; else that of a resource.
     pub(crate) fn template(&self, uri: &str) -> Result<Target, Error> {
-        let owner = self
-            .parts
-            .iter()
-            .find(|part| part.offer.templates.iter().any(|item| &*item.key == uri));
-        match owner {
-            Some(part) => Ok(self.target(part, ItemKind::Resource, uri)),
+        let has = |part: &&Part| part.offer.templates.iter().any(|item| &*item.key == uri);
+        let of = |part: &Part| self.target(part, ItemKind::Resource, uri);
+        let mut denied = None;
+        for target in self.parts.iter().filter(has).map(of) {
+            match target.denied {
+                None => return Ok(target),
+                Some(_) => denied = denied.or(Some(target)),
+            }
+        }
+        match denied {
+            Some(target) => Ok(target),
             None => self.resource(uri),
         }
     }
@@ -341,8 +355,7 @@ impl Kind {
 impl Part {
     /// Whether anything of it may be used.
     fn is_usable(&self, preset: Option<&Preset>) -> bool {
-        let server = self.upstream.names();
-        permit::named(preset, ItemKind::Server, server, &self.offer, server.id).is_none()
+        permit::uses(preset, self.upstream.names())
     }
 
     fn up(&self) -> Result<&Part, Error> {

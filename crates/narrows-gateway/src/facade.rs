@@ -26,12 +26,24 @@ use std::sync::{Arc, OnceLock};
 use narrows_shape::search::Index;
 use narrows_wire::Raw;
 
+pub(crate) use self::dress::wrap;
 use self::servers::{Refusal, Servers};
+use self::telling::Listing;
+use crate::catalogue::Target;
 use crate::error::Error;
 use crate::preset::Denial;
-use crate::settings::{Expose, FacadeSettings};
+use crate::settings::FacadeSettings;
 use crate::shaping::Policies;
 use crate::upstream::{Item, Upstream};
+
+/// How a client comes to know which tools there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// The description of `inspect` says it.
+    Lazy,
+    /// It searches.
+    Search,
+}
 
 /// The gateway's own tools on such an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +58,8 @@ pub(crate) struct Shelf {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) server_info: Raw,
     pub(crate) instructions: Option<String>,
+    /// What the preset in force says against all of it.
+    pub(crate) denied: Option<Arc<Denial>>,
     pub(crate) tools: Vec<Shown>,
     pub(crate) hidden: Vec<Hidden>,
 }
@@ -55,6 +69,8 @@ pub(crate) struct Shown {
     pub(crate) item: Item,
     /// As it is called on endpoints that list it.
     pub(crate) published: Box<str>,
+    /// Where calls of it lead.
+    pub(crate) target: Target,
 }
 
 /// A tool that the preset in force does not allow.
@@ -68,8 +84,9 @@ pub(crate) struct Hidden {
 pub(crate) enum Errand {
     /// To call this tool; its arguments are as its schema wants them.
     Call {
-        upstream: Arc<Upstream>,
-        item: Item,
+        target: Target,
+        /// As it is called on endpoints that list it.
+        published: Box<str>,
         arguments: Raw,
         /// What its result is wanted for.
         goal: Option<Raw>,
@@ -81,13 +98,15 @@ pub(crate) enum Errand {
 }
 
 pub(crate) struct Facade {
-    expose: Expose,
+    way: Way,
     settings: FacadeSettings,
     servers: Servers,
+    /// What is said of the servers where tools are listed.
+    listing: Listing,
     /// The most characters of text in one answer.
     max_chars: usize,
-    /// Whether results may be cut here, so that there is a way to get them back.
-    cuts: bool,
+    /// How `exec` is told to get back what was cut, where anything is.
+    recover: Option<Box<str>>,
     /// Whether `exec` is listed with an argument for what its result is wanted for.
     goal: bool,
     /// Made by the first search: most views are never searched.
@@ -96,22 +115,27 @@ pub(crate) struct Facade {
 
 impl Facade {
     /// Made of the servers that are up; of those that are `down` it can say so.
-    /// Cheap, for it happens with every change of every server: whatever costs
-    /// something is made when it is first asked for.
+    /// That happens with every change of every server, so whatever is not listed
+    /// is made when it is first asked for.
     pub(crate) fn new(
-        expose: Expose,
+        way: Way,
         settings: FacadeSettings,
         shelves: Vec<Shelf>,
         down: Vec<Arc<Upstream>>,
         policies: &Policies,
         cuts: bool,
     ) -> Facade {
+        let servers = Servers::new(shelves, down, cuts);
         Facade {
-            expose,
+            way,
+            listing: match way {
+                Way::Lazy => telling::listing(&servers, &settings),
+                Way::Search => topics::listing(&servers, &settings),
+            },
+            recover: cuts.then(|| exec::recover_name(&servers)),
             settings,
-            servers: Servers::new(shelves, down, cuts),
+            servers,
             max_chars: policies.own_max_chars(),
-            cuts,
             goal: policies.ask_for_goals(),
             index: OnceLock::new(),
         }
@@ -120,14 +144,10 @@ impl Facade {
     /// The tools as they are listed: ours, in a stable order. Pinned ones are
     /// listed by the view.
     pub(crate) fn own_tools(&self) -> Vec<Raw> {
-        match self.expose {
-            Expose::All => Vec::new(),
-            Expose::Lazy => vec![
-                inspect::tool(&telling::listing(&self.servers, &self.settings)),
-                exec::tool(self.goal),
-            ],
-            Expose::Search => vec![
-                find::tool(&topics::listing(&self.servers, &self.settings)),
+        match self.way {
+            Way::Lazy => vec![inspect::tool(&self.listing.text), exec::tool(self.goal)],
+            Way::Search => vec![
+                find::tool(&self.listing.text),
                 inspect::tool(inspect::AFTER_SEARCH),
                 exec::tool(self.goal),
             ],
@@ -137,31 +157,29 @@ impl Facade {
     /// Whether a tool is listed all the same.
     pub(crate) fn is_pinned(&self, upstream: &Upstream, name: &str) -> bool {
         let fits = |pattern: &crate::preset::Pattern| pattern.matches(upstream.names(), name);
-        self.expose == Expose::Search && self.settings.pin.iter().any(fits)
+        self.way == Way::Search && self.settings.pin.iter().any(fits)
     }
 
     /// Which of ours a name means.
     pub(crate) fn own(&self, name: &str) -> Option<OwnTool> {
-        match (self.expose, name) {
-            (Expose::All, _) => None,
+        match (self.way, name) {
             (_, inspect::NAME) => Some(OwnTool::Inspect),
             (_, exec::NAME) => Some(OwnTool::Exec),
-            (Expose::Search, find::NAME) => Some(OwnTool::Search),
+            (Way::Search, find::NAME) => Some(OwnTool::Search),
             _ => None,
         }
     }
 
     /// What `initialize` says as instructions on such an endpoint.
     pub(crate) fn instructions(&self) -> String {
-        let how = match self.expose {
-            Expose::All => "",
-            Expose::Lazy => {
+        let how = match self.way {
+            Way::Lazy => {
                 "The tools of all servers are reached through two: inspect(server_name) or \
                  inspect(server_name, tool_name) tells what a tool does and takes, and \
                  exec(server_name, tool_name, arguments) calls it. The description of inspect \
                  says which there are."
             }
-            Expose::Search => {
+            Way::Search => {
                 "The tools of all servers are reached through three: search_tools(query) finds \
                  those for a task, inspect(server_name) tells all of one server, and \
                  exec(server_name, tool_name, arguments) calls one of them."
@@ -181,6 +199,15 @@ impl Facade {
         told(self.found(arguments))
     }
 
+    /// How a client gets back what was cut.
+    pub(crate) fn way_to_recover(&self) -> Option<String> {
+        let name = self.recover.as_deref()?;
+        let server = servers::OURS;
+        Some(format!(
+            "exec server_name={server} tool_name={name}, in arguments"
+        ))
+    }
+
     /// What a call of `exec` is to do.
     pub(crate) fn exec(&self, arguments: Option<&Raw>) -> Result<Errand, Error> {
         match self.errand(arguments) {
@@ -190,14 +217,10 @@ impl Facade {
         }
     }
 
-    /// An answer of the gateway's own tool, when it is called through `exec`.
-    pub(crate) fn wrap(&self, result: Raw) -> Raw {
-        dress::wrap(result)
-    }
-
-    /// A tool's result in the form of `exec`, after its repair and its budget.
-    pub(crate) fn dress(&self, result: Raw) -> Raw {
-        dress::dress(result, &self.settings)
+    /// A tool's result in the form of `exec`, after its repair and its budget,
+    /// which was `room` characters.
+    pub(crate) fn dress(&self, result: Raw, room: usize) -> Raw {
+        dress::dress(result, &self.settings, room)
     }
 }
 

@@ -6,17 +6,22 @@
 //! whatever a client names in another way is judged when it does ([`named`]).
 //! [`permit`] makes an error of what was said.
 
-mod uri;
+mod known;
+pub(crate) mod uri;
 
 use std::sync::Arc;
 
 use narrows_wire::Raw;
 
-use crate::catalogue::{Target, Template};
+pub(crate) use self::known::KnownUris;
+use crate::catalogue::Target;
 use crate::error::{Error, ItemKind};
 use crate::events::{self, Tag};
-use crate::preset::{Denial, Preset, ServerName, Why};
+use crate::preset::{Denial, Preset, ServerName};
 use crate::upstream::{Item, Offer, Upstream};
+
+/// As much of a name as is told: it may be anything, and of any length.
+const NAME_TOLD: usize = 200;
 
 /// What a preset says against a thing that its server lists. Without a preset
 /// everything is allowed.
@@ -26,7 +31,14 @@ pub(crate) fn listed(
     upstream: &Upstream,
     item: &Item,
 ) -> Option<Arc<Denial>> {
-    let denial = preset?.denial(kind, upstream.names(), &item.key, Some(&item.raw));
+    let (preset, server) = (preset?, upstream.names());
+    let denial = match kind {
+        ItemKind::Tool => preset.denies_tool(server, &item.key, Some(&item.raw)),
+        ItemKind::Prompt => preset.denies_prompt(server, &item.key),
+        ItemKind::Resource => listed_resource(preset, server, &item.key),
+        ItemKind::Server => preset.denies_server(server),
+        ItemKind::Method => Some(preset.denies_unknowable()),
+    };
     denial.map(Arc::new)
 }
 
@@ -42,14 +54,19 @@ pub(crate) fn named(
     let denial = match kind {
         ItemKind::Tool => {
             let listed = offer.tools.iter().find(|tool| &*tool.key == name);
-            preset.denial(kind, server, name, listed.map(|tool| &tool.raw))
+            preset.denies_tool(server, name, listed.map(|tool| &tool.raw))
         }
+        ItemKind::Prompt => preset.denies_prompt(server, name),
         ItemKind::Resource => resource(preset, server, offer, name),
-        ItemKind::Prompt | ItemKind::Server | ItemKind::Method => {
-            preset.denial(kind, server, name, None)
-        }
+        ItemKind::Server => preset.denies_server(server),
+        ItemKind::Method => Some(preset.denies_unknowable()),
     };
     denial.map(Arc::new)
+}
+
+/// Whether anything of a server may be used.
+pub(crate) fn uses(preset: Option<&Preset>, server: ServerName<'_>) -> bool {
+    preset.is_none_or(|preset| preset.denies_server(server).is_none())
 }
 
 /// Refuses what is denied, under the name that the client gave it.
@@ -62,8 +79,7 @@ pub(crate) fn permit(kind: ItemKind, name: &str, target: &Target) -> Result<(), 
 
 /// A method of which a preset can say nothing is allowed only without one.
 pub(crate) fn method(preset: Option<&Preset>, method: &str) -> Result<(), Error> {
-    let unnamed = ServerName { id: "", slug: "" };
-    match preset.and_then(|preset| preset.denial(ItemKind::Method, unnamed, method, None)) {
+    match preset.map(Preset::denies_unknowable) {
         None => Ok(()),
         Some(denial) => Err(not_allowed(ItemKind::Method, method, &Arc::new(denial))),
     }
@@ -86,9 +102,18 @@ pub(crate) fn tell_denied(tag: Tag, error: &Error) {
 pub(crate) fn not_allowed(kind: ItemKind, name: &str, denial: &Arc<Denial>) -> Error {
     Error::NotAllowed {
         kind,
-        name: name.chars().take(200).collect(),
+        name: name.chars().take(NAME_TOLD).collect(),
         denial: denial.clone(),
     }
+}
+
+/// What a server lists is meant as it stands there, but for what an entry
+/// forbids in the plain spelling.
+fn listed_resource(preset: &Preset, server: ServerName<'_>, key: &str) -> Option<Denial> {
+    preset.denies_resource(server, key).or_else(|| {
+        let plain = preset.chooses_resources().then(|| uri::plain(key))?;
+        preset.forbids_plain(server, &plain)
+    })
 }
 
 /// A URI may be spelled in more than one way, and servers may take any of
@@ -100,29 +125,39 @@ fn resource(preset: &Preset, server: ServerName<'_>, offer: &Offer, uri: &str) -
     if !preset.chooses_resources() {
         return None;
     }
-    let plain = uri::plain(uri);
-    let listed = is_listed(offer, uri);
-    // What is listed is meant with all that stands behind its path.
-    let path = match listed {
-        true => plain.as_str(),
-        false => uri::path(&plain),
-    };
-    let spellings = [plain.as_str(), path];
-    let same =
-        |item: &&Item| *item.key != *uri && spellings.contains(&uri::plain(&item.key).as_str());
-    let mut others = offer.resources.iter().filter(same);
-    let hidden = others.find_map(|item| as_spelled(preset, server, offer, &item.key));
-    let forbidden = |spelling: &&str| {
-        let denial = preset.denial(ItemKind::Resource, server, spelling, None);
-        denial.filter(|denial| matches!(denial.why, Why::Forbidden(_)))
-    };
-    hidden
-        .or_else(|| spellings.iter().find_map(forbidden))
-        .or_else(|| match !listed && uri::climbs(uri) {
-            true => as_spelled(preset, server, offer, &plain),
-            false => None,
-        })
-        .or_else(|| hidden_template(preset, server, offer, uri, &plain))
+    if is_listed(offer, uri) {
+        return as_read(preset, server, offer, uri, &uri::plain(uri));
+    }
+    // Nobody can say what a server makes of it.
+    if uri::is_odd(uri) {
+        return Some(preset.denies_unknowable());
+    }
+    let (climbs, silent) = (uri::climbs(uri), preset.is_silent_on_resource(server, uri));
+    uri::readings(uri).iter().find_map(|reading| {
+        as_read(preset, server, offer, uri, reading)
+            .or_else(|| match climbs {
+                true => as_spelled(preset, server, offer, reading),
+                false => None,
+            })
+            .or_else(|| match silent {
+                true => hidden_template(preset, server, offer, reading),
+                false => forbidden_template(preset, server, offer, uri, reading),
+            })
+    })
+}
+
+/// What is said against one of the things that a URI may be read as.
+fn as_read(
+    preset: &Preset,
+    server: ServerName<'_>,
+    offer: &Offer,
+    uri: &str,
+    reading: &str,
+) -> Option<Denial> {
+    let listed = offer.uris.of(offer).resources(offer, reading);
+    let mut others = listed.filter(|key| *key != uri);
+    let hidden = others.find_map(|key| preset.denies_resource(server, key));
+    hidden.or_else(|| preset.forbids_plain(server, reading))
 }
 
 /// What one template allows may, in its plain spelling, come from another one
@@ -131,37 +166,37 @@ fn hidden_template(
     preset: &Preset,
     server: ServerName<'_>,
     offer: &Offer,
+    plain: &str,
+) -> Option<Denial> {
+    let mut hidden = None;
+    for template in offer.uris.of(offer).templates_of_plain(plain) {
+        // One that allows it is enough.
+        hidden = Some(listed_resource(preset, server, &template.key)?);
+    }
+    hidden
+}
+
+/// An entry that forbids a template means what comes from it.
+fn forbidden_template(
+    preset: &Preset,
+    server: ServerName<'_>,
+    offer: &Offer,
     uri: &str,
     plain: &str,
 ) -> Option<Denial> {
-    if !preset.is_silent_on_resource(server, uri) {
-        return None;
-    }
-    let is_of =
-        |template: &str| Template::parse(template).is_some_and(|template| template.matches(plain));
-    let comes_from = |item: &&Item| is_of(&item.key) || is_of(&uri::plain(&item.key));
-    let mut hidden = None;
-    for template in offer.templates.iter().filter(comes_from) {
-        // One that allows it is enough.
-        hidden = Some(preset.denial(ItemKind::Resource, server, &template.key, None)?);
-    }
-    hidden
+    let mut templates = offer.uris.of(offer).templates_of_plain(plain);
+    templates.find_map(|template| preset.forbids_template(server, &template.key, uri))
 }
 
 /// What no entry names, and its server does not list, may come from a template
 /// that is allowed.
 fn as_spelled(preset: &Preset, server: ServerName<'_>, offer: &Offer, uri: &str) -> Option<Denial> {
-    let denial = preset.denial(ItemKind::Resource, server, uri, None)?;
+    let denial = preset.denies_resource(server, uri)?;
     if is_listed(offer, uri) || !preset.is_silent_on_resource(server, uri) {
         return Some(denial);
     }
-    let comes_from = |template: &str| {
-        let denied = preset.denial(ItemKind::Resource, server, template, None);
-        let template = Template::parse(template).filter(|_| denied.is_none());
-        template.is_some_and(|template| template.matches(uri))
-    };
-    let mut templates = offer.templates.iter();
-    let allowed = templates.any(|template| comes_from(&template.key));
+    let mut templates = offer.uris.of(offer).templates(uri);
+    let allowed = templates.any(|one| listed_resource(preset, server, &one.key).is_none());
     Some(denial).filter(|_| !allowed)
 }
 

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use narrows_wire::Raw;
 
 pub use self::pattern::{BadRule, Hint, Pattern, Rule};
-use crate::error::ItemKind;
 use crate::settings::{DirectPreset, EndpointSettings};
 
 /// A selection of what the servers offer.
@@ -25,6 +24,8 @@ pub struct Preset {
     tools: Option<Vec<Rule>>,
     prompts: Option<Vec<Rule>>,
     resources: Option<Vec<Rule>>,
+    /// The same with every URI written plainly.
+    plain_resources: Vec<Rule>,
 }
 
 /// All presets, by what names them.
@@ -52,8 +53,8 @@ pub struct Denial {
 pub enum Why {
     /// This entry forbids it.
     Forbidden(Box<str>),
-    /// This entry forbids it by a hint, and its server gives the tool none.
-    ForbiddenWithoutHints(Box<str>),
+    /// This entry forbids it by a hint of which its server says nothing.
+    ForbiddenWithoutHints(Box<str>, Hint),
     /// No entry allows it.
     NotNamed,
     /// The preset names nothing of its server.
@@ -73,6 +74,7 @@ impl Preset {
             id: id.into(),
             tools,
             prompts,
+            plain_resources: resources.iter().flatten().map(Rule::plain).collect(),
             resources,
         }
     }
@@ -90,43 +92,83 @@ impl Preset {
     /// preset is not to be had under another of the same name.
     pub(crate) fn fingerprint(&self) -> String {
         // FNV-1a: stable between versions, as the standard hasher is not.
-        let text = format!("{:?}", (&self.tools, &self.prompts, &self.resources));
-        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut add = |text: &str| {
+            // The length first, so that no two texts read like one.
+            let length = (text.len() as u64).to_le_bytes();
+            for byte in length.iter().chain(text.as_bytes()) {
+                hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        };
+        for (name, list) in [
+            ("tools", &self.tools),
+            ("prompts", &self.prompts),
+            ("resources", &self.resources),
+        ] {
+            add(name);
+            add(if list.is_some() { "chosen" } else { "absent" });
+            for rule in list.iter().flatten() {
+                rule.parts().into_iter().for_each(&mut add);
+            }
+        }
         format!("{}#{hash:016x}", self.id)
     }
 
-    /// Whether a thing is allowed, by its server's own name or URI for it;
-    /// `None` if it is. `tool` is the tool as its server listed it.
-    pub(crate) fn denial(
+    /// Whether a tool is allowed, by its server's own name for it; `None` if it
+    /// is. `tool` is the tool as its server listed it.
+    pub(crate) fn denies_tool(
         &self,
-        kind: ItemKind,
         server: ServerName<'_>,
         name: &str,
         tool: Option<&Raw>,
     ) -> Option<Denial> {
-        let list = match kind {
-            ItemKind::Tool => &self.tools,
-            ItemKind::Prompt => &self.prompts,
-            ItemKind::Resource => &self.resources,
-            ItemKind::Server => &None,
-            ItemKind::Method => return Some(self.denied(Why::Unknowable)),
+        self.denies(&self.tools, server, name, tool)
+    }
+
+    pub(crate) fn denies_prompt(&self, server: ServerName<'_>, name: &str) -> Option<Denial> {
+        self.denies(&self.prompts, server, name, None)
+    }
+
+    /// By a URI or a URI template, in exactly this spelling.
+    pub(crate) fn denies_resource(&self, server: ServerName<'_>, uri: &str) -> Option<Denial> {
+        self.denies(&self.resources, server, uri, None)
+    }
+
+    /// Whether an entry forbids a URI that is written plainly, however the
+    /// entry itself is written.
+    pub(crate) fn forbids_plain(&self, server: ServerName<'_>, plain: &str) -> Option<Denial> {
+        let rule = last_match(&self.plain_resources, server, plain, None)?;
+        (!rule.allows()).then(|| self.denied(Why::Forbidden(rule.text().into())))
+    }
+
+    /// Whether an entry forbids a template after everything that allows this
+    /// URI, which fits it.
+    pub(crate) fn forbids_template(
+        &self,
+        server: ServerName<'_>,
+        template: &str,
+        uri: &str,
+    ) -> Option<Denial> {
+        let rules = self.resources.as_deref()?;
+        let last = |name: &str| {
+            let matches = |rule: &Rule| rule.matches(server, name, None);
+            rules.iter().rposition(matches)
         };
-        let why = match list {
-            None if self.allows_any_of(server) => return None,
-            None => Why::ServerNotNamed,
-            Some(rules) => match last_match(rules, server, name, tool) {
-                Some(rule) if rule.allows() => return None,
-                Some(rule) if rule.is_hint() && !has_hints(tool) => {
-                    Why::ForbiddenWithoutHints(rule.text().into())
-                }
-                Some(rule) => Why::Forbidden(rule.text().into()),
-                None if self.allows_any_of(server) => Why::NotNamed,
-                None => Why::ServerNotNamed,
-            },
-        };
-        Some(self.denied(why))
+        let of_template = last(template).filter(|at| !rules[*at].allows())?;
+        let is_later = last(uri).is_none_or(|of_uri| of_uri < of_template);
+        let why = || Why::Forbidden(rules[of_template].text().into());
+        is_later.then(|| self.denied(why()))
+    }
+
+    /// Whether nothing at all of a server is allowed.
+    pub(crate) fn denies_server(&self, server: ServerName<'_>) -> Option<Denial> {
+        (!self.allows_any_of(server)).then(|| self.denied(Why::ServerNotNamed))
+    }
+
+    /// Why something is not allowed that no entry can speak of: a method, or a
+    /// URI of which nobody can say what it means.
+    pub(crate) fn denies_unknowable(&self) -> Denial {
+        self.denied(Why::Unknowable)
     }
 
     /// Whether no entry has anything to say on exactly this URI.
@@ -140,6 +182,28 @@ impl Preset {
         self.resources.is_some()
     }
 
+    fn denies(
+        &self,
+        list: &Option<Vec<Rule>>,
+        server: ServerName<'_>,
+        name: &str,
+        tool: Option<&Raw>,
+    ) -> Option<Denial> {
+        let Some(rules) = list else {
+            return self.denies_server(server);
+        };
+        let why = match last_match(rules, server, name, tool) {
+            Some(rule) if rule.allows() => return None,
+            Some(rule) => match rule.hint().filter(|hint| !hint.is_said_of(tool)) {
+                Some(hint) => Why::ForbiddenWithoutHints(rule.text().into(), hint),
+                None => Why::Forbidden(rule.text().into()),
+            },
+            None if self.allows_any_of(server) => Why::NotNamed,
+            None => Why::ServerNotNamed,
+        };
+        Some(self.denied(why))
+    }
+
     fn denied(&self, why: Why) -> Denial {
         Denial {
             preset: self.id.clone(),
@@ -147,10 +211,17 @@ impl Preset {
         }
     }
 
+    /// What a later entry takes back as a whole was not allowed before it.
     fn allows_any_of(&self, server: ServerName<'_>) -> bool {
         let lists = [&self.tools, &self.prompts, &self.resources];
-        let mut rules = lists.into_iter().flatten().flatten();
-        rules.any(|rule| rule.allows() && rule.names_server(server))
+        lists.into_iter().flatten().any(|rules| {
+            let of_server = |rule: &&Rule| match rule.allows() {
+                true => rule.names_server(server),
+                false => rule.names_all_of(server),
+            };
+            let last = rules.iter().rev().find(of_server);
+            last.is_some_and(Rule::allows)
+        })
     }
 }
 
@@ -195,23 +266,15 @@ fn last_match<'a>(
     rules.find(|rule| rule.matches(server, name, tool))
 }
 
-fn has_hints(tool: Option<&Raw>) -> bool {
-    let annotations = tool.and_then(|tool| tool.member("annotations"));
-    annotations.is_some_and(|annotations| {
-        let known = ["readOnlyHint", "destructiveHint"];
-        known.iter().any(|hint| annotations.member(hint).is_some())
-    })
-}
-
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let preset = &self.preset;
         match &self.why {
             Why::Forbidden(rule) => write!(f, "`{rule}` of preset '{preset}' forbids it"),
-            Why::ForbiddenWithoutHints(rule) => write!(
+            Why::ForbiddenWithoutHints(rule, hint) => write!(
                 f,
-                "`{rule}` of preset '{preset}' forbids it: its server says nothing of what it \
-                 does, which counts as destructive"
+                "`{rule}` of preset '{preset}' forbids it: {}",
+                hint.unsaid()
             ),
             Why::NotNamed => write!(f, "no entry of preset '{preset}' allows it"),
             Why::ServerNotNamed => write!(f, "preset '{preset}' allows nothing of its server"),

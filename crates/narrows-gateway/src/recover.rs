@@ -28,8 +28,14 @@ pub const NAME: &str = "recover_text";
 /// The same where a server has a tool of this name.
 pub(crate) const OTHER_NAME: &str = "narrows_recover_text";
 
-/// How it is come to where tools are called through another.
-pub(crate) const WAY_BY_EXEC: &str = "exec server_name=narrows tool_name=recover_text";
+/// Names for it, without end: the first that nothing else has is taken.
+pub(crate) fn names() -> impl Iterator<Item = String> {
+    let others = (1..).map(|at| match at {
+        1 => OTHER_NAME.to_owned(),
+        at => format!("{OTHER_NAME}_{at}"),
+    });
+    std::iter::once(NAME.to_owned()).chain(others)
+}
 
 /// The tool as it is listed under `name`.
 pub(crate) fn tool(name: &str) -> Raw {

@@ -27,7 +27,7 @@ use tokio::time::timeout;
 pub(crate) use self::account::Account;
 pub(crate) use self::blocks::only_text;
 pub use self::goal::META as GOAL_META;
-pub(crate) use self::goal::{ARGUMENT as GOAL_ARGUMENT, Aim};
+pub(crate) use self::goal::{ARGUMENT as GOAL_ARGUMENT, Aim, schema as goal_schema};
 pub(crate) use self::policy::{Policies, Policy};
 pub use self::report::META as RECEIPT_META;
 use self::report::Report;

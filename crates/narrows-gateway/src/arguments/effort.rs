@@ -29,9 +29,25 @@ const MAX_STEPS: usize = 100_000;
 /// Nothing deeper can be read.
 const MAX_DEPTH: usize = 128;
 
-/// The deepest arguments that can be checked with an effort that is bounded.
-/// Fails if none can.
-pub(super) fn deepest(root: &Value, draft: Draft) -> Result<usize, String> {
+/// What checking arguments may take.
+#[derive(Clone, Copy)]
+pub(super) struct Effort {
+    /// The deepest arguments that can be checked with an effort that is bounded.
+    pub(super) deepest: usize,
+    /// The most schemas that are applied on the way to one value of those.
+    pub(super) visits: u64,
+}
+
+/// What occurs in a schema at most: a property may have the name of a keyword.
+pub(super) struct Counted {
+    /// Regular expressions.
+    pub(super) patterns: usize,
+    /// Choices between several forms.
+    pub(super) choices: usize,
+}
+
+/// Fails if not even single values can be checked.
+pub(super) fn reckoned(root: &Value, draft: Draft) -> Result<Effort, String> {
     let mut survey = Survey {
         root,
         identifier: match draft {
@@ -49,28 +65,30 @@ pub(super) fn deepest(root: &Value, draft: Draft) -> Result<usize, String> {
         survey.levels.push(level);
     }
     match reckon(&survey.levels) {
-        0 => Err("it takes too much work".into()),
-        deepest => Ok(deepest),
+        Effort { deepest: 0, .. } => Err("it takes too much work".into()),
+        effort => Ok(effort),
     }
 }
 
-/// How many regular expressions there are at most.
-pub(super) fn patterns(schema: &Value) -> usize {
-    let mut count = 0;
+/// Looks at all of it once.
+pub(super) fn count(schema: &Value) -> Counted {
+    let (mut patterns, mut choices) = (0, 0);
     let mut left = vec![schema];
     while let Some(value) = left.pop() {
         match value {
             Value::Object(members) => {
                 let by_pattern = members.get("patternProperties").and_then(Value::as_object);
-                count += by_pattern.map_or(0, Map::len);
-                count += usize::from(members.get("pattern").is_some_and(Value::is_string));
+                patterns += by_pattern.map_or(0, Map::len);
+                patterns += usize::from(members.get("pattern").is_some_and(Value::is_string));
+                choices += usize::from(members.contains_key("anyOf"));
+                choices += usize::from(members.contains_key("oneOf"));
                 left.extend(members.values());
             }
             Value::Array(elements) => left.extend(elements),
             _ => {}
         }
     }
-    count
+    Counted { patterns, choices }
 }
 
 /// All that one schema applies to a value, and to what is in it.
@@ -233,7 +251,7 @@ fn in_place(keywords: &Map<String, Value>) -> impl Iterator<Item = &Value> {
 }
 
 /// The greatest depth at which neither bound is passed, from the leaves up.
-fn reckon(levels: &[Level<'_>]) -> usize {
+fn reckon(levels: &[Level<'_>]) -> Effort {
     // For arguments of depth 0, which are single values.
     let mut worst: Vec<(u64, usize)> = levels
         .iter()
@@ -243,7 +261,10 @@ fn reckon(levels: &[Level<'_>]) -> usize {
         let next: Vec<(u64, usize)> = levels.iter().map(|level| above(level, &worst)).collect();
         let (visits, height) = next[0];
         if visits > MAX_VISITS || height > MAX_HEIGHT {
-            return depth - 1;
+            return Effort {
+                deepest: depth - 1,
+                visits: worst[0].0,
+            };
         }
         if next == worst {
             // Nothing grows any more: the schema ends before the arguments do.
@@ -251,7 +272,10 @@ fn reckon(levels: &[Level<'_>]) -> usize {
         }
         worst = next;
     }
-    MAX_DEPTH
+    Effort {
+        deepest: MAX_DEPTH,
+        visits: worst[0].0,
+    }
 }
 
 /// What a level costs, with the most expensive member or element below it.

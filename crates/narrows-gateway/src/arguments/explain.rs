@@ -112,8 +112,9 @@ pub(super) fn given_twice(name: &str) -> Problem {
     }
 }
 
-pub(super) fn unreadable(error: &serde_json::Error) -> Problem {
-    Problem::other("", &format!("cannot be read: {error}"))
+/// Of arguments that are too many to say what is wrong with each.
+pub(super) fn unexplained() -> Problem {
+    Problem::other("", "are not what the schema wants")
 }
 
 /// What is told, with what it is about.

@@ -1,7 +1,8 @@
 //! The arguments as a tree.
 //!
 //! A member that is given twice is refused: the call is passed on as it was
-//! written, and a server may read the other one than was checked here.
+//! written, and a server may read the other one than was checked here. What
+//! cannot be read here, or is too much, is left to the server to judge.
 
 use std::fmt;
 
@@ -15,11 +16,26 @@ pub(super) struct Read {
     pub(super) value: Value,
     /// How many objects and arrays lie within each other.
     pub(super) depth: usize,
+    /// How many values there are, within each other or beside.
+    pub(super) values: u64,
 }
 
-/// Nesting is bounded by what serde_json reads, 127 levels.
-pub(super) fn arguments(raw: &Raw) -> Result<Read, Problem> {
-    let mut notes = Notes::default();
+/// Why there is no tree.
+pub(super) enum Unread {
+    /// A member is given twice.
+    GivenTwice(Problem),
+    /// For this reason it is left to the server: they are too many, or too
+    /// deep, or hold a number or a text that has no place in a tree.
+    Left(String),
+}
+
+/// Arguments of at most so many values. Nesting is bounded by what serde_json
+/// reads, 127 levels.
+pub(super) fn arguments(raw: &Raw, most: u64) -> Result<Read, Unread> {
+    let mut notes = Notes {
+        most,
+        ..Notes::default()
+    };
     let mut deserializer = serde_json::Deserializer::from_slice(raw.as_bytes());
     let tree = Tree {
         notes: &mut notes,
@@ -29,10 +45,11 @@ pub(super) fn arguments(raw: &Raw) -> Result<Read, Problem> {
         Ok(value) => Ok(Read {
             value,
             depth: notes.depth,
+            values: notes.values,
         }),
         Err(error) => Err(match notes.twice {
-            Some(name) => explain::given_twice(&name),
-            None => explain::unreadable(&error),
+            Some(name) => Unread::GivenTwice(explain::given_twice(&name)),
+            None => Unread::Left(error.to_string()),
         }),
     }
 }
@@ -40,6 +57,9 @@ pub(super) fn arguments(raw: &Raw) -> Result<Read, Problem> {
 #[derive(Default)]
 struct Notes {
     depth: usize,
+    values: u64,
+    /// More values than this are not read.
+    most: u64,
     /// A member that occurs twice in its object.
     twice: Option<String>,
 }
@@ -67,6 +87,10 @@ impl<'de> DeserializeSeed<'de> for Tree<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.notes.values += 1;
+        if self.notes.values > self.notes.most {
+            return Err(D::Error::custom("there are too many values"));
+        }
         deserializer.deserialize_any(self)
     }
 }

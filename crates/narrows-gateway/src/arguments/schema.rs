@@ -8,7 +8,7 @@ use jsonschema::{Draft, PatternOptions, Validator};
 use narrows_wire::Raw;
 use serde_json::{Map, Value};
 
-use super::effort;
+use super::effort::{self, Counted, Effort};
 use super::names::Names;
 
 /// Longer schemas are not enforced; the longest seen in the wild have 8 kB.
@@ -17,7 +17,7 @@ const MAX_SCHEMA_BYTES: usize = 512 * 1024;
 /// Each may take [`MAX_PATTERN_BYTES`] when compiled.
 const MAX_PATTERNS: usize = 200;
 
-const MAX_PATTERN_BYTES: usize = 1024 * 1024;
+const MAX_PATTERN_BYTES: usize = 64 * 1024;
 
 /// What a pattern with look-around may try for one string. Others are matched
 /// in linear time and have no need of it.
@@ -35,7 +35,8 @@ pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"
 pub(super) struct Compiled {
     validator: Validator,
     names: Names,
-    deepest: usize,
+    effort: Effort,
+    counted: Counted,
 }
 
 impl Compiled {
@@ -49,14 +50,16 @@ impl Compiled {
             return Err("it is not an object".into());
         };
         let draft = draft(root);
-        let deepest = effort::deepest(&schema, draft)?;
-        if effort::patterns(&schema) > MAX_PATTERNS {
+        let effort = effort::reckoned(&schema, draft)?;
+        let counted = effort::count(&schema);
+        if counted.patterns > MAX_PATTERNS {
             return Err(format!("it has more than {MAX_PATTERNS} patterns"));
         }
         Ok(Compiled {
             validator: validator(&schema, draft)?,
             names: Names::of(&schema),
-            deepest,
+            effort,
+            counted,
         })
     }
 
@@ -70,7 +73,23 @@ impl Compiled {
 
     /// The deepest arguments that are checked.
     pub(super) fn deepest(&self) -> usize {
-        self.deepest
+        self.effort.deepest
+    }
+
+    /// The most schemas that are applied on the way to one value of such
+    /// arguments, at least one.
+    pub(super) fn visits(&self) -> u64 {
+        self.effort.visits.max(1)
+    }
+
+    /// Whether a value may have one of several forms anywhere.
+    pub(super) fn has_choices(&self) -> bool {
+        self.counted.choices > 0
+    }
+
+    /// Whether a text may have to match a pattern anywhere.
+    pub(super) fn has_patterns(&self) -> bool {
+        self.counted.patterns > 0
     }
 }
 

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use narrows_wire::{Raw, Revision};
 
 use super::Call;
-use crate::catalogue::{Target, View};
+use super::shaped::Wish;
+use crate::catalogue::View;
 use crate::error::{Error, ItemKind};
-use crate::facade::{Errand, Facade, OwnTool};
+use crate::facade::{self, Errand, Facade, OwnTool};
+use crate::session::Session;
 use crate::shaping::Form;
 use crate::{permit, repair};
 
@@ -44,40 +46,43 @@ impl Call<'_> {
         view: Arc<View>,
         tell: impl FnOnce(&Facade) -> Result<Raw, Error> + Send + 'static,
     ) -> Result<Raw, Error> {
-        let told = aside(view, tell).await?;
+        let told = aside(self.session, &view, tell).await?;
         told.inspect_err(|error| permit::tell_denied(self.tag, error))
     }
 
     async fn exec(mut self, arguments: Option<Raw>, view: Arc<View>) -> Result<Raw, Error> {
-        let Some(facade) = view.facade() else {
-            return Err(Error::Internal("There is nothing to call tools through"));
+        let errand = match view.facade() {
+            None => return Err(Error::Internal("There is nothing to call tools through")),
+            Some(facade) if facade.is_quick(arguments.as_ref()) => facade.exec(arguments.as_ref()),
+            // A schema may have to be compiled, and much to be held against it.
+            Some(_) => {
+                let exec = move |facade: &Facade| facade.exec(arguments.as_ref());
+                aside(self.session, &view, exec).await?
+            }
         };
-        let errand = facade.exec(arguments.as_ref());
         let errand = errand.inspect_err(|error| permit::tell_denied(self.tag, error))?;
-        let (upstream, item, arguments, goal) = match errand {
+        let (target, published, arguments, goal) = match errand {
             Errand::Answered(result) => return Ok(result),
             Errand::Recover(arguments) => {
                 let result = self.recover(arguments).await?;
-                return Ok(facade.wrap(result));
+                return Ok(facade::wrap(result));
             }
             Errand::Call {
-                upstream,
-                item,
+                target,
+                published,
                 arguments,
                 goal,
-            } => (upstream, item, arguments, goal),
+            } => (target, published, arguments, goal),
         };
-        let target = Target {
-            upstream,
-            name: item.place.clone(),
-            // The facade offers nothing else.
-            denied: None,
-        };
+        // What was checked must be what the server reads, preset or not.
+        self.refuse_twins()?;
+        self.permit(ItemKind::Tool, &target, &published)?;
         // From here on it is a call of that tool, whatever stands beside it.
         let params = self.params.take().unwrap_or_else(Raw::empty_object);
         let params = params.with_member("name", &target.name);
         self.params = Some(params.with_member("arguments", &arguments));
         let wish = self.wish_for_exec(&target, goal);
+        let room = wish.as_ref().map_or(usize::MAX, Wish::room);
         let name = self.text_member("name")?;
         let (session, tag) = (self.session, self.tag);
         let mut result = self.ask(ItemKind::Tool, &target, name).await?;
@@ -88,19 +93,30 @@ impl Call<'_> {
             };
             result = wish.grant(session, tag, &target, form, result).await;
         }
-        match result.len() > QUICK {
-            true => aside(view, move |facade| facade.dress(result)).await,
-            false => Ok(facade.dress(result)),
-        }
+        // The tool has done its work, so there is a result whatever happens here.
+        let plain = result.clone();
+        let dress = move |facade: &Facade| facade.dress(result, room);
+        let dressed = match plain.len() > QUICK {
+            true => aside(session, &view, dress).await.ok(),
+            false => view.facade().map(dress),
+        };
+        Ok(dressed.unwrap_or(plain))
     }
 }
 
-/// Long work, off the threads that others wait for.
+/// Long work, off the threads that others wait for, and a few at a time.
 async fn aside<T: Send + 'static>(
-    view: Arc<View>,
+    session: &Session,
+    view: &Arc<View>,
     work: impl FnOnce(&Facade) -> T + Send + 'static,
 ) -> Result<T, Error> {
+    let turn = session.endpoint().shaping().turn().await;
+    let turn = turn.ok_or(Error::Internal("Too many long texts are being worked on"))?;
+    let view = view.clone();
+    let work = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        view.facade().map(work)
+    });
     let failed = Error::Internal("The tools could not be told of");
-    let work = tokio::task::spawn_blocking(move || view.facade().map(work));
     work.await.ok().flatten().ok_or(failed)
 }

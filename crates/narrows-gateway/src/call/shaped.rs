@@ -26,38 +26,37 @@ impl Call<'_> {
     /// What is wanted of the result of a tool. Our own argument is taken out
     /// of the params: no server knows it.
     pub(super) fn wish_for_tool(&mut self, view: &View, target: &Target) -> Option<Wish> {
-        let policies = self.session.endpoint().policies();
-        let policy = policies.tool(target.upstream.index, &target.name)?;
+        let policy = self.tool_policy(target)?;
         let goal = match policy.goal_param && view.lacks_goal(target) {
             true => self.take_goal(),
             false => None,
         };
-        Some(Wish {
-            policy,
-            params: self.params.clone(),
-            goal,
-        })
+        Some(self.wish(policy, goal))
     }
 
     /// The same for a tool that is called through another.
     pub(super) fn wish_for_exec(&self, target: &Target, goal: Option<Raw>) -> Option<Wish> {
-        let policies = self.session.endpoint().policies();
-        let policy = policies.tool(target.upstream.index, &target.name)?;
-        Some(Wish {
-            policy,
-            params: self.params.clone(),
-            goal,
-        })
+        Some(self.wish(self.tool_policy(target)?, goal))
     }
 
     pub(super) fn wish_for_resource(&self, target: &Target) -> Option<Wish> {
         let policies = self.session.endpoint().policies();
         let policy = policies.server(target.upstream.index)?;
-        Some(Wish {
+        Some(self.wish(policy, None))
+    }
+
+    fn tool_policy(&self, target: &Target) -> Option<Policy> {
+        let policies = self.session.endpoint().policies();
+        policies.tool(target.upstream.index, &target.name)
+    }
+
+    fn wish(&self, policy: Policy, goal: Option<Raw>) -> Wish {
+        let params = self.params.clone();
+        Wish {
             policy,
-            params: self.params.clone(),
-            goal: None,
-        })
+            params,
+            goal,
+        }
     }
 
     fn take_goal(&mut self) -> Option<Raw> {
@@ -107,6 +106,11 @@ impl Wish {
     /// Whether places in the params have to be looked up again.
     pub(super) fn changed_params(&self) -> bool {
         self.goal.is_some()
+    }
+
+    /// The characters of text that the result may have.
+    pub(super) fn room(&self) -> usize {
+        self.policy.max_chars
     }
 
     /// The result within its budget. Small ones are not even looked at.

@@ -7,16 +7,15 @@ use std::sync::Arc;
 use narrows_wire::{Raw, token};
 
 use super::{Kind, Listing, Part, Plan, Recover, Scope, Target, Template, View, lacks_goal};
-use crate::facade::{Facade, Hidden, Shelf, Shown};
+use crate::error::ItemKind;
+use crate::facade::{Facade, Hidden, Shelf, Shown, Way};
 use crate::preset::Preset;
 use crate::settings::{EndpointSettings, Expose, Uris};
-use crate::shaping::{GOAL_ARGUMENT, Policies};
+use crate::shaping::{GOAL_ARGUMENT, Policies, goal_schema};
 use crate::upstream::{Item, ListKind, ServerHello, State};
 use crate::{names, permit, recover};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-const GOAL: &str = r#"{"type":"string","description":"What you want to know from the result; of a very long one, the parts that tell it are kept"}"#;
 
 pub(super) fn build(plan: &Plan, parts: &[Part]) -> View {
     match &plan.scope {
@@ -57,8 +56,8 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
         Some(facade) => (
             facade.own_tools(),
             recover.map(|name| Recover {
+                way: (facade.way_to_recover()).map_or_else(|| name.clone(), Into::into),
                 name,
-                way: recover::WAY_BY_EXEC.into(),
             }),
         ),
     };
@@ -188,13 +187,22 @@ fn facade(
     tools: &[Named<'_>],
     cuts: bool,
 ) -> Option<Facade> {
-    if settings.expose == Expose::All {
-        return None;
-    }
+    let way = match settings.expose {
+        Expose::All => return None,
+        Expose::Lazy => Way::Lazy,
+        Expose::Search => Way::Search,
+    };
+    let preset = plan.preset.as_deref();
     let (mut shelves, mut down) = (Vec::new(), Vec::new());
+    // Those of one part stand together.
+    let groups = tools.chunk_by(|one, other| std::ptr::eq(one.part, other.part));
+    let groups = groups.map(|group| (group[0].part.upstream.index, group));
+    let groups: HashMap<usize, &[Named<'_>]> = groups.collect();
     for part in parts {
+        let server = part.upstream.names();
+        let denied = permit::named(preset, ItemKind::Server, server, &part.offer, server.id);
         let Some(hello) = &part.offer.hello else {
-            if part.is_usable(plan.preset.as_deref()) {
+            if denied.is_none() {
                 down.push(part.upstream.clone());
             }
             continue;
@@ -202,20 +210,19 @@ fn facade(
         let mut shelf = Shelf {
             upstream: part.upstream.clone(),
             server_info: hello.server_info.clone(),
-            instructions: hello.instructions.clone(),
+            instructions: hello.instructions.clone().filter(|_| denied.is_none()),
+            denied,
             tools: Vec::new(),
             hidden: Vec::new(),
         };
-        let index = part.upstream.index;
-        for named in tools
-            .iter()
-            .filter(|named| named.part.upstream.index == index)
-        {
+        let own = groups.get(&part.upstream.index).copied();
+        for named in own.unwrap_or_default() {
             let published = named.name.as_str().into();
             match &named.target.denied {
                 None => shelf.tools.push(Shown {
                     item: named.item.clone(),
                     published,
+                    target: named.target.clone(),
                 }),
                 Some(denial) => shelf.hidden.push(Hidden {
                     name: named.item.key.clone(),
@@ -227,7 +234,7 @@ fn facade(
         shelves.push(shelf);
     }
     Some(Facade::new(
-        settings.expose,
+        way,
         settings.facade.clone(),
         shelves,
         down,
@@ -248,14 +255,7 @@ impl Kind {
 /// How the gateway's own tool for what was cut is called: a server's tool of
 /// this name keeps it.
 fn recover_name(tools: &HashMap<Box<str>, Target>) -> Arc<str> {
-    let names = std::iter::once(recover::NAME.to_owned());
-    let others = (1..).map(|at| match at {
-        1 => recover::OTHER_NAME.to_owned(),
-        at => format!("{}_{at}", recover::OTHER_NAME),
-    });
-    let mut free = names
-        .chain(others)
-        .filter(|name| !tools.contains_key(name.as_str()));
+    let mut free = recover::names().filter(|name| !tools.contains_key(name.as_str()));
     free.next().expect("there are more names than tools").into()
 }
 
@@ -274,8 +274,7 @@ fn with_goal(part: &Part, item: &Item, listed: Raw, policies: &Policies) -> Raw 
         Some(schema) => object(Some(schema)),
         None => Raw::from_static(r#"{"type":"object"}"#),
     };
-    let properties =
-        object(schema.member("properties")).with_member(GOAL_ARGUMENT, &Raw::from_static(GOAL));
+    let properties = object(schema.member("properties")).with_member(GOAL_ARGUMENT, &goal_schema());
     listed.with_member(
         "inputSchema",
         &schema.with_member("properties", &properties),

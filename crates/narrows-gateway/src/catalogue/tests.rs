@@ -62,6 +62,7 @@ fn parts() -> Vec<Part> {
                 ListKind::Templates,
                 &[&format!(r#"{{"uriTemplate":"{id}://{{n}}"}}"#)],
             ),
+            uris: Default::default(),
         };
         Part {
             upstream: Arc::new(Upstream::new(index, id, settings, around.clone())),

@@ -11,8 +11,9 @@ use crate::settings::{Encoding, FacadeSettings};
 /// shorter form would keep the call waiting.
 pub(super) const LONGEST: usize = 1024 * 1024;
 
-/// Data in the form that the settings want.
-pub(super) fn text(data: &Raw, settings: &FacadeSettings) -> String {
+/// Data in the form that the settings want, or in a shorter one where that is
+/// over `room` characters.
+pub(super) fn text(data: &Raw, settings: &FacadeSettings, room: usize) -> String {
     let json = data.as_str();
     if json.len() > LONGEST {
         return json.to_owned();
@@ -23,7 +24,14 @@ pub(super) fn text(data: &Raw, settings: &FacadeSettings) -> String {
     match settings.encoding {
         // A number or a nesting that TOON would not keep stays what it is.
         Encoding::Toon => match toon::encode(json) {
-            Ok(text) if !text.is_empty() => text,
+            Ok(text) if !text.is_empty() && chars(&text) <= room => text,
+            Ok(text) if !text.is_empty() => {
+                let json = compact(json);
+                match chars(&json) <= room {
+                    true => json,
+                    false => text,
+                }
+            }
             _ => compact(json),
         },
         _ => match toon::shortest(json) {

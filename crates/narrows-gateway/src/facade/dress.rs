@@ -17,9 +17,9 @@ enum Content {
     Other,
 }
 
-/// A result in the form of `exec`. Errors, and what has no such form, pass as
-/// they are.
-pub(super) fn dress(result: Raw, settings: &FacadeSettings) -> Raw {
+/// A result in the form of `exec`, within `room` characters of text if it was
+/// before. Errors, and what has no such form, pass as they are.
+pub(super) fn dress(result: Raw, settings: &FacadeSettings, room: usize) -> Raw {
     let members = ["content", "structuredContent", "isError", "_meta"];
     let Ok([content, structured, is_error, meta]) = result.pick(members) else {
         return result;
@@ -48,7 +48,7 @@ pub(super) fn dress(result: Raw, settings: &FacadeSettings) -> Raw {
     {
         let result = match (data(text), &item) {
             (Some(data), Some(item)) if data.len() <= LONGEST => {
-                let written = Raw::string(&answer::text(&data, settings));
+                let written = Raw::string(&answer::text(&data, settings, room));
                 let content = answer::array(&[item.with_member("text", &written)]);
                 result.with_member("content", &content)
             }
@@ -68,14 +68,14 @@ pub(super) fn dress(result: Raw, settings: &FacadeSettings) -> Raw {
     if data.len() > LONGEST && item.is_some() {
         return with_structured(&result, &data);
     }
-    let written = Raw::string(&answer::text(&data, settings));
+    let written = Raw::string(&answer::text(&data, settings, room));
     let item = item.unwrap_or_else(|| Raw::from_static(r#"{"type":"text"}"#));
     let content = answer::array(&[item.with_member("text", &written)]);
     with_structured(&result.with_member("content", &content), &data)
 }
 
 /// An answer of the gateway's own tool in the form of `exec`.
-pub(super) fn wrap(result: Raw) -> Raw {
+pub(crate) fn wrap(result: Raw) -> Raw {
     match result.member("structuredContent") {
         Some(data) => with_structured(&result, &data),
         None => result,

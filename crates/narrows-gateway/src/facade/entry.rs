@@ -1,6 +1,8 @@
 //! What is told of a tool: `{server_name, name, description, input_schema}`,
 //! as many of them as an answer has room for.
 
+use std::cell::LazyCell;
+
 use narrows_shape::{TypeScriptOptions, typescript_of_text};
 use narrows_wire::Raw;
 
@@ -66,64 +68,81 @@ pub(super) fn page(tools: &[Named<'_>], room: Room, settings: &FacadeSettings) -
         entries.push(entry);
     }
     let written = |count: usize, room: usize| {
-        let text = text(&array(&entries[..count]), settings);
+        let text = text(&array(&entries[..count]), settings, room);
         (chars(&text) <= room).then_some(text)
     };
     let everything = (entries.len() == tools.len()).then(|| written(entries.len(), room.all));
     if let Some(text) = everything.flatten() {
         return Page { entries, text };
     }
-    // More entries never make a shorter text, so that halving finds the most.
-    let (mut most, mut fitting) = (entries.len(), None);
-    let mut least = 0;
-    while least < most {
-        let tried = (least + most).div_ceil(2);
-        match written(tried, room.some) {
-            Some(text) => (least, fitting) = (tried, Some(text)),
-            None => most = tried - 1,
-        }
+    // From a certain number of entries on another form is open to them, which
+    // may be shorter. On either side of it more never make a shorter text.
+    let turn = settings.toon_min_size.clamp(1, entries.len() + 1);
+    let written = |count: usize| written(count, room.some);
+    let fitting = most(turn, entries.len(), written).or_else(|| most(1, turn - 1, written));
+    if let Some((count, text)) = fitting {
+        entries.truncate(count);
+        return Page { entries, text };
     }
-    match (fitting, tools.first()) {
-        (None, Some(first)) => {
-            let listed = |entry: &Raw| text(&array(std::slice::from_ref(entry)), settings);
-            let room = match tools.len() {
-                1 => room.all,
-                _ => room.some,
-            };
-            let (entry, text) = reduced(*first, room, settings, listed);
-            Page {
-                entries: vec![entry],
-                text,
-            }
-        }
-        (text, _) => {
-            entries.truncate(least);
-            Page {
-                entries,
-                text: text.unwrap_or_else(|| "[]".to_owned()),
-            }
-        }
+    let Some(first) = tools.first() else {
+        let text = "[]".to_owned();
+        return Page { entries, text };
+    };
+    let room = match tools.len() {
+        1 => room.all,
+        _ => room.some,
+    };
+    let listed = |entry: &Raw| text(&array(std::slice::from_ref(entry)), settings, room);
+    let (entry, text) = reduced(*first, room, settings, listed);
+    Page {
+        entries: vec![entry],
+        text,
     }
 }
 
 /// One tool, and the same as a text.
 pub(super) fn single(named: Named<'_>, room: usize, settings: &FacadeSettings) -> (Raw, String) {
     let entry = whole(named, settings);
-    let written = text(&entry, settings);
+    let written = text(&entry, settings, room);
     match chars(&written) <= room {
         true => (entry, written),
-        false => reduced(named, room, settings, |entry| text(entry, settings)),
+        false => reduced(named, room, settings, |entry| text(entry, settings, room)),
     }
 }
 
 /// The TypeScript of what a tool takes, shorter if that is longer than `room`.
 pub(super) fn typescript(tool: &Tool, settings: &FacadeSettings, room: usize) -> String {
-    let lengths = [settings.max_description_len, 100, 40, 0];
-    let texts = lengths
-        .iter()
-        .map(|length| in_typescript(tool, settings, *length));
-    let mut fitting = texts.flatten().filter(|text| chars(text) <= room);
-    fitting.next().unwrap_or_else(|| size(tool))
+    let written = |length: usize| {
+        let text = in_typescript(tool, settings, length)?;
+        (chars(&text) <= room).then_some(text)
+    };
+    if let Some(whole) = written(settings.max_description_len) {
+        return whole;
+    }
+    // One that has no room even so is not written in other lengths.
+    let Some(least) = written(0) else {
+        return size(tool);
+    };
+    [100, 40].into_iter().find_map(written).unwrap_or(least)
+}
+
+/// The most entries from `least` to `most` that can be written, and how, where
+/// fewer always can if more can.
+fn most(
+    least: usize,
+    most: usize,
+    written: impl Fn(usize) -> Option<String>,
+) -> Option<(usize, String)> {
+    let (mut below, mut above) = (least, most + 1);
+    let mut found = None;
+    while below < above {
+        let tried = below + (above - below) / 2;
+        match written(tried) {
+            Some(text) => (below, found) = (tried + 1, Some((tried, text))),
+            None => above = tried,
+        }
+    }
+    found
 }
 
 /// Everything of it, made once.
@@ -143,13 +162,28 @@ fn reduced(
     written: impl Fn(&Raw) -> String,
 ) -> (Raw, String) {
     let description = named.1.description();
-    let over = chars(&written(&whole(named, settings))).saturating_sub(room);
+    let whole = whole(named, settings);
+    let over = chars(&written(&whole)).saturating_sub(room);
+    let whole = whole.member("input_schema");
+    // Each of them is written once, and none that has no room even alone. No
+    // text is so much shorter than the JSON that half of it could have room.
+    let has_room = |schema: &Raw| chars(schema.as_str()) / 2 <= room;
+    let least = LazyCell::new(|| schema(named.1, settings, Schema::Cut(0)));
+    let written_schema = |amount: Schema| match amount {
+        Schema::Whole => whole.clone().filter(has_room),
+        Schema::Size => Some(schema(named.1, settings, amount)),
+        Schema::Cut(_) if !has_room(&least) => None,
+        Schema::Cut(0) => Some(least.clone()),
+        Schema::Cut(_) => Some(schema(named.1, settings, amount)),
+    };
     // The description alone, by as much as is too much, if enough of it is left.
     let left = chars(&description).saturating_sub(over + 40);
     let first = (left > LESS[0].0).then_some((left, Schema::Whole));
     let mut last = None;
     for (length, amount) in first.into_iter().chain(LESS) {
-        let schema = schema(named.1, settings, amount);
+        let Some(schema) = written_schema(amount) else {
+            continue;
+        };
         let entry = entry(named, &cut(&description, length), &schema);
         let text = written(&entry);
         if chars(&text) <= room {

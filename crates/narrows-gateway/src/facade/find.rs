@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::answer::{array, chars, result, wrapped};
 use super::request::Asked;
-use super::servers::{Owner, Refusal, Tool, refusal};
+use super::servers::{Offered, Owner, Refusal, Tool, refusal};
 use super::{Facade, entry};
 
 pub(super) const NAME: &str = "search_tools";
@@ -20,8 +20,9 @@ const MAX_LIMIT: i64 = 50;
 /// Longer is no question.
 const MAX_QUERY: usize = 4_000;
 
-/// Parameters of one tool that its place in the index is made of.
-const MAX_PARAMETERS: usize = 100;
+/// Parameters of one tool that its place in the index is made of; the index
+/// itself minds no more.
+const MAX_PARAMETERS: usize = 64;
 
 const TOOL: &str = r#"{"name":"search_tools","description":"","inputSchema":{"type":"object","properties":{"query":{"type":"string"},"server_name":{"type":"string","description":"Only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":50,"default":5}},"required":["query"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
 
@@ -87,7 +88,7 @@ impl Facade {
                 })
                 .collect();
             let owned: Vec<_> = (servers.iter().enumerate())
-                .flat_map(|(place, server)| server.tools.iter().map(move |tool| (place, tool)))
+                .flat_map(|(place, server)| server.tools().map(move |tool| (place, tool)))
                 .map(|(place, tool)| {
                     (
                         place,
@@ -116,7 +117,7 @@ impl Facade {
     fn tool_at(&self, mut place: usize) -> Option<entry::Named<'_>> {
         for server in self.servers.all() {
             match server.tools.get(place) {
-                Some(tool) => return Some((server.id(), tool)),
+                Some(Offered { tool, .. }) => return Some((server.id(), tool)),
                 None => place -= server.tools.len(),
             }
         }
@@ -135,7 +136,7 @@ fn left_out(count: usize) -> String {
 }
 
 fn title(tool: &Tool) -> String {
-    let raw = &tool.shown.item.raw;
+    let raw = &tool.item.raw;
     let title = raw.member("title");
     let title = title.or_else(|| raw.member("annotations")?.member("title"));
     let title = title.as_ref().and_then(Raw::as_text);

@@ -6,8 +6,7 @@ use serde_json::json;
 use super::answer::{array, chars, result, wrapped};
 use super::request::Asked;
 use super::servers::{OURS, Owner, Refusal, Server, refusal, unknown_tool};
-use super::{Facade, entry, telling};
-use crate::settings::Expose;
+use super::{Facade, entry};
 
 pub(super) const NAME: &str = "inspect";
 
@@ -37,12 +36,12 @@ impl Facade {
         let owner = self.servers.owner(&name)?;
         match (owner, tool) {
             (Owner::Server(_, server), Some(tool)) => {
-                Ok(self.one((server.id(), server.tool(&tool)?)))
+                Ok(self.one((server.id(), &server.tool(&tool)?.tool)))
             }
             (Owner::Server(_, server), None) => {
                 let server = server.allowed()?;
                 let id = server.id();
-                let tools: Vec<_> = server.tools.iter().map(|tool| (id, tool)).collect();
+                let tools: Vec<_> = server.tools().map(|tool| (id, tool)).collect();
                 self.several(id, &tools, cursor, Some(server))
             }
             (Owner::Gateway(own), Some(tool)) if tool != own.name() => {
@@ -107,9 +106,7 @@ impl Facade {
     /// as the other texts leave room.
     fn instructions_of(&self, server: &Server, others: &[String]) -> Option<String> {
         let instructions = server.instructions.as_deref()?.trim();
-        let told = self.expose == Expose::Lazy
-            && chars(&telling::folded(instructions, usize::MAX)) <= telling::INSTRUCTIONS;
-        if told || instructions.is_empty() {
+        if instructions.is_empty() || self.listing.tells(server, instructions) {
             return None;
         }
         let head = format!("Instructions of {}:\n", server.id());

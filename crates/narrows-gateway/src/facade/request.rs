@@ -35,7 +35,13 @@ impl<const N: usize> Asked<N> {
         for (name, value) in given.members() {
             let Some(slot) = names.iter().position(|known| *known == name) else {
                 let (name, takes) = (shortened(&name), names.join(", "));
-                return Err(format!("Unknown argument '{name}': '{tool}' takes {takes}"));
+                let inside = match names.contains(&"arguments") {
+                    true => "; what the tool itself takes goes into 'arguments'",
+                    false => "",
+                };
+                return Err(format!(
+                    "Unknown argument '{name}': '{tool}' takes {takes}{inside}"
+                ));
             };
             if std::mem::replace(&mut seen[slot], true) {
                 return Err(format!("Argument '{name}' is given twice"));

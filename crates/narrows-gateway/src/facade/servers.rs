@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 use super::request::shortened;
 use super::{Hidden, Shelf, Shown};
 use crate::builtin::error_result;
+use crate::catalogue::Target;
 use crate::error::{Error, ItemKind};
 use crate::names;
 use crate::preset::Denial;
-use crate::recover;
-use crate::upstream::Upstream;
+use crate::upstream::{Item, ListKind, Upstream};
+use crate::{permit, recover};
 
 /// The name under which the gateway's own tools are asked for.
 pub(super) const OURS: &str = "narrows";
@@ -45,12 +46,21 @@ pub(super) struct Server {
     pub(super) upstream: Arc<Upstream>,
     pub(super) server_info: Raw,
     pub(super) instructions: Option<String>,
-    pub(super) tools: Vec<Tool>,
+    pub(super) tools: Vec<Offered>,
+    denied: Option<Arc<Denial>>,
     hidden: Vec<Hidden>,
 }
 
+/// A tool that may be called.
+pub(super) struct Offered {
+    pub(super) tool: Tool,
+    pub(super) published: Box<str>,
+    pub(super) target: Target,
+}
+
+/// A tool that can be told of.
 pub(super) struct Tool {
-    pub(super) shown: Shown,
+    pub(super) item: Item,
     /// What is told of it.
     pub(super) entry: OnceLock<Raw>,
 }
@@ -69,10 +79,8 @@ impl Servers {
         let mut all: Vec<Server> = shelves.into_iter().map(Server::new).collect();
         all.sort_by(|a, b| a.id().cmp(b.id()));
         let recover = || {
-            let raw = recover::tool(recover::NAME);
-            let item = crate::upstream::Item::read(crate::upstream::ListKind::Tools, raw)?;
-            let published = item.key.clone();
-            Some(Tool::new(Shown { item, published }))
+            let item = Item::read(ListKind::Tools, recover::tool(recover::NAME))?;
+            Some(Tool::new(item))
         };
         Servers {
             all,
@@ -138,7 +146,8 @@ impl Server {
             upstream: shelf.upstream,
             server_info: shelf.server_info,
             instructions: shelf.instructions,
-            tools: shelf.tools.into_iter().map(Tool::new).collect(),
+            tools: shelf.tools.into_iter().map(Offered::new).collect(),
+            denied: shelf.denied,
             hidden: shelf.hidden,
         }
     }
@@ -147,28 +156,32 @@ impl Server {
         &self.upstream.settings.id
     }
 
-    /// Refuses a server of which nothing may be used.
+    pub(super) fn tools(&self) -> impl ExactSizeIterator<Item = &Tool> {
+        self.tools.iter().map(|offered| &offered.tool)
+    }
+
+    /// Refuses a server of which nothing may be used, or no tool.
     pub(super) fn allowed(&self) -> Result<&Server, Refusal> {
-        match self.hidden.first() {
-            Some(hidden) if self.tools.is_empty() => {
-                Err(denied(ItemKind::Server, self.id(), hidden.denial.clone()))
-            }
-            _ => Ok(self),
+        let hidden = self.hidden.first().filter(|_| self.tools.is_empty());
+        let hidden = hidden.map(|hidden| &hidden.denial);
+        match self.denied.as_ref().or(hidden) {
+            Some(denial) => Err(denied(ItemKind::Server, self.id(), denial)),
+            None => Ok(self),
         }
     }
 
     /// A tool by the server's own name for it, or by its published one.
-    pub(super) fn has(&self, name: &str) -> Option<&Tool> {
-        let own = |tool: &&Tool| *tool.shown.item.key == *name;
-        let published = |tool: &&Tool| *tool.shown.published == *name;
+    pub(super) fn has(&self, name: &str) -> Option<&Offered> {
+        let own = |offered: &&Offered| offered.tool.name() == name;
+        let published = |offered: &&Offered| *offered.published == *name;
         let found = self.tools.iter().find(own);
         found.or_else(|| self.tools.iter().find(published))
     }
 
     /// The same, or why there is none.
-    pub(super) fn tool(&self, name: &str) -> Result<&Tool, Refusal> {
-        if let Some(tool) = self.has(name) {
-            return Ok(tool);
+    pub(super) fn tool(&self, name: &str) -> Result<&Offered, Refusal> {
+        if let Some(offered) = self.has(name) {
+            return Ok(offered);
         }
         let own = |hidden: &&Hidden| *hidden.name == *name;
         let published = |hidden: &&Hidden| *hidden.published == *name;
@@ -178,36 +191,46 @@ impl Server {
             published, denial, ..
         }) = hidden
         {
-            return Err(denied(ItemKind::Tool, published, denial.clone()));
+            return Err(denied(ItemKind::Tool, published, denial));
         }
         self.allowed()?;
-        let known: Vec<&str> = self.tools.iter().map(Tool::name).collect();
+        let known: Vec<&str> = self.tools().map(Tool::name).collect();
         Err(unknown_tool(self.id(), name, known))
     }
 }
 
+impl Offered {
+    fn new(shown: Shown) -> Offered {
+        Offered {
+            tool: Tool::new(shown.item),
+            published: shown.published,
+            target: shown.target,
+        }
+    }
+}
+
 impl Tool {
-    fn new(shown: Shown) -> Tool {
+    fn new(item: Item) -> Tool {
         Tool {
-            shown,
+            item,
             entry: OnceLock::new(),
         }
     }
 
     /// As its server calls it.
     pub(super) fn name(&self) -> &str {
-        &self.shown.item.key
+        &self.item.key
     }
 
     /// The whole of it; nothing where there is none.
     pub(super) fn description(&self) -> String {
-        let description = self.shown.item.raw.member("description");
+        let description = self.item.raw.member("description");
         let text = description.as_ref().and_then(Raw::as_text);
         text.unwrap_or_default().into_owned()
     }
 
     pub(super) fn schema(&self) -> Option<Raw> {
-        self.shown.item.raw.member("inputSchema")
+        self.item.raw.member("inputSchema")
     }
 }
 
@@ -244,12 +267,8 @@ pub(super) fn refusal(said: &Value) -> Refusal {
     Refusal::Told(error_result(&said.to_string()))
 }
 
-fn denied(kind: ItemKind, name: &str, denial: Arc<Denial>) -> Refusal {
-    Refusal::Denied(Error::NotAllowed {
-        kind,
-        name: name.to_owned(),
-        denial,
-    })
+fn denied(kind: ItemKind, name: &str, denial: &Arc<Denial>) -> Refusal {
+    Refusal::Denied(permit::not_allowed(kind, name, denial))
 }
 
 /// The first names, and how many more there are.

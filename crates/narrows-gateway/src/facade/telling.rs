@@ -8,7 +8,7 @@ use crate::settings::{FacadeSettings, Telling};
 const HEAD: &str = "Inspect available MCP tools and their schemas.\n\nAvailable tools:";
 
 /// The most of a server's instructions, and of a tool's description.
-pub(super) const INSTRUCTIONS: usize = 300;
+const INSTRUCTIONS: usize = 300;
 const DESCRIPTION: usize = 80;
 
 const LEVELS: [Telling; 4] = [
@@ -18,12 +18,20 @@ const LEVELS: [Telling; 4] = [
     Telling::Servers,
 ];
 
+/// What a description says of the servers.
+pub(super) struct Listing {
+    pub(super) text: String,
+    /// Instructions of so many characters are told whole, those of servers that
+    /// have tools.
+    pub(super) instructions: usize,
+}
+
 /// The description, never longer than the settings allow.
-pub(super) fn listing(servers: &Servers, settings: &FacadeSettings) -> String {
+pub(super) fn listing(servers: &Servers, settings: &FacadeSettings) -> Listing {
     let limit = settings.listing_max_chars;
     let count = servers.count_tools();
     if count == 0 {
-        return format!("{HEAD}\n  (none at the moment)");
+        return Listing::without_instructions(format!("{HEAD}\n  (none at the moment)"));
     }
     for level in LEVELS
         .into_iter()
@@ -37,11 +45,29 @@ pub(super) fn listing(servers: &Servers, settings: &FacadeSettings) -> String {
         };
         for most in instructions {
             if let Some(text) = told(servers, level, *most, note.as_deref(), limit) {
-                return text;
+                return Listing {
+                    text,
+                    instructions: *most,
+                };
             }
         }
     }
-    some_servers(servers, limit)
+    Listing::without_instructions(some_servers(servers, limit))
+}
+
+impl Listing {
+    pub(super) fn without_instructions(text: String) -> Listing {
+        Listing {
+            text,
+            instructions: 0,
+        }
+    }
+
+    /// Whether it tells all of these instructions of a server.
+    pub(super) fn tells(&self, server: &Server, instructions: &str) -> bool {
+        let length = || chars(&folded(instructions, usize::MAX));
+        !server.tools.is_empty() && self.instructions > 0 && length() <= self.instructions
+    }
 }
 
 /// White space folded to single spaces; of a text that is longer than `most`
@@ -123,7 +149,7 @@ fn told(
         lines.add(&server_line(server, level, instructions.min(limit)))?;
         match level {
             Telling::Full | Telling::Capped => {
-                for tool in &server.tools {
+                for tool in server.tools() {
                     lines.add(&tool_line(tool, level, limit))?;
                 }
             }
@@ -173,7 +199,7 @@ fn tool_line(tool: &Tool, level: Telling, limit: usize) -> String {
 
 fn names_line(server: &Server, limit: usize) -> Option<String> {
     let mut line = String::from("   ");
-    for (at, tool) in server.tools.iter().enumerate() {
+    for (at, tool) in server.tools().enumerate() {
         line.push_str(if at > 0 { ", " } else { " " });
         line.push_str(&folded(tool.name(), usize::MAX));
         // Four bytes are one character at least.

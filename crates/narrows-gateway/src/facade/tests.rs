@@ -26,16 +26,23 @@ fn raw(text: &str) -> Raw {
 /// A server with these tools, each as its server lists it.
 fn shelf(id: &str, instructions: &str, tools: &[&str]) -> Shelf {
     let item = |text: &&str| Item::read(ListKind::Tools, raw(text)).expect("a test's tool");
+    let upstream = upstream(id, &id.replace(['.', '/', ' ', '\n'], "_"));
     let shown = |item: Item| Shown {
         published: format!("{id}__{}", item.key).into(),
+        target: Target {
+            upstream: upstream.clone(),
+            name: item.place.clone(),
+            denied: None,
+        },
         item,
     };
     Shelf {
-        upstream: upstream(id, &id.replace(['.', '/', ' ', '\n'], "_")),
         server_info: raw(r#"{"name":"own"}"#),
         instructions: Some(instructions.to_owned()).filter(|text| !text.is_empty()),
+        denied: None,
         tools: tools.iter().map(item).map(shown).collect(),
         hidden: Vec::new(),
+        upstream,
     }
 }
 
@@ -57,11 +64,15 @@ fn hidden(id: &str, name: &str) -> Hidden {
     Hidden {
         name: name.into(),
         published: format!("{id}__{name}").into(),
-        denial: Arc::new(Denial {
-            preset: "careful".into(),
-            why: Why::Forbidden(format!("!{id}/{name}").into()),
-        }),
+        denial: denial(Why::Forbidden(format!("!{id}/{name}").into())),
     }
+}
+
+fn denial(why: Why) -> Arc<Denial> {
+    Arc::new(Denial {
+        preset: "careful".into(),
+        why,
+    })
 }
 
 /// Two servers out of order, one of which is allowed in part, and two of which
@@ -90,7 +101,7 @@ fn shelves() -> Vec<Shelf> {
 }
 
 fn lazy(shelves: Vec<Shelf>) -> Facade {
-    facade(Expose::Lazy, |_| {}, shelves, 80_000)
+    facade(Way::Lazy, |_| {}, shelves, 80_000)
 }
 
 fn within(max_chars: usize) -> Policies {
@@ -102,7 +113,7 @@ fn within(max_chars: usize) -> Policies {
 }
 
 fn facade(
-    expose: Expose,
+    way: Way,
     set: impl FnOnce(&mut FacadeSettings),
     shelves: Vec<Shelf>,
     max_chars: usize,
@@ -110,7 +121,7 @@ fn facade(
     let mut settings = FacadeSettings::default();
     set(&mut settings);
     let down = vec![shelf("dead", "", &[]).upstream];
-    Facade::new(expose, settings, shelves, down, &within(max_chars), true)
+    Facade::new(way, settings, shelves, down, &within(max_chars), true)
 }
 
 /// The texts of a result, with what else it says.

@@ -8,7 +8,7 @@ use narrows_wire::Raw;
 
 use super::answer::chars;
 use super::servers::{Server, Servers, Tool};
-use super::telling::{Lines, folded, grouped};
+use super::telling::{Lines, Listing, folded, grouped};
 use crate::settings::FacadeSettings;
 
 const HEAD: &str = "Find tools of MCP servers by what they do. The best come with their schemas, \
@@ -54,7 +54,11 @@ static STOP: LazyLock<HashSet<&str>> = LazyLock::new(|| {
 
 /// The description, never longer than a quarter of what `inspect` may have
 /// where it tells all tools.
-pub(super) fn listing(servers: &Servers, settings: &FacadeSettings) -> String {
+pub(super) fn listing(servers: &Servers, settings: &FacadeSettings) -> Listing {
+    Listing::without_instructions(description(servers, settings))
+}
+
+fn description(servers: &Servers, settings: &FacadeSettings) -> String {
     let limit = settings.listing_max_chars / 4;
     let said: Vec<(String, Vec<String>)> = servers.offering().map(said).collect();
     if said.is_empty() {
@@ -123,8 +127,8 @@ fn said(server: &Server) -> (String, Vec<String>) {
     let instructions = server.instructions.clone().and_then(introduction);
     let first = || {
         server
-            .tools
-            .first()
+            .tools()
+            .next()
             .map(|tool| first_sentence(&tool.description()))
     };
     let said = instructions.or_else(first).filter(|said| !said.is_empty());
@@ -169,7 +173,7 @@ fn topics(server: &Server) -> Vec<String> {
                 .count += 1;
         }
     };
-    for name in server.tools.iter().take(TOOLS_READ).map(Tool::name) {
+    for name in server.tools().take(TOOLS_READ).map(Tool::name) {
         let mut seen = HashSet::new();
         let mut before: Option<String> = None;
         // Pieces of a name that is longer than any are no words.

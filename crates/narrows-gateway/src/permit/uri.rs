@@ -1,54 +1,237 @@
-//! One spelling for all spellings of a URI.
+//! The spellings of a URI, brought together.
+//!
+//! Servers differ in what they do with a URI first: some decode it and then
+//! look for the path, some the other way round, some take all behind the scheme
+//! for a path. [`plain`] is what a careful server reads, [`readings`] are all
+//! that are known. They are for comparing only and are never sent.
 
 use std::borrow::Cow;
 
 /// A server that decodes again what it has decoded is hardly to be found.
 const DECODINGS: usize = 3;
 
-/// The URI with its percent signs decoded, scheme and host in lower case, and
-/// its path without empty, `.` and `..` segments. It is for comparing only.
-pub(super) fn plain(uri: &str) -> String {
-    let decoded = decoded(uri);
-    let (scheme, rest) = decoded.split_once(':').unwrap_or(("", &decoded));
-    let (host, path) = match rest.strip_prefix("//") {
-        Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
-        None => ("", rest),
+/// Schemes of which every parser knows that a host stands behind them, however
+/// many slashes there are, with the ports that need not be written.
+const WITH_HOST: [(&str, &str); 5] = [
+    ("http", "80"),
+    ("https", "443"),
+    ("ws", "80"),
+    ("wss", "443"),
+    ("ftp", "21"),
+];
+
+/// The URI with its percent signs decoded, scheme and host in lower case and
+/// without what need not be written, and its path without empty, `.` and `..`
+/// segments. A query and a fragment are kept as they are.
+pub(crate) fn plain(uri: &str) -> String {
+    let uri = cleaned(Cow::Borrowed(uri.trim()));
+    let pieces = Pieces::of(&uri, Tail::Apart);
+    pieces.path(Host::AsGiven) + &decoded(pieces.tail)
+}
+
+/// The same for an entry of a preset, in which `*` stands for anything.
+pub(crate) fn plain_pattern(item: &str) -> String {
+    let pieces = Pieces::of(item, Tail::Apart);
+    // Such a star stands for hosts and paths alike, and one before `..` for any
+    // number of segments.
+    let open = match pieces.host {
+        "" => pieces.path.starts_with('*') || pieces.path == "/*",
+        host => host.ends_with('*') && pieces.path.is_empty(),
     };
-    let mut segments: Vec<&str> = Vec::new();
-    for segment in path.split(['/', '\\']) {
-        match segment {
-            "" | "." => {}
-            ".." => {
-                segments.pop();
+    match is_absolute(item) && !open && !climbs(item) {
+        true => plain(item),
+        false => decoded(item).into_owned(),
+    }
+}
+
+/// Whether it begins with a scheme.
+pub(crate) fn is_absolute(uri: &str) -> bool {
+    scheme(uri).is_some()
+}
+
+/// Everything that a server may take the URI for, [`plain`] first.
+pub(super) fn readings(uri: &str) -> Vec<String> {
+    let mut readings = vec![plain(uri)];
+    let decoded = decoded(uri);
+    for pieces in [
+        Pieces::of(uri, Tail::Apart),
+        Pieces::of(&decoded, Tail::Apart),
+        Pieces::of(&decoded, Tail::InPath),
+    ] {
+        for host in [Host::AsGiven, Host::Bare] {
+            let path = pieces.path(host);
+            let shorter = without_slash(&path).to_owned();
+            for reading in [path, shorter] {
+                if !readings.contains(&reading) {
+                    readings.push(reading);
+                }
             }
-            segment => segments.push(segment),
         }
     }
-    let (scheme, host) = (scheme.to_lowercase(), host.to_lowercase());
-    format!("{scheme}://{host}/{}", segments.join("/"))
+    readings
+}
+
+/// A path with a slash at its end is mostly the same as without.
+pub(super) fn without_slash(plain: &str) -> &str {
+    match plain.strip_suffix('/') {
+        Some(shorter) if !shorter.ends_with('/') => shorter,
+        _ => plain,
+    }
+}
+
+/// Whether it has characters that parsers leave out without a word: tabs and
+/// line ends anywhere, white space at the ends.
+pub(super) fn is_odd(uri: &str) -> bool {
+    let odd = |text: &str| text.trim() != text || text.contains(|c: char| c.is_ascii_control());
+    odd(uri) || odd(&undone(uri))
 }
 
 /// Whether it leaves a folder, so that it does not lead where it begins.
 pub(super) fn climbs(uri: &str) -> bool {
-    decoded(uri)
-        .split([':', '/', '\\'])
-        .any(|part| part == "..")
+    let climbs = |text: &str| text.split([':', '/', '\\']).any(|part| part == "..");
+    let decoded_all = decoded(uri);
+    climbs(&decoded_all) || climbs(before_tail(&decoded_all)) || climbs(&decoded(before_tail(uri)))
+}
+
+/// Where a query and a fragment belong.
+#[derive(Clone, Copy, PartialEq)]
+enum Tail {
+    Apart,
+    InPath,
+}
+
+/// How much of what stands for a host is looked at.
+#[derive(Clone, Copy, PartialEq)]
+enum Host {
+    AsGiven,
+    /// Some servers look at no user, and at no host of a file.
+    Bare,
+}
+
+struct Pieces<'a> {
+    scheme: &'a str,
+    host: &'a str,
+    path: &'a str,
+    tail: &'a str,
+}
+
+impl Pieces<'_> {
+    fn of(uri: &str, tail: Tail) -> Pieces<'_> {
+        let scheme = scheme(uri).unwrap_or_default();
+        let rest = match scheme {
+            "" => uri,
+            scheme => &uri[scheme.len() + 1..],
+        };
+        let (rest, tail) = match tail {
+            Tail::Apart => rest.split_at(before_tail(rest).len()),
+            Tail::InPath => (rest, ""),
+        };
+        let behind = rest.trim_start_matches(['/', '\\']);
+        let slashes = rest.len() - behind.len();
+        let (host, path) = match default_port(scheme) {
+            Some(_) => split_host(behind),
+            None if slashes >= 2 => split_host(&rest[2..]),
+            None => ("", rest),
+        };
+        Pieces {
+            scheme,
+            host,
+            path,
+            tail,
+        }
+    }
+
+    /// All but the tail.
+    fn path(&self, host: Host) -> String {
+        let scheme = self.scheme.to_ascii_lowercase();
+        let host = plain_host(&scheme, &decoded(self.host), host);
+        let path = decoded(self.path);
+        let mut segments: Vec<&str> = Vec::new();
+        let mut is_folder = false;
+        for segment in path.split(['/', '\\']) {
+            is_folder = matches!(segment, "" | "." | "..");
+            match segment {
+                "" | "." => {}
+                ".." => {
+                    segments.pop();
+                }
+                segment => segments.push(segment),
+            }
+        }
+        let end = match is_folder && !segments.is_empty() {
+            true => "/",
+            false => "",
+        };
+        format!("{scheme}://{host}/{}{end}", segments.join("/"))
+    }
+}
+
+fn scheme(uri: &str) -> Option<&str> {
+    let (scheme, _) = uri.split_once(':')?;
+    let fits = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    let is_one = scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(fits);
+    is_one.then_some(scheme)
+}
+
+fn default_port(scheme: &str) -> Option<&'static str> {
+    let mut known = WITH_HOST.iter();
+    let known = known.find(|(known, _)| scheme.eq_ignore_ascii_case(known));
+    known.map(|(_, port)| *port)
+}
+
+fn split_host(rest: &str) -> (&str, &str) {
+    rest.split_at(rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len()))
+}
+
+fn plain_host(scheme: &str, authority: &str, look: Host) -> String {
+    let default_port = default_port(scheme);
+    let bare = look == Host::Bare;
+    if bare && scheme == "file" {
+        return String::new();
+    }
+    // Elsewhere a user may well be a part of the name, as in `mail://me@host`.
+    let host = match authority.rsplit_once('@') {
+        Some((_, host)) if bare || default_port.is_some() || scheme == "file" => host,
+        _ => authority,
+    };
+    let is_default = |port: &str| port.is_empty() || Some(port) == default_port;
+    let host = match host.rsplit_once(':') {
+        Some((host, port)) if is_default(port.trim_start_matches('0')) => host,
+        _ => host,
+    };
+    let host = host.trim_end_matches('.').to_lowercase();
+    match &*host {
+        "localhost" | "127.0.0.1" | "[::1]" if scheme == "file" => String::new(),
+        _ => host,
+    }
 }
 
 /// What is left without a query and a fragment, which a server may not look at.
-pub(super) fn path(plain: &str) -> &str {
-    plain.find(['?', '#']).map_or(plain, |end| &plain[..end])
+fn before_tail(uri: &str) -> &str {
+    uri.find(['?', '#']).map_or(uri, |end| &uri[..end])
 }
 
-fn decoded(uri: &str) -> Cow<'_, str> {
-    let mut decoded = Cow::Borrowed(uri);
+fn decoded(text: &str) -> Cow<'_, str> {
+    cleaned(undone(text))
+}
+
+/// Without the characters that parsers leave out.
+fn cleaned(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text.contains(|c: char| c.is_ascii_control()) {
+        true => Cow::Owned(text.chars().filter(|c| !c.is_ascii_control()).collect()),
+        false => text,
+    }
+}
+
+fn undone(text: &str) -> Cow<'_, str> {
+    let mut undone = Cow::Borrowed(text);
     for _ in 0..DECODINGS {
-        match decode(&decoded) {
-            Some(next) => decoded = Cow::Owned(next),
+        match decode(&undone) {
+            Some(next) => undone = Cow::Owned(next),
             None => break,
         }
     }
-    decoded
+    undone
 }
 
 /// `None` if there is nothing to decode.

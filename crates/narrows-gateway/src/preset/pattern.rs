@@ -4,6 +4,7 @@ use narrows_wire::Raw;
 
 use super::ServerName;
 use crate::names;
+use crate::permit::uri;
 
 /// `server/item`, with `*` for anything inside either part. Case matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +71,24 @@ impl Pattern {
         self.splits().any(|(own, _)| server.fits(own))
     }
 
+    fn names_all_of(&self, server: ServerName<'_>) -> bool {
+        let all = |item: &str| item.bytes().all(|byte| byte == b'*');
+        let mut splits = self.splits();
+        splits.any(|(own, item)| !item.is_empty() && all(item) && server.fits(own))
+    }
+
+    /// The same for URIs that are written plainly.
+    fn plain(&self) -> Pattern {
+        let absolute = |(_, item): &(&str, &str)| uri::is_absolute(item);
+        let split = self.splits().find(absolute).or(self.splits().next());
+        match split {
+            Some((server, item)) => {
+                Pattern(format!("{server}/{}", uri::plain_pattern(item)).into())
+            }
+            None => self.clone(),
+        }
+    }
+
     /// Ids of servers may hold slashes, and so may names.
     fn splits(&self) -> impl Iterator<Item = (&str, &str)> {
         let splits = self.0.match_indices('/');
@@ -89,6 +108,32 @@ impl Hint {
             "open_world" | "openworld" => Some(Hint::OpenWorld),
             _ => None,
         }
+    }
+
+    /// What holds where a server does not say it, for people.
+    pub(super) fn unsaid(self) -> &'static str {
+        match self {
+            Hint::ReadOnly => "its server does not say that it only reads",
+            Hint::Destructive => {
+                "its server says nothing of what it does, which counts as destructive"
+            }
+            Hint::Idempotent => "its server does not say that it can be called again",
+            Hint::OpenWorld => {
+                "its server does not say how far it reaches, which counts as open world"
+            }
+        }
+    }
+
+    /// Whether a server says anything of a tool that decides this.
+    pub(super) fn is_said_of(self, tool: Option<&Raw>) -> bool {
+        let members: &[&str] = match self {
+            Hint::ReadOnly => &["readOnlyHint"],
+            Hint::Destructive => &["readOnlyHint", "destructiveHint"],
+            Hint::Idempotent => &["readOnlyHint", "idempotentHint"],
+            Hint::OpenWorld => &["openWorldHint"],
+        };
+        let annotations = tool.and_then(|tool| tool.member("annotations"));
+        annotations.is_some_and(|said| members.iter().any(|name| said.member(name).is_some()))
     }
 
     /// Of a tool as its server listed it.
@@ -119,16 +164,12 @@ impl Rule {
             Some(body) => (false, body),
             None => (true, text),
         };
-        let (server, item) = match body.starts_with('@') {
-            true => ("*", body),
-            false => body.rsplit_once('/').unwrap_or(("", body)),
-        };
-        let what = match item.strip_prefix('@') {
-            Some(word) if !server.is_empty() => What::Hint {
+        let what = match hinted(body) {
+            Some((server, word)) => What::Hint {
                 server: server.into(),
                 hint: Hint::parse(word).ok_or_else(|| BadRule::NoHint(word.to_owned()))?,
             },
-            _ => What::Pattern(Pattern::parse(body)?),
+            None => What::Pattern(Pattern::parse(body)?),
         };
         Ok(Rule {
             text: text.into(),
@@ -162,7 +203,39 @@ impl Rule {
     /// Whether it goes by what a server says of its tools. Prompts and
     /// resources have no hints.
     pub fn is_hint(&self) -> bool {
-        matches!(self.what, What::Hint { .. })
+        self.hint().is_some()
+    }
+
+    pub(super) fn hint(&self) -> Option<Hint> {
+        match self.what {
+            What::Hint { hint, .. } => Some(hint),
+            What::Pattern(_) | What::Exact { .. } => None,
+        }
+    }
+
+    /// The same for URIs that are written plainly, under the same text.
+    pub(super) fn plain(&self) -> Rule {
+        let what = match &self.what {
+            What::Pattern(pattern) => What::Pattern(pattern.plain()),
+            What::Exact { server, item } => What::Exact {
+                server: server.clone(),
+                item: uri::plain(item).into(),
+            },
+            hint @ What::Hint { .. } => hint.clone(),
+        };
+        Rule {
+            what,
+            ..self.clone()
+        }
+    }
+
+    /// What makes it another entry than others, which its text alone does not.
+    pub(super) fn parts(&self) -> [&str; 4] {
+        let verb = if self.allows { "allow" } else { "forbid" };
+        match &self.what {
+            What::Exact { server, item } => [verb, "exact", server, item],
+            What::Pattern(_) | What::Hint { .. } => [verb, "written", &self.text, ""],
+        }
     }
 
     pub(super) fn matches(&self, server: ServerName<'_>, name: &str, tool: Option<&Raw>) -> bool {
@@ -193,6 +266,14 @@ impl Rule {
             What::Hint { server: own, .. } => server.fits(own),
         }
     }
+
+    /// Whether it is about all things of this server.
+    pub(super) fn names_all_of(&self, server: ServerName<'_>) -> bool {
+        match &self.what {
+            What::Pattern(pattern) => pattern.names_all_of(server),
+            What::Exact { .. } | What::Hint { .. } => false,
+        }
+    }
 }
 
 impl ServerName<'_> {
@@ -203,6 +284,19 @@ impl ServerName<'_> {
     fn fits(self, pattern: &str) -> bool {
         fits(pattern, self.id) || fits(pattern, self.slug)
     }
+}
+
+/// The server and the word, if this is `@word` or `server/@word`. In URIs an `@`
+/// is nothing special, and what has a slash behind it is a name.
+fn hinted(body: &str) -> Option<(&str, &str)> {
+    let (front, word) = match body.strip_prefix('@') {
+        Some(word) => ("*/", word),
+        None => body.split_at(body.rfind("/@")? + 1),
+    };
+    let word = word.strip_prefix('@').unwrap_or(word);
+    let server = front.strip_suffix('/')?;
+    let is_hint = !word.contains('/') && !server.is_empty() && !front.contains("://");
+    is_hint.then_some((server, word))
 }
 
 /// Whether `text` is `pattern`, in which `*` stands for anything.

@@ -1,6 +1,8 @@
+use std::collections::HashSet;
+
 use narrows_wire::Raw;
 
-use super::{BadRule, Preset, Rule, ServerName};
+use super::{BadRule, Denial, Preset, Rule, ServerName};
 use crate::error::ItemKind::{self, Prompt, Resource, Tool};
 
 const FILES: ServerName<'_> = ServerName {
@@ -36,8 +38,22 @@ fn check_kind(
     expected: Option<&str>,
 ) {
     let tool = tool.map(|tool| Raw::parse(tool.to_owned().into()).expect("a test's JSON"));
-    let denial = preset.denial(kind, server, name, tool.as_ref());
+    let denial = denial(preset, kind, server, name, tool.as_ref());
     assert_eq!(denial.map(|denial| denial.to_string()).as_deref(), expected);
+}
+
+fn denial(
+    preset: &Preset,
+    kind: ItemKind,
+    server: ServerName<'_>,
+    name: &str,
+    tool: Option<&Raw>,
+) -> Option<Denial> {
+    match kind {
+        Prompt => preset.denies_prompt(server, name),
+        Resource => preset.denies_resource(server, name),
+        _ => preset.denies_tool(server, name, tool),
+    }
 }
 
 #[test]
@@ -80,7 +96,7 @@ fn stars_stand_for_anything_inside_either_part() {
         ("*/read", "read", true),
         ("file/*", "read", false),
     ] {
-        let allowed = tools(&[pattern]).denial(Tool, FILES, name, None).is_none();
+        let allowed = tools(&[pattern]).denies_tool(FILES, name, None).is_none();
         assert_eq!(allowed, fits, "{pattern} and {name}");
     }
 }
@@ -124,10 +140,37 @@ fn an_absent_list_allows_all_of_the_servers_that_are_named() {
 }
 
 #[test]
+fn what_is_taken_back_as_a_whole_was_not_allowed() {
+    let nothing = Some("preset 'p' allows nothing of its server");
+    for (texts, expected) in [
+        (&["*/*", "!files/*"][..], nothing),
+        (&["files/read", "!f*/**"], nothing),
+        (&["files/read", "!*/*"], nothing),
+        (&["*/*", "!files/*", "files/read"], None),
+        (&["!files/*", "files/@readonly"], None),
+        (&["*/*", "!files/r*"], None),
+        (&["*/*", "!other/*"], None),
+        (&["*/*", "!files/@destructive"], None),
+    ] {
+        let preset = tools(texts);
+        check_kind(&preset, Prompt, FILES, "any", None, expected);
+        assert_eq!(preset.denies_server(FILES).is_some(), expected.is_some());
+    }
+    let slashed = tools(&["*/*", "!io.github.x/y/*"]);
+    check_kind(&slashed, Prompt, SLASHED, "any", None, nothing);
+    check_kind(&slashed, Prompt, FILES, "any", None, None);
+    // Another list may still allow something.
+    let tools = Some(rules(&["*/*", "!files/*"]));
+    let other = Preset::new("p", tools, Some(rules(&["files/greet"])), None);
+    check_kind(&other, Resource, FILES, "any", None, None);
+}
+
+#[test]
 fn an_empty_preset_allows_nothing() {
     for preset in [Preset::nothing("p"), Preset::new("p", None, None, None)] {
         for kind in [Tool, Prompt, Resource] {
-            assert!(preset.denial(kind, FILES, "x", None).is_some(), "{kind}");
+            let denied = denial(&preset, kind, FILES, "x", None);
+            assert!(denied.is_some(), "{kind}");
         }
     }
 }
@@ -146,7 +189,7 @@ fn hints_go_by_what_the_protocol_says_of_what_is_left_out() {
         ("null", false),
     ] {
         let tool = Raw::parse(with(annotations).into()).expect("JSON");
-        let denial = preset.denial(Tool, FILES, "t", Some(&tool));
+        let denial = preset.denies_tool(FILES, "t", Some(&tool));
         assert_eq!(denial.is_none(), allowed, "{annotations}");
     }
     let unsaid = "`!@destructive` of preset 'p' forbids it: its server says nothing of what it \
@@ -162,7 +205,60 @@ fn hints_go_by_what_the_protocol_says_of_what_is_left_out() {
         Some(&with(r#"{"readOnlyHint":true}"#)),
         None,
     );
-    assert!(only.denial(Tool, FILES, "t", None).is_some());
+    assert!(only.denies_tool(FILES, "t", None).is_some());
+}
+
+#[test]
+fn what_is_not_said_is_told_by_the_hint() {
+    let preset = tools(&["files/*", "!@open_world"]);
+    let unsaid = "`!@open_world` of preset 'p' forbids it: its server does not say how far it \
+                  reaches, which counts as open world";
+    check_kind(&preset, Tool, FILES, "t", Some("{}"), Some(unsaid));
+    // What it says of other things is not what was asked for.
+    let reads = r#"{"annotations":{"readOnlyHint":true}}"#;
+    check_kind(&preset, Tool, FILES, "t", Some(reads), Some(unsaid));
+    let reaches = r#"{"annotations":{"openWorldHint":true}}"#;
+    let said = "`!@open_world` of preset 'p' forbids it";
+    check_kind(&preset, Tool, FILES, "t", Some(reaches), Some(said));
+    let preset = tools(&["files/*", "!@destructive"]);
+    let near = r#"{"annotations":{"openWorldHint":false}}"#;
+    let unsaid = "`!@destructive` of preset 'p' forbids it: its server says nothing of what it \
+                  does, which counts as destructive";
+    check_kind(&preset, Tool, FILES, "t", Some(near), Some(unsaid));
+}
+
+#[test]
+fn what_is_a_hint_and_what_a_name() {
+    for text in [
+        "@readonly",
+        "!@readonly",
+        "files/@readonly",
+        "!io.github.x/y/@readonly",
+        "*/@readonly",
+    ] {
+        assert!(Rule::parse(text).is_ok_and(|rule| rule.is_hint()), "{text}");
+    }
+    for text in [
+        "docs/npm://@types",
+        "!docs/npm://x/@types",
+        "docs/@scope/name",
+        "@scope/name",
+        "docs/@readonly/name",
+    ] {
+        let rule = Rule::parse(text);
+        assert!(rule.is_ok_and(|rule| !rule.is_hint()), "{text}");
+    }
+    for text in ["@types", "docs/@types", "io.github.x/y/@types", "docs/@"] {
+        let rule = Rule::parse(text);
+        assert!(matches!(rule, Err(BadRule::NoHint(_))), "{text}");
+    }
+    let docs = ServerName {
+        id: "docs",
+        slug: "docs",
+    };
+    let resources = Some(rules(&["docs/npm://@types"]));
+    let preset = Preset::new("p", None, None, resources);
+    check_kind(&preset, Resource, docs, "npm://@types", None, None);
 }
 
 #[test]
@@ -184,9 +280,23 @@ fn what_is_no_rule() {
 fn another_content_is_another_fingerprint() {
     let of = |texts: &[&str]| tools(texts).fingerprint();
     assert_eq!(of(&["a/b"]), of(&["a/b"]));
-    assert_ne!(of(&["a/b"]), of(&["a/c"]));
-    assert_ne!(
-        of(&["a/b"]),
-        Preset::new("p", None, Some(rules(&["a/b"])), None).fingerprint()
-    );
+    // The same in every version: receipts on a disk are bound to it.
+    assert_eq!(of(&["a/b"]), "p#76488995b7417ec4");
+    let exact = |server: &str, item: &str, enabled: bool| vec![Rule::exact(server, item, enabled)];
+    let all = [
+        Preset::new("p", None, None, None),
+        Preset::nothing("p"),
+        tools(&["a/b"]),
+        tools(&["a/c"]),
+        tools(&["!a/b"]),
+        tools(&["a/b", "a/c"]),
+        tools(&["a/c", "a/b"]),
+        Preset::new("p", None, Some(rules(&["a/b"])), None),
+        Preset::new("p", Some(exact("a", "b", true)), None, None),
+        Preset::new("p", Some(exact("a", "b", false)), None, None),
+        Preset::new("p", Some(exact("a", "b/c", true)), None, None),
+        Preset::new("p", Some(exact("a/b", "c", true)), None, None),
+    ];
+    let different: HashSet<String> = all.iter().map(Preset::fingerprint).collect();
+    assert_eq!(different.len(), all.len(), "{different:?}");
 }

@@ -13,6 +13,13 @@ pub const META: &str = "narrows/goal";
 /// The argument that endpoints may add to tools.
 pub(crate) const ARGUMENT: &str = "goal";
 
+/// How that argument is listed.
+pub(crate) fn schema() -> Raw {
+    Raw::from_static(
+        r#"{"type":"string","description":"What you want to know from the result; of a very long one, the parts that tell it are kept"}"#,
+    )
+}
+
 /// Arguments whose values say what is looked for, the most telling first.
 const TELLING: &[&str] = &[
     "goal",

@@ -11,6 +11,7 @@ use super::link::{LinkError, Outgoing, ServerHello};
 use super::{Failure, FailureKind, Link};
 use crate::arguments::Checker;
 use crate::error::ItemKind;
+use crate::permit::KnownUris;
 use crate::settings::Limits;
 
 /// A server that never ends its pages must end somewhere.
@@ -24,6 +25,8 @@ pub(crate) struct Offer {
     pub(crate) prompts: Vec<Item>,
     pub(crate) resources: Vec<Item>,
     pub(crate) templates: Vec<Item>,
+    /// What presets ask of resources and templates.
+    pub(crate) uris: KnownUris,
 }
 
 /// One listed thing.
@@ -156,6 +159,7 @@ impl Offer {
             prompts,
             resources,
             templates,
+            uris: KnownUris::default(),
         })
     }
 

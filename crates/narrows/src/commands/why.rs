@@ -158,7 +158,7 @@ fn there(reason: String) -> Verdict {
 /// The entry of a preset that hides a tool, where one does.
 fn rule(denial: &Denial) -> Option<String> {
     match &denial.why {
-        Why::Forbidden(rule) | Why::ForbiddenWithoutHints(rule) => Some(rule.to_string()),
+        Why::Forbidden(rule) | Why::ForbiddenWithoutHints(rule, _) => Some(rule.to_string()),
         Why::NotNamed | Why::ServerNotNamed | Why::Unknowable => None,
     }
 }

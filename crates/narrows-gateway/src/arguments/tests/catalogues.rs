@@ -61,7 +61,7 @@ fn valid_calls_pass_and_each_mistake_is_refused_in_its_place() {
 fn of_one_tool(name: &str, schema: &Value, tally: &mut Tally) {
     let checker = Checker::new(Some(&Raw::from_serialize(schema)));
     let _ = checker.check(&Raw::empty_object());
-    let is_enforced = checker.0.compiled.get().is_some_and(Option::is_some);
+    let is_enforced = checker.enforced().is_some();
     if !is_enforced {
         tally.failures.push(format!("{name}: not enforced"));
         return;

@@ -138,6 +138,62 @@ fn deep_schemas() {
     }
 }
 
+/// `{"x": [0, 0, ...]}`
+fn wide(count: usize) -> String {
+    format!(r#"{{"x": [{}0]}}"#, "0,".repeat(count - 1))
+}
+
+#[test]
+fn of_very_many_mistakes_the_first_is_told() {
+    let of = |items: &str| format!(r#"{{"properties": {{"x": {{"items": {items}}}}}}}"#);
+    let told = |items: &str, count: usize| {
+        let rejection = checker(&of(items)).check(&raw(&wide(count))).unwrap_err();
+        (rejection.errors.len(), rejection.errors[0].1.clone())
+    };
+    let string = r#"{"type": "string"}"#;
+    let first = "'x/0' must be string, not integer".to_owned();
+    assert_eq!(told(string, 1_000), (20, first.clone()));
+    assert_eq!(told(string, 300_000), (1, first));
+    // Each form would be told for each item.
+    let forms = r#"{"anyOf": [{"type": "string"}, {"type": "object", "required": ["a"]}]}"#;
+    let unexplained = "The arguments are not what the schema wants".to_owned();
+    assert_eq!(told(forms, 1_000).0, 20);
+    assert_eq!(told(forms, 300_000), (1, unexplained));
+    let patterns = r#"{"anyOf": [{"type": "string", "pattern": "^(?!a)"}, {"type": "null"}]}"#;
+    assert_eq!(told(patterns, 1_000).0, 20);
+    super::first(&of(patterns), &wide(300_000), "ok");
+}
+
+#[test]
+fn many_values_of_which_each_takes_much_are_not_checked() {
+    let forms: Vec<String> = (0..2_000)
+        .map(|n| format!(r#"{{"const": {}}}"#, n + 1))
+        .collect();
+    let schema = format!(
+        r#"{{"properties": {{"x": {{"items": {{"anyOf": [{}]}}}}}}}}"#,
+        forms.join(",")
+    );
+    first(&schema, &wide(20_000), "ok");
+    assert!(checker(&schema).check(&raw(&wide(4_000))).is_err());
+    // However cheap each of them is.
+    let schema = r#"{"properties": {"x": {"items": {"type": "string"}}}}"#;
+    first(schema, &wide(6_000_000), "ok");
+}
+
+#[test]
+fn a_check_is_quick_once_it_is_compiled_and_has_little_to_do() {
+    let simple = checker(r#"{"properties": {"x": {"type": "string"}}}"#);
+    assert!(!simple.is_quick(2));
+    assert!(simple.clone().check(&raw("{}")).is_ok());
+    assert!(simple.is_quick(64 * 1024));
+    assert!(!simple.is_quick(16 * 1024 * 1024));
+    let long = format!(r#"{{"description": "{}"}}"#, "d".repeat(100_000));
+    let long = checker(&long);
+    assert!(long.check(&raw("{}")).is_ok());
+    assert!(!long.is_quick(2));
+    assert!(super::Checker::new(None).is_quick(usize::MAX));
+}
+
 /// JSON in which the words of JSON Schema are frequent.
 fn some_json() -> impl Strategy<Value = Value> {
     let word = prop::sample::select(vec![

@@ -198,17 +198,17 @@ fn nothing_long_is_told_back() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused() {
+fn what_cannot_be_read_is_left_to_the_server() {
     for arguments in [
         r#"{"x": "\ud800"}"#.to_owned(),
         r#"{"x": 1e999}"#.to_owned(),
         format!(r#"{{"x": {}{}}}"#, "[".repeat(200), "]".repeat(200)),
         format!(r#"{{"x": {}{}}}"#, "[".repeat(100_000), "]".repeat(100_000)),
     ] {
-        let said = super::said(r#"{"properties": {"x": {}}}"#, &arguments);
-        assert!(
-            said.starts_with("Argument validation failed: The arguments cannot be read: "),
-            "{said}"
+        first(
+            r#"{"properties": {"x": {"type": "null"}}}"#,
+            &arguments,
+            "ok",
         );
     }
     let deep = format!(r#"{{"x": {}{}}}"#, "[".repeat(120), "]".repeat(120));

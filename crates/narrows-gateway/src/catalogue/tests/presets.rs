@@ -129,6 +129,252 @@ fn no_spelling_of_a_uri_gets_around_a_preset() {
     );
 }
 
+/// A view on `a` with these resources and templates, under these entries.
+fn with_uris<T: AsRef<str>>(entries: &[&str], resources: &[T], templates: &[T]) -> View {
+    let list = |kind: ListKind, member: &str, keys: &[T]| {
+        let uri = |key: &T| Raw::string(key.as_ref());
+        let item = |key: &T| Raw::empty_object().with_member(member, &uri(key));
+        let items = keys.iter().map(item);
+        let items = items.filter_map(|item| Item::read(kind, item));
+        items.collect::<Vec<_>>()
+    };
+    let mut parts = parts();
+    parts[0].offer = Arc::new(Offer {
+        resources: list(ListKind::Resources, "uri", resources),
+        templates: list(ListKind::Templates, "uriTemplate", templates),
+        ..Offer::clone(&parts[0].offer)
+    });
+    let scope = Scope::Joined(EndpointSettings::named("default"));
+    let plan = Plan {
+        preset: Some(Arc::new(Preset::new("p", None, None, rules(entries)))),
+        ..plan(scope, 4_000)
+    };
+    View::build(&plan, &parts)
+}
+
+/// Whether each of these is refused when it is asked of `a`.
+#[track_caller]
+fn check_uris(view: &View, uris: &[&str], refused: bool) {
+    for own in uris {
+        let uri = token::wrap_uri("a", own);
+        let target = view.resource(&uri).expect("`a` is there");
+        assert_eq!(target.denied.is_some(), refused, "{own:?}");
+    }
+}
+
+/// What parsers drop, or look at in another order than others.
+#[test]
+fn characters_and_parts_that_servers_do_not_look_at() {
+    let by_template = with_uris(
+        &["a/file:///open/{name}"],
+        &["file:///open/secret.txt"],
+        &["file:///open/{name}"],
+    );
+    let by_pattern = with_uris(
+        &["a/file:///open/*", "!a/file:///open/secret*"],
+        &["file:///open/secret.txt"],
+        &["file:///open/{name}"],
+    );
+    let all_but = with_uris(
+        &["*/*", "!a/file:///open/secret*", "!a/file:///etc/*"],
+        &["file:///open/secret.txt"],
+        &["file:///open/{name}"],
+    );
+    for view in [&by_template, &by_pattern, &all_but] {
+        check_uris(
+            view,
+            &[
+                "file:///open/secre\tt.txt",
+                "file:///open/secre%09t.txt",
+                "file:///open/secre%250At.txt",
+                "file:///open/\u{1}secret.txt",
+                "file:///open/secret.txt ",
+                " file:///open/secret.txt",
+                "file:///open/secret.txt%20",
+                "file:///open/.\t./etc/passwd",
+                "file:///open/secret.txt?%2F..%2Fplain.txt",
+                "file:///open/secret.txt#%2F..%2Fplain.txt",
+                "file:///open/secret.txt%3F%2F..%2Fplain.txt",
+                "file:///open/x%3F%2F..%2Fsecret.txt",
+                "file:///open/x?%2F..%2Fsecret.txt",
+                "file:///open/../etc/passwd",
+                "file:///open/..%2Fetc/passwd",
+            ],
+            true,
+        );
+        check_uris(
+            view,
+            &[
+                "file:///open/plain.txt",
+                "file:///open/plain.txt?x=1",
+                "file:///open/a%20b.txt",
+            ],
+            false,
+        );
+    }
+}
+
+/// A list that only takes away is not passed by another spelling either.
+#[test]
+fn hosts_in_other_spellings() {
+    let view = with_uris(
+        &[
+            "*/*",
+            "!a/file:///etc/*",
+            "!a/http://host/*",
+            "!a/https://other:443/*",
+            "!a/file:///My%20Docs/*",
+            "a/file:///My%20Docs/open",
+            "!a/db://host/*",
+        ],
+        &[""; 0],
+        &[],
+    );
+    check_uris(
+        &view,
+        &[
+            "file://localhost/etc/passwd",
+            "file://LOCALHOST./etc/passwd",
+            "file://127.0.0.1/etc/passwd",
+            "file://other/etc/passwd",
+            "file:/etc/passwd",
+            "file://\\etc\\passwd",
+            "file://localhost/etc/",
+            "FILE:///etc/passwd",
+            "http://u@host/",
+            "http://u:p@host/x",
+            "http://host:80/",
+            "http://host:/x",
+            "http://host./x",
+            "http://HOST/x",
+            "http:host/x",
+            "http:\\\\host/x",
+            "http:///host/x",
+            "http://x%2F@host/x",
+            "https://other/x",
+            "file:///My Docs/x",
+            "file:///My%2520Docs/x",
+            "db://me@host/x",
+        ],
+        true,
+    );
+    check_uris(
+        &view,
+        &[
+            "file:///home/etc/passwd",
+            "http://host.org/x",
+            "http://host:8080/x",
+            "http://org/host/x",
+            "https://host/x",
+            "file:///My%20Docs/open",
+            "file:///My%20Documents/x",
+            "db://hosts/x",
+        ],
+        false,
+    );
+}
+
+#[test]
+fn what_is_listed_is_hidden_by_its_plain_spelling() {
+    let view = with_uris(
+        &["*/*", "!a/file:///My Docs/*"],
+        &["file:///My%20Docs/x", "file:///My%20Pictures/x"],
+        &["file:///My%20Docs/{name}", "file:///My%20Pictures/{name}"],
+    );
+    let of_a = |list: Vec<String>| {
+        let own = list.into_iter().filter(|uri| uri.starts_with("file:"));
+        own.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of_a(names(&view, ListKind::Resources, "uri")),
+        ["file:///My%20Pictures/x"]
+    );
+    assert_eq!(
+        of_a(names(&view, ListKind::Templates, "uriTemplate")),
+        ["file:///My%20Pictures/{name}"]
+    );
+    let uri = "file:///My%20Docs/x";
+    let refused = format!(
+        "Resource '{uri}' is not allowed by current preset: `!a/file:///My Docs/*` of preset 'p' forbids it"
+    );
+    check(ItemKind::Resource, uri, view.resource(uri), &refused);
+    check_uris(&view, &["file:///My%20Docs/x", "file:///My Docs/y"], true);
+    check_uris(&view, &["file:///My%20Pictures/x"], false);
+}
+
+/// A server may have very many templates that fit. If each of them were asked
+/// of each, and of each resource, this test would not end.
+#[test]
+fn many_templates_that_fit_are_asked_once() {
+    let many = |key: fn(usize) -> String| (0..20_000).map(key).collect::<Vec<_>>();
+    let resources = many(|at| format!("x:///r/{at}"));
+    let templates = many(|at| format!("x:///{{v{at}}}"));
+    let view = with_uris(&["a/nothing"], &resources, &templates);
+    let target = view.resource("x:///any").expect("a template fits");
+    assert!(target.denied.is_some());
+}
+
+#[test]
+fn a_template_of_two_servers_leads_to_where_it_is_allowed() {
+    let mut parts = parts();
+    let shared = parts[1].offer.templates.clone();
+    parts[0].offer = Arc::new(Offer {
+        templates: shared,
+        ..Offer::clone(&parts[0].offer)
+    });
+    let view = |entries: &[&str]| {
+        let scope = Scope::Joined(EndpointSettings::named("default"));
+        let plan = Plan {
+            preset: Some(Arc::new(Preset::new("p", None, None, rules(entries)))),
+            ..plan(scope, 4_000)
+        };
+        View::build(&plan, &parts)
+    };
+    let template = "b://{n}";
+    let allowed = view(&["b/*"]);
+    check(
+        ItemKind::Resource,
+        template,
+        allowed.template(template),
+        r#"b "b://{n}""#,
+    );
+    let denied = view(&["a/x"]).template(template).expect("it is there");
+    assert!(denied.denied.is_some());
+}
+
+#[test]
+fn a_server_that_is_taken_back_is_not_spoken_of() {
+    let view = under(Preset::new("p", rules(&["*/*", "!a/*"]), None, None));
+    assert_eq!(names(&view, ListKind::Prompts, "name"), ["b__p", "b__p_b"]);
+    assert_eq!(view.instructions.as_deref(), Some("## b\nuse b"));
+}
+
+#[test]
+fn forbidding_a_template_forbids_what_comes_from_it() {
+    let view = under(Preset::new(
+        "p",
+        None,
+        None,
+        rules(&["a/*", "!a/a://{n}", "a/a://open"]),
+    ));
+    let refused =
+        "Resource 'a://7' is not allowed by current preset: `!a/a://{n}` of preset 'p' forbids it";
+    check(ItemKind::Resource, "a://7", view.resource("a://7"), refused);
+    let open = "a://open";
+    check(
+        ItemKind::Resource,
+        open,
+        view.resource(open),
+        r#"a "a://open""#,
+    );
+    check(
+        ItemKind::Resource,
+        "a:1",
+        view.resource("a:1"),
+        r#"a "a:1""#,
+    );
+}
+
 #[test]
 fn servers_of_which_nothing_is_allowed_are_not_spoken_of() {
     let view = under(Preset::new("p", rules(&["b/t"]), None, None));

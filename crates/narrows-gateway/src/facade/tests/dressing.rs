@@ -12,7 +12,7 @@ fn check(result: &str, expected: &str) {
 
 #[track_caller]
 fn check_with(set: impl FnOnce(&mut FacadeSettings), result: &str, expected: &str) {
-    let dressed = facade(Expose::Lazy, set, Vec::new(), 80_000).dress(raw(result));
+    let dressed = facade(Way::Lazy, set, Vec::new(), 80_000).dress(raw(result), 80_000);
     assert_eq!(dressed.as_str(), expected);
 }
 
@@ -56,6 +56,26 @@ fn an_object_that_only_repeats_the_text_leaves_it_readable() {
         r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"content":"a","n":1}}"#,
         r#"{"content":[{"type":"text","text":"content: a\nn: 1"}],"structuredContent":{"result":{"content":"a","n":1}}}"#,
     );
+}
+
+#[test]
+fn toon_is_left_where_it_alone_is_over_the_budget() {
+    // Nested lists take more as TOON.
+    let data = r#"[[[1,2],[3]],[[4],[5,6]]]"#;
+    let result = format!(r#"{{"content":[{{"type":"text","text":"{data}"}}]}}"#);
+    let dressed = |room: usize| {
+        let set = |settings: &mut FacadeSettings| settings.encoding = Encoding::Toon;
+        let facade = facade(Way::Lazy, set, Vec::new(), 80_000);
+        texts(&facade.dress(raw(&result), room)).concat()
+    };
+    let toon = dressed(usize::MAX);
+    let length = toon.chars().count();
+    assert!(length > data.len(), "{toon}");
+    assert_eq!(dressed(length), toon);
+    assert_eq!(dressed(length - 1), data);
+    assert_eq!(dressed(data.len()), data);
+    // Where neither has room there is nothing to choose.
+    assert_eq!(dressed(data.len() - 1), toon);
 }
 
 #[test]
@@ -232,7 +252,7 @@ proptest! {
             let text = Raw::string(text);
             let text = if twice { Raw::string(text.as_str()) } else { text };
             let result = raw(&format!(r#"{{"content":[{{"type":"text","text":{}}}]}}"#, text.as_str()));
-            let dressed = lazy(Vec::new()).dress(result);
+            let dressed = lazy(Vec::new()).dress(result, usize::MAX);
             prop_assert!(dressed.member("structuredContent").and_then(|data| data.member("result")).is_some());
             prop_assert!(Raw::parse(dressed.into_bytes()).is_ok());
         }

@@ -13,11 +13,11 @@ fn check(arguments: &str, expected: Expect) {
 fn check_in(facade: &Facade, arguments: &str, expected: Expect) {
     let told = match facade.exec(Some(&raw(arguments))) {
         Ok(Errand::Call {
-            upstream,
-            item,
-            arguments,
-            ..
-        }) => format!("call {} {} {arguments:?}", upstream.settings.id, item.key),
+            target, arguments, ..
+        }) => {
+            let (id, name) = (&target.upstream.settings.id, target.name.as_text());
+            format!("call {id} {} {arguments:?}", name.unwrap_or_default())
+        }
         Ok(Errand::Recover(arguments)) => format!("recover {arguments:?}"),
         Ok(Errand::Answered(result)) => said(&Ok(result)),
         Err(error) => said(&Err(error)),
@@ -103,7 +103,7 @@ fn what_is_not_there_is_answered_with_what_is() {
     check(
         r#"{"server_name":"clock","tool_name":"now","zone":"utc"}"#,
         expect![[
-            r#"error: {"error":"Unknown argument 'zone': 'exec' takes server_name, tool_name, arguments, goal"}"#
+            r#"error: {"error":"Unknown argument 'zone': 'exec' takes server_name, tool_name, arguments, goal; what the tool itself takes goes into 'arguments'"}"#
         ]],
     );
 }
@@ -122,6 +122,22 @@ fn what_a_preset_hides_is_refused_by_name() {
         r#"{"server_name":"secret","tool_name":"zz"}"#,
         expect!["refused: Server 'secret' is not allowed by current preset"],
     );
+}
+
+#[test]
+fn what_is_to_be_done_is_found_out_aside_where_that_takes_long() {
+    let facade = lazy(shelves());
+    let call = raw(r#"{"server_name":"clock","tool_name":"now"}"#);
+    assert!(!facade.is_quick(Some(&call)), "a schema must be compiled");
+    assert!(facade.exec(Some(&call)).is_ok());
+    assert!(facade.is_quick(Some(&call)));
+    let long = format!(r#"{{"zone":"{}"}}"#, "z".repeat(100_000));
+    let long = call.with_member("arguments", &raw(&long));
+    assert!(!facade.is_quick(Some(&long)));
+    for other in [r#"{"server_name":"zz","tool_name":"now"}"#, "{}", "7"] {
+        assert!(facade.is_quick(Some(&raw(other))));
+    }
+    assert!(facade.is_quick(None));
 }
 
 #[test]
@@ -151,7 +167,7 @@ fn what_was_cut_is_got_back_here() {
         ]],
     );
     let whole = Facade::new(
-        Expose::Lazy,
+        Way::Lazy,
         FacadeSettings::default(),
         shelves(),
         Vec::new(),
@@ -183,6 +199,22 @@ fn what_was_cut_is_got_back_here() {
         &same,
         r#"{"server_name":"narrows","tool_name":"narrows_recover_text","arguments":{"prune_id":"prn_1"}}"#,
         expect![[r#"recover Some({"prune_id":"prn_1"})"#]],
+    );
+    let way = |facade: &Facade| facade.way_to_recover().unwrap_or_default();
+    let by_exec = |name: &str| format!("exec server_name=narrows tool_name={name}, in arguments");
+    assert_eq!(way(&whole), "");
+    assert_eq!(way(&other), by_exec("recover_text"));
+    assert_eq!(way(&same), by_exec("narrows_recover_text"));
+    let both = [
+        r#"{"name":"recover_text"}"#,
+        r#"{"name":"narrows_recover_text"}"#,
+    ];
+    let both = lazy(vec![shelf("narrows", "", &both)]);
+    assert_eq!(way(&both), by_exec("narrows_recover_text_2"));
+    check_in(
+        &both,
+        r#"{"server_name":"narrows","tool_name":"narrows_recover_text_2","arguments":{}}"#,
+        expect!["recover Some({})"],
     );
     let mut forbidden = shelf("narrows", "", &[r#"{"name":"own"}"#]);
     forbidden.hidden.push(hidden("narrows", "recover_text"));

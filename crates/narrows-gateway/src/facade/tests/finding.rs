@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::*;
 
 fn search(shelves: Vec<Shelf>, max_chars: usize) -> Facade {
-    facade(Expose::Search, |_| {}, shelves, max_chars)
+    facade(Way::Search, |_| {}, shelves, max_chars)
 }
 
 #[track_caller]
@@ -46,8 +46,8 @@ fn tools_are_found_by_their_words() {
         found(
             &facade,
             r#"{"query":"read time","server_name":"io_files_x"}"#
-        ),
-        ["read_file"]
+        )[0],
+        "read_file"
     );
 }
 

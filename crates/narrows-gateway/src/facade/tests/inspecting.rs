@@ -46,8 +46,11 @@ fn a_server_is_told_whole_and_a_tool_alone() {
     check(
         r#"{"server_name":"empty"}"#,
         expect![[r#"
-        []
-        == {"result":[]}"#]],
+            []
+            --
+            Instructions of empty:
+            Nothing here
+            == {"result":[]}"#]],
     );
 }
 
@@ -58,7 +61,7 @@ fn settings_choose_the_form_of_schemas_and_text() {
         settings.encoding = Encoding::Json;
     };
     check_in(
-        &facade(Expose::Lazy, set, shelves(), 80_000),
+        &facade(Way::Lazy, set, shelves(), 80_000),
         r#"{"server_name":"clock"}"#,
         expect![[r#"
             [{"server_name":"clock","name":"now","description":"The time","input_schema":{"type":"object","properties":{"zone":{"enum":["utc","local"]}}}}]
@@ -66,7 +69,7 @@ fn settings_choose_the_form_of_schemas_and_text() {
     );
     let set = |settings: &mut FacadeSettings| settings.max_description_len = 7;
     check_in(
-        &facade(Expose::Lazy, set, shelves(), 80_000),
+        &facade(Way::Lazy, set, shelves(), 80_000),
         r#"{"server_name":"io.files/x","tool_name":"read_file"}"#,
         expect![[r#"
             server_name: io.files/x
@@ -215,6 +218,31 @@ fn what_a_preset_hides_is_refused_by_name() {
     }
 }
 
+/// One that the preset does not allow tells nothing, also where it has no tool
+/// that could be hidden; one of which something else is allowed does.
+#[test]
+fn a_server_without_tools_is_refused_if_nothing_of_it_is_allowed() {
+    for way in [Way::Lazy, Way::Search] {
+        let mut shelves = shelves();
+        let mut closed = shelf("closed", "Secret instructions", &[]);
+        closed.denied = Some(denial(Why::ServerNotNamed));
+        shelves.push(closed);
+        let facade = facade(way, |_| {}, shelves, 80_000);
+        for arguments in [
+            r#"{"server_name":"closed"}"#,
+            r#"{"server_name":"closed","tool_name":"x"}"#,
+        ] {
+            check_in(
+                &facade,
+                arguments,
+                expect!["refused: Server 'closed' is not allowed by current preset"],
+            );
+        }
+        let answer = said(&facade.inspect(Some(&raw(r#"{"server_name":"empty"}"#))));
+        assert!(answer.contains("Nothing here"), "{answer}");
+    }
+}
+
 #[test]
 fn the_gateway_tells_its_own_tool_where_results_are_cut() {
     let ours = r#"{"server_name":"narrows"}"#;
@@ -231,7 +259,7 @@ fn the_gateway_tells_its_own_tool_where_results_are_cut() {
     );
 
     let whole = Facade::new(
-        Expose::Lazy,
+        Way::Lazy,
         FacadeSettings::default(),
         shelves(),
         Vec::new(),
@@ -263,14 +291,29 @@ fn instructions_that_were_not_told_whole_come_along() {
         texts(&result.expect("a result"))
     };
     let whole = format!("Instructions of a:\n{}", long.trim());
-    assert_eq!(inspect(Expose::Lazy, &long, 80_000)[1..], [whole]);
+    assert_eq!(inspect(Way::Lazy, &long, 80_000)[1..], [whole]);
     let short = "Short ones.".to_owned();
-    assert!(inspect(Expose::Lazy, &short, 80_000)[1..].is_empty());
+    assert!(inspect(Way::Lazy, &short, 80_000)[1..].is_empty());
     assert_eq!(
-        inspect(Expose::Search, &short, 80_000)[1..],
+        inspect(Way::Search, &short, 80_000)[1..],
         [format!("Instructions of a:\n{short}")]
     );
-    let cut = inspect(Expose::Lazy, &long, 1_000);
+    // A description with no room for them has not told them.
+    for listing_max_chars in [120, 300] {
+        let set = |settings: &mut FacadeSettings| {
+            settings.listing_max_chars = listing_max_chars;
+        };
+        let words = "Few words that have no room. ".repeat(7);
+        let facade = facade(Way::Lazy, set, vec![shelf("a", &words, &tools)], 80_000);
+        let result = facade.inspect(Some(&raw(r#"{"server_name":"a"}"#)));
+        let told = texts(&result.expect("a result"))[1..].concat();
+        let expected = match listing_max_chars {
+            120 => format!("Instructions of a:\n{}", words.trim()),
+            _ => String::new(),
+        };
+        assert_eq!(told, expected, "{listing_max_chars}");
+    }
+    let cut = inspect(Way::Lazy, &long, 1_000);
     assert!(cut[1].ends_with("..."), "{cut:?}");
     assert_eq!(cut.concat().chars().count(), 1_000);
 }
@@ -292,7 +335,7 @@ fn sized(count: usize, size: usize) -> Vec<String> {
 fn a_long_list_comes_in_pages() {
     let tools = sized(9, 3);
     let tools: Vec<&str> = tools.iter().map(|tool| &**tool).collect();
-    let facade = facade(Expose::Lazy, |_| {}, vec![shelf("a", "", &tools)], 1_000);
+    let facade = facade(Way::Lazy, |_| {}, vec![shelf("a", "", &tools)], 1_000);
     check_in(
         &facade,
         r#"{"server_name":"a"}"#,
@@ -321,6 +364,33 @@ fn a_long_list_comes_in_pages() {
     );
 }
 
+/// From `toon_min_size` entries on a shorter form is open to them.
+#[test]
+fn a_page_holds_as_many_as_have_room_in_the_form_of_so_many() {
+    let long = "a".repeat(30);
+    let tools: Vec<String> = (0..40)
+        .map(|at| format!(r#"{{"name":"{long}{at}","inputSchema":{{}}}}"#))
+        .collect();
+    let tools: Vec<&str> = tools.iter().map(|tool| &**tool).collect();
+    let told = |toon_min_size: usize| {
+        let set = |settings: &mut FacadeSettings| settings.toon_min_size = toon_min_size;
+        let facade = facade(Way::Lazy, set, vec![shelf("a", "", &tools)], 1_500);
+        let result = facade.inspect(Some(&raw(r#"{"server_name":"a"}"#)));
+        let result = result.expect("a result");
+        assert!(texts(&result).concat().chars().count() <= 1_500);
+        let structured = result.member("structuredContent").expect("is told");
+        structured
+            .member("result")
+            .expect("is told")
+            .elements()
+            .count()
+    };
+    let (by_toon, by_json) = (told(1), told(100));
+    assert!(by_json + 2 < by_toon, "{by_json} {by_toon}");
+    assert_eq!(told(by_toon), by_toon);
+    assert_eq!(told(by_toon + 1), by_json);
+}
+
 #[test]
 fn a_tool_too_large_for_any_answer_is_told_shorter() {
     let words = |count| "A long description. ".repeat(count);
@@ -336,12 +406,7 @@ fn a_tool_too_large_for_any_answer_is_told_shorter() {
     let told = |max_chars, description: &str, schema: &str| {
         let tool =
             format!(r#"{{"name":"t","description":"{description}","inputSchema":{schema}}}"#);
-        let facade = facade(
-            Expose::Lazy,
-            |_| {},
-            vec![shelf("a", "", &[&tool])],
-            max_chars,
-        );
+        let facade = facade(Way::Lazy, |_| {}, vec![shelf("a", "", &[&tool])], max_chars);
         let one = facade.inspect(Some(&raw(r#"{"server_name":"a","tool_name":"t"}"#)));
         let one = one.expect("a result");
         assert!(texts(&one)[0].chars().count() <= max_chars);
@@ -399,7 +464,7 @@ proptest! {
             settings.encoding = [Encoding::Shorter, Encoding::Toon, Encoding::Json][encoding];
             settings.typescript = typescript;
         };
-        let facade = facade(Expose::Search, set, vec![shelf("a", &"i".repeat(2_000), &tools)], max_chars);
+        let facade = facade(Way::Search, set, vec![shelf("a", &"i".repeat(2_000), &tools)], max_chars);
         let mut arguments = raw(r#"{"server_name":"a"}"#);
         let mut names = Vec::new();
         loop {
@@ -425,7 +490,7 @@ proptest! {
         value in r#"(null|true|-1e400|"clock"|"now"|"narrows"|"recover_text"|\[\[\]\]|\{"a":\{\}\}|"\{\}"|"[a-z ]{0,9}")"#,
         other in r#"("server_name":"(clock|io.files/x|narrows|secret|zz)"|"query":"time")"#,
     ) {
-        let facade = facade(Expose::Search, |_| {}, shelves(), 1_000);
+        let facade = facade(Way::Search, |_| {}, shelves(), 1_000);
         let Ok(arguments) = Raw::parse(format!("{{{other},{name}:{value}}}").into()) else {
             return Ok(());
         };

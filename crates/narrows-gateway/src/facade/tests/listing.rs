@@ -19,7 +19,7 @@ fn check(listing: Telling, limit: usize, shelves: Vec<Shelf>, expected: Expect) 
         settings.listing = listing;
         settings.listing_max_chars = limit;
     };
-    let told = description(&facade(Expose::Lazy, set, shelves, 80_000), 0);
+    let told = description(&facade(Way::Lazy, set, shelves, 80_000), 0);
     assert!(told.chars().count() <= limit, "over the limit");
     expected.assert_eq(&told);
 }
@@ -50,10 +50,8 @@ fn a_lazy_endpoint_lists_two_tools() {
 #[test]
 fn names_of_tools_are_ours_only_where_they_are_listed() {
     let lazy = lazy(shelves());
-    let search = facade(Expose::Search, |_| {}, shelves(), 80_000);
-    let all = facade(Expose::All, |_| {}, shelves(), 80_000);
+    let search = facade(Way::Search, |_| {}, shelves(), 80_000);
     assert_eq!(search.own_tools().len(), 3);
-    assert!(all.own_tools().is_empty() && all.own("exec").is_none());
     for (name, in_lazy, in_search) in [
         ("inspect", Some(OwnTool::Inspect), Some(OwnTool::Inspect)),
         ("exec", Some(OwnTool::Exec), Some(OwnTool::Exec)),
@@ -72,10 +70,10 @@ fn pinned_tools_are_listed_where_tools_are_searched() {
         settings.pin = vec![Pattern::parse("io_files_x/read_*").expect("a pattern")];
     };
     let files = upstream("io.files/x", "io_files_x");
-    let search = facade(Expose::Search, pin, shelves(), 80_000);
+    let search = facade(Way::Search, pin, shelves(), 80_000);
     assert!(search.is_pinned(&files, "read_file"));
     assert!(!search.is_pinned(&files, "stat"));
-    assert!(!facade(Expose::Lazy, pin, shelves(), 80_000).is_pinned(&files, "read_file"));
+    assert!(!facade(Way::Lazy, pin, shelves(), 80_000).is_pinned(&files, "read_file"));
 }
 
 #[test]
@@ -297,7 +295,7 @@ fn a_search_endpoint_says_what_there_is_to_find() {
     let told = |limit: usize, mut shelves: Vec<Shelf>, more: Vec<Shelf>| {
         shelves.extend(more);
         let set = |settings: &mut FacadeSettings| settings.listing_max_chars = limit;
-        let told = description(&facade(Expose::Search, set, shelves, 80_000), 0);
+        let told = description(&facade(Way::Search, set, shelves, 80_000), 0);
         assert!(told.chars().count() <= limit / 4, "over the limit");
         told
     };
@@ -364,7 +362,7 @@ fn three_tools_for_many_servers_stay_small() {
         let tools: Vec<&str> = tools.iter().map(|tool| &**tool).collect();
         shelf(&format!("server-{at}"), "", &tools)
     });
-    let tools = facade(Expose::Search, |_| {}, shelves.collect(), 80_000).own_tools();
+    let tools = facade(Way::Search, |_| {}, shelves.collect(), 80_000).own_tools();
     let text: String = tools.iter().map(Raw::as_str).collect();
     assert!(narrows_shape::estimate_tokens(&text) < 1_400, "{text}");
 }
@@ -382,10 +380,10 @@ proptest! {
             settings.listing = levels[level];
             settings.listing_max_chars = limit;
         };
-        let told = description(&facade(Expose::Lazy, set, many(servers), 80_000), 0);
+        let told = description(&facade(Way::Lazy, set, many(servers), 80_000), 0);
         prop_assert!(told.chars().count() <= limit, "{}", told);
         let set = |settings: &mut FacadeSettings| settings.listing_max_chars = limit * 4;
-        let told = description(&facade(Expose::Search, set, many(servers), 80_000), 0);
+        let told = description(&facade(Way::Search, set, many(servers), 80_000), 0);
         prop_assert!(told.chars().count() <= limit, "{}", told);
     }
 }

@@ -161,3 +161,18 @@ async fn what_the_schema_allows_is_called() {
         assert_eq!(result["structuredContent"]["result"], said);
     }
 }
+
+/// More than can be looked at while others wait.
+#[tokio::test]
+async fn long_arguments_are_checked_too() {
+    let server = server();
+    let long = "a".repeat(300_000);
+    for way in WAYS {
+        let mut lazy = way.open(&only("ds", &server)).await;
+        passes(&mut lazy, &server, "strict", &json!({ "path": long })).await;
+        let result = lazy.exec("ds", "strict", json!({ "pth": long })).await;
+        let error = &wrong(&result)["error"];
+        let expected = "Argument validation failed: Missing required argument: 'path'";
+        assert_eq!(error, expected, "{}", lazy.way);
+    }
+}

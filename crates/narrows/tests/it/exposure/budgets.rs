@@ -67,7 +67,7 @@ async fn what_is_cut_comes_back_through_exec() {
             assert!(length(&cut) <= BUDGET, "{} {tool}", lazy.way);
             let id = receipt(&cut);
             let way_back = format!(
-                "get them with exec server_name=narrows tool_name=recover_text prune_id={id}"
+                "get them with exec server_name=narrows tool_name=recover_text, in arguments prune_id={id}"
             );
             let text = first_text(&cut);
             assert!(
@@ -84,6 +84,34 @@ async fn what_is_cut_comes_back_through_exec() {
         let short = lazy.exec("long", "short", json!({})).await;
         assert_eq!(said(&short), r#"long called "short" with {}"#);
         assert!(short.get("_meta").is_none(), "{short}");
+    }
+}
+
+/// A server may have the gateway's name, and a tool of its own to give back.
+#[tokio::test]
+async fn the_way_back_is_told_under_the_name_that_leads_there() {
+    let server = Script::new("narrows")
+        .plain_tool("lines")
+        .plain_tool("recover_text")
+        .on_tool("lines", [Step::text(&lines())])
+        .install();
+    let shape = json!({ "max_chars": BUDGET, "prune": { "timeout_ms": 20_000 } });
+    let config = with(only("narrows", &server), json!({ "shape": shape }));
+    for way in WAYS {
+        let mut lazy = way.open(&config).await;
+        let cut = lazy.exec("narrows", "lines", json!({})).await;
+        let id = receipt(&cut);
+        let way_back = format!("tool_name=narrows_recover_text, in arguments prune_id={id}");
+        let text = first_text(&cut);
+        assert!(text.contains(&way_back), "{}: {text}", lazy.way);
+        let asked = json!({ "prune_id": id, "head": 1 });
+        let back = lazy.exec("narrows", "narrows_recover_text", asked).await;
+        let back: Value = serde_json::from_str(first_text(&back)).expect("JSON");
+        let first = lines().lines().next().map(str::to_owned);
+        let said = back["raw_text"]
+            .as_str()
+            .map(|text| text.trim_end().to_owned());
+        assert_eq!(said, first, "{}", lazy.way);
     }
 }
 

@@ -4,7 +4,7 @@ use narrows_testkit::scripted::{Installed, Script};
 use serde_json::{Value, json};
 
 use super::{WAYS, endpoint, length, only, said, tool, wrong};
-use crate::gateway::with;
+use crate::gateway::{config, with};
 
 fn schema() -> Value {
     json!({
@@ -231,5 +231,39 @@ async fn one_tool_beyond_the_budget() {
         let description = &one["structuredContent"]["result"]["description"];
         let description = description.as_str().unwrap_or_default();
         assert!(description.ends_with("... (10,000 characters)"), "{one}");
+    }
+}
+
+/// Not even that it has nothing, nor how it wants to be used.
+#[tokio::test]
+async fn a_server_that_the_preset_does_not_name_tells_nothing() {
+    let bare = |name: &str| {
+        Script::new(name)
+            .prompt(json!({ "name": "p" }).to_string())
+            .with(|script| script.instructions = Some(format!("Instructions of {name}")))
+            .install()
+    };
+    let (files, closed, open) = (files(), bare("closed"), bare("open"));
+    let servers = [("files", &files), ("closed", &closed), ("open", &open)];
+    let servers = servers.map(|(id, server)| (id, server.config()));
+    let preset = json!({ "tools": ["files/*"], "prompts": ["open/*"] });
+    let endpoints = endpoint(json!({ "expose": "lazy", "preset": "few" }));
+    let config = with(config(servers), endpoints);
+    let config = with(config, json!({ "presets": { "few": preset } }));
+    for way in WAYS {
+        let mut lazy = way.open(&config).await;
+        lazy.listed().await;
+        for asked in [
+            json!({ "server_name": "closed" }),
+            json!({ "server_name": "closed", "tool_name": "x" }),
+        ] {
+            let answer = lazy.client.call_tool("inspect", asked).await;
+            let error = answer["error"]["message"].as_str().unwrap_or_default();
+            let expected = "Server 'closed' is not allowed by current preset";
+            assert_eq!(error, expected, "{}: {answer}", lazy.way);
+        }
+        let open = lazy.inspect(json!({ "server_name": "open" })).await;
+        assert_eq!(open["structuredContent"]["result"], json!([]), "{open}");
+        assert!(open.to_string().contains("Instructions of open"), "{open}");
     }
 }

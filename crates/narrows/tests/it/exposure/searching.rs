@@ -68,13 +68,13 @@ async fn check(client: &mut Any) {
     assert_eq!(found(&one)[0], "files/read_file");
     assert!(first_text(&one).contains("read_file"), "{one}");
     let one = search(client, json!({ "query": "rain" })).await;
-    assert_eq!(found(&one), ["weather/forecast_rain"]);
+    assert_eq!(found(&one)[0], "weather/forecast_rain");
     // Of one server, and no more than wanted.
     let asked = json!({ "query": "read", "server_name": "weather" });
-    assert_eq!(
-        found(&search(client, asked).await),
-        ["weather/read_station"]
-    );
+    let there = search(client, asked).await;
+    assert_eq!(found(&there)[0], "weather/read_station");
+    let is_there = |name: &String| name.starts_with("weather/");
+    assert!(found(&there).iter().all(is_there), "{there}");
     let asked = json!({ "query": "read file", "limit": 1 });
     assert_eq!(found(&search(client, asked).await), ["files/read_file"]);
     // Several phrasings, one per line.

@@ -1,6 +1,6 @@
 //! Everything that is hidden, tried on every way in that lists its tools.
 
-use narrows_testkit::raw::{Any, Sse, Stdio, Streamable, WebSocket};
+use narrows_testkit::raw::{Any, MCP_HEADERS, Sse, Stdio, Streamable, WebSocket};
 use narrows_wire::token::wrap_uri;
 use serde_json::json;
 use tokio::process::Command;
@@ -9,7 +9,7 @@ use super::{
     Asked, House, README, SECRET, VAULT, about_prompt, about_resource, about_tool, allowed,
     check_allowed, check_lists, check_refused, guest, hidden, open,
 };
-use crate::gateway::{Gateway, REVISION, column, config, with};
+use crate::gateway::{Gateway, REVISION, column, config, error, with};
 use crate::program::Folder;
 
 /// The lists, all that is hidden, and all that is not.
@@ -106,23 +106,56 @@ async fn on_the_ways_in_of_a_hidden_server() {
     let house = House::build();
     let gateway = Gateway::serve(&house.config()).await;
     gateway.session("/mcp").await;
-    let client = Streamable::at(gateway.address(), "/servers/b/mcp").boxed();
-    let (mut client, hello) = open(client).await;
-    assert!(!hello.to_string().contains("secret"), "{hello}");
-    for (method, list) in [
-        ("tools/list", "tools"),
-        ("prompts/list", "prompts"),
-        ("resources/list", "resources"),
-        ("resources/templates/list", "resourceTemplates"),
+    let hello = json!({ "protocolVersion": REVISION, "capabilities": {},
+        "clientInfo": { "name": "guest", "version": "1" } });
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello });
+    let mut http = gateway.connect().await;
+    let answer = http
+        .post("/servers/b/mcp", MCP_HEADERS, &hello.to_string())
+        .await;
+    let answer = answer.message();
+    assert_eq!(
+        error(&answer),
+        "-32602 not_allowed Server 'b' is not allowed by current preset"
+    );
+    assert!(!answer.to_string().contains("secret"), "{answer}");
+}
+
+/// Some servers do not mind the case of members, and would read another name.
+#[tokio::test]
+async fn members_in_another_case_do_not_reach_a_server() {
+    let house = House::build();
+    let gateway = Gateway::serve(&house.config()).await;
+    for (path, method, params) in [
+        (
+            "/mcp",
+            "tools/call",
+            json!({ "name": "a__look", "Name": "drop_secret" }),
+        ),
+        (
+            "/mcp",
+            "resources/read",
+            json!({ "uri": README, "URI": SECRET }),
+        ),
+        (
+            "/servers/a/mcp",
+            "tools/call",
+            json!({ "name": "look", "NAME": "drop_secret" }),
+        ),
+        (
+            "/mcp/lazy",
+            "tools/call",
+            json!({ "name": "exec", "Name": "drop_secret",
+                "arguments": { "server_name": "a", "tool_name": "look" } }),
+        ),
     ] {
-        let answer = client.call(method, json!({})).await;
-        assert_eq!(answer["result"][list], json!([]), "{answer}");
+        let mut client = gateway.session(path).await;
+        let answer = client.call(method, params.clone()).await;
+        assert!(
+            error(&answer).starts_with("-32602 invalid_params"),
+            "{params} {answer}"
+        );
     }
-    let mut attempts = about_tool("tell_secret");
-    attempts.extend(about_prompt("b_secret"));
-    attempts.extend(about_resource("b://secret"));
-    let log = |_: &Any| gateway.program.stderr();
-    check_refused(&mut client, &house, log, &attempts).await;
 }
 
 /// Servers say for themselves what is in force on their own ways in.

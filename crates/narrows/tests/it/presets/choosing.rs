@@ -59,6 +59,11 @@ async fn what_entries_allow() {
             json!({ "tools": ["a/*e*", "!*/*g*"] }),
             "a/edit; a/p; a://r".to_owned(),
         ),
+        // What is taken back as a whole is not named at all.
+        (
+            json!({ "tools": ["*/*", "!b/*"] }),
+            format!("{all}; a/p; a://r"),
+        ),
         // The last one that fits counts.
         (
             json!({ "tools": ["a/*", "!a/*", "a/edit"] }),

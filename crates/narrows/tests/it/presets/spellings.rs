@@ -135,6 +135,12 @@ async fn check_spellings(resources: Value) {
         "file:///open/secret.txt?x=1",
         "file:///open/secret.txt#top",
         "file:///open/secret.txt%23top",
+        "file:///open/secret.txt?%2F..%2Fplain.txt",
+        "file:///open/x?%2F..%2Fsecret.txt",
+        "file:///open/secre\tt.txt",
+        "file:///open/secre%0At.txt",
+        "file:///open/secret.txt ",
+        "file:///open/.\t.%2Fvault_secret%2Fkey",
     ];
     for uri in matched {
         let attempts = about_resource(uri);
@@ -149,6 +155,10 @@ async fn check_spellings(resources: Value) {
         "file:///./open/secret.txt",
         "file:///OPEN/../open/secret.txt",
         "file://localhost/open/secret.txt",
+        "file://me@127.0.0.1/open/secret.txt",
+        "file://\\open\\secret.txt",
+        "file:/open/secret.txt",
+        " file:///open/secret.txt",
     ];
     for uri in matched.iter().chain(&others) {
         let attempts = about_resource(&wrap_uri("a", uri));
@@ -179,6 +189,16 @@ async fn other_spellings_of_what_is_hidden() {
 #[tokio::test]
 async fn other_spellings_of_what_no_pattern_allows() {
     check_spellings(json!(["a/file:///open/*", "!a/file:///open/secret*"])).await;
+}
+
+#[tokio::test]
+async fn other_spellings_of_what_only_is_taken_away() {
+    check_spellings(json!([
+        "*/*",
+        "!a/file:///open/secret*",
+        "!a/file:///vault_secret/*"
+    ]))
+    .await;
 }
 
 /// What is hidden is not even suggested.
