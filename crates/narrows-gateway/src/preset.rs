@@ -88,6 +88,20 @@ impl Preset {
         &self.id
     }
 
+    /// Entries for tools of just one server that fit none of its tools, which
+    /// are given: they are most likely misspelt.
+    pub fn idle_entries<'p>(&'p self, id: &str, slug: &str, tools: &[&str]) -> Vec<&'p str> {
+        let server = ServerName { id, slug };
+        let rules = self.tools.iter().flatten();
+        let idle = rules.filter(|rule| {
+            let fits = |tool: &&str| rule.matches(server, tool, None);
+            let is_about_all = rule.text().trim_start_matches('!').starts_with('*');
+            let is_meant = rule.hint().is_none() && !is_about_all && rule.names_server(server);
+            is_meant && !tools.iter().any(fits)
+        });
+        idle.map(Rule::text).collect()
+    }
+
     /// The id, and a digest of what it allows: what was handed out under a
     /// preset is not to be had under another of the same name.
     pub(crate) fn fingerprint(&self) -> String {

@@ -16,7 +16,7 @@ pub(crate) fn refuse(object: &Raw, names: &[&str]) -> Result<(), Error> {
     }
     for (member, _) in object.members() {
         let is_twin = |name: &&str| *name != member && folded(&member).eq(name.chars());
-        if names.iter().any(|name| is_twin(&name)) {
+        if names.iter().any(is_twin) {
             let told: String = member.chars().take(50).collect();
             return Err(Error::BadParams(format!(
                 "'{told}' may be taken for another member; write it in lower case or leave it out"

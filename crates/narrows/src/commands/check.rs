@@ -14,6 +14,7 @@ use super::hint::{hint, word};
 use super::{Exit, in_order, state_word, tell, trouble, with_gateway};
 use crate::cli::Check;
 use crate::config::{self, Config, Environment, Place, Problem, Severity};
+use crate::nearest::nearest_few;
 use crate::terminal::{Palette, Tone, answer, counted, grouped, plain};
 
 pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Result<Exit> {
@@ -40,6 +41,9 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
     let Some(report) = servers else {
         return Ok(Exit::Failed);
     };
+    let idle = idle_entries(&config, &report);
+    tell(&idle);
+    config.problems.extend(idle);
     let servers = findings(&config, report, &settings);
     let text = if options.json {
         let file = config.file.as_ref().map(|file| file.display().to_string());
@@ -64,6 +68,37 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
         (false, true) => Exit::Failed,
         (false, false) => Exit::Done,
     })
+}
+
+/// Entries of presets that fit no tool of their server: one that forbids and is
+/// misspelt forbids nothing.
+fn idle_entries(config: &Config, report: &[UpstreamReport]) -> Vec<Problem> {
+    let is_up = |server: &&UpstreamReport| matches!(server.state, UpstreamState::Up { .. });
+    let file = config.file.as_ref().map(|file| file.display().to_string());
+    let mut idle = Vec::new();
+    for preset in &config.checked.gateway.presets {
+        for server in report.iter().filter(is_up) {
+            let tools: Vec<&str> = server.tools.iter().map(|tool| tool.name.as_str()).collect();
+            for entry in preset.idle_entries(&server.id, &server.slug, &tools) {
+                let wanted = entry.rsplit('/').next().unwrap_or(entry);
+                let near = nearest_few(wanted, tools.iter().copied());
+                let help =
+                    (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")));
+                idle.push(Problem {
+                    severity: Severity::Warning,
+                    place: file.clone().map(|file| Place {
+                        file,
+                        position: None,
+                        path: format!("presets.{}", preset.id()),
+                    }),
+                    server: Some(server.id.clone()),
+                    what: format!("`{entry}` fits none of its {} tools", tools.len()),
+                    help,
+                });
+            }
+        }
+    }
+    idle
 }
 
 /// What would keep a gateway from using a folder, which it makes if it is not there.

@@ -524,6 +524,29 @@ async fn each_way_in_has_the_preset_that_the_configuration_gives_it() {
 }
 
 #[test]
+fn check_tells_of_entries_that_fit_no_tool() {
+    let config = r#"{ "mcpServers": { "demo": { "type": "builtin" } },
+        "presets": { "p": { "tools": ["demo/*", "!demo/tuch_readme", "!*/delete_*", "!@destructive"] } } }"#;
+    let folder = Folder::with(config);
+    let ran = folder.run(&["check"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let told = "`!demo/tuch_readme` fits none of its 6 tools";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("did you mean touch_readme?"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran.stderr.matches("fits none").count(), 1, "{}", ran.stderr);
+    let json = json_of(&folder.run(&["check", "--json"]));
+    let problems = json["problems"].as_array().expect("problems");
+    assert!(
+        problems.iter().any(|problem| problem["server"] == "demo"),
+        "{json}"
+    );
+}
+
+#[test]
 fn the_tools_in_place_of_others_can_be_called() {
     let folder = Folder::with(EXPOSED);
     let inspect = r#"{"server_name":"demo","tool_name":"echo"}"#;
