@@ -213,6 +213,10 @@ impl Forwarding {
         if let Some(upstream) = upstream.filter(|upstream| !upstream.settings.enabled) {
             return Err(upstream.down().into());
         }
+        if upstream.is_some() {
+            // What is named twice is not passed on, preset or not.
+            request.subject()?;
+        }
         if let Some(preset) = &destination.preset {
             request.refuse_twins()?;
             let told = |error: &Error| permit::tell_denied(tag, error);
