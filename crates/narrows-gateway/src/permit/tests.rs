@@ -131,3 +131,15 @@ fn long_names_are_cut_in_refusals() {
     };
     assert_eq!(name, "ä".repeat(200));
 }
+
+#[test]
+fn hosts_in_other_letters_are_odd() {
+    for (uri, odd) in [
+        ("http://\u{ff45}xample.com/hidden", true),
+        ("https://%EF%BD%85xample.com/", true),
+        ("http://example.com/h\u{e9}", false),
+        ("memo://\u{e9}/x", false),
+    ] {
+        assert_eq!(is_odd(uri), odd, "{uri}");
+    }
+}

@@ -79,11 +79,15 @@ pub(super) fn without_slash(plain: &str) -> &str {
     }
 }
 
-/// Whether it has characters that parsers leave out without a word: tabs and
-/// line ends anywhere, white space at the ends.
+/// Whether it has characters that parsers leave out or change without a word:
+/// tabs and line ends anywhere, white space at the ends, letters of hosts.
 pub(super) fn is_odd(uri: &str) -> bool {
     let odd = |text: &str| text.trim() != text || text.contains(|c: char| c.is_ascii_control());
-    odd(uri) || odd(&undone(uri))
+    let undone = undone(uri);
+    let pieces = Pieces::of(&undone, Tail::Apart);
+    // Parsers write the host of such a scheme in ASCII, each letter as another.
+    let is_foreign = default_port(pieces.scheme).is_some() && !pieces.host.is_ascii();
+    odd(uri) || odd(&undone) || is_foreign
 }
 
 /// Whether it leaves a folder, so that it does not lead where it begins.
