@@ -70,13 +70,16 @@ impl Listing {
     }
 }
 
-/// White space folded to single spaces; of a text that is longer than `most`
-/// characters, three less are kept, and `...` stands at its end.
+/// White space and control characters folded to single spaces; of a text that
+/// is longer than `most` characters, three less are kept, and `...` stands at
+/// its end.
 pub(super) fn folded(text: &str, most: usize) -> String {
     let mut folded = String::new();
     let mut length = 0;
     // Texts are as long as servers like; no more is looked at than decides.
-    'words: for word in text.split_whitespace() {
+    let breaks = |letter: char| letter.is_whitespace() || letter.is_control();
+    let words = text.split(breaks).filter(|word| !word.is_empty());
+    'words: for word in words {
         let space = (length > 0).then_some(' ');
         for letter in space.into_iter().chain(word.chars()) {
             folded.push(letter);

@@ -387,3 +387,9 @@ proptest! {
         prop_assert!(told.chars().count() <= limit, "{}", told);
     }
 }
+
+#[test]
+fn control_characters_are_folded_like_white_space() {
+    use crate::facade::telling::folded;
+    assert_eq!(folded("\u{1b}[31ma\0b\u{8}\n c", 80), "[31ma b c");
+}

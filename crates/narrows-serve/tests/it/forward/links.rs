@@ -40,7 +40,7 @@ fn script() -> Script {
         .on("echo", [Step::ReplyParams])
 }
 
-fn stdio(installed: &Installed) -> UpstreamKind {
+pub(super) fn stdio(installed: &Installed) -> UpstreamKind {
     UpstreamKind::Stdio(StdioSettings {
         command: installed.command(),
         args: installed.args(),

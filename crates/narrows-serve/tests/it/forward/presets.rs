@@ -2,13 +2,12 @@
 
 use narrows_gateway::preset::{Preset, Rule};
 use narrows_gateway::settings::{
-    DirectPreset, EndpointSettings, RemoteManner, Settings, StdioSettings, UpstreamKind,
-    UpstreamSettings,
+    DirectPreset, EndpointSettings, RemoteManner, Settings, UpstreamKind, UpstreamSettings,
 };
 use narrows_testkit::scripted::{Installed, Script, Step, Transport};
-use narrows_wire::frame::Framing;
 use serde_json::{Value, json};
 
+use super::links::stdio;
 use super::server::{Server, http};
 use super::{NOTICE, Route, knowing, plain, remote, result};
 use crate::within;
@@ -52,16 +51,6 @@ fn restricted(kind: UpstreamKind, preset: DirectPreset) -> Settings {
         presets: vec![some],
         ..knowing([])
     }
-}
-
-fn stdio(installed: &Installed) -> UpstreamKind {
-    UpstreamKind::Stdio(StdioSettings {
-        command: installed.command(),
-        args: installed.args(),
-        env: std::env::vars_os().collect(),
-        cwd: None,
-        framing: Framing::Newline,
-    })
 }
 
 async fn names(route: &Route, method: &str, list: &str, member: &str) -> Vec<String> {
