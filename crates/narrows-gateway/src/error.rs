@@ -37,9 +37,25 @@ pub enum Error {
     TooManyCalls(usize),
     #[error("Too many sessions (limit {0})")]
     TooManySessions(usize),
+    #[error("Client '{client}' asks too often (limit {per_minute} a minute)")]
+    RateLimited {
+        client: String,
+        per_minute: u32,
+        /// When the same request would be let through.
+        after: Duration,
+    },
+    #[error("Client '{client}' has too many requests in flight (limit {max})")]
+    ClientBusy { client: String, max: usize },
+    #[error("Client '{client}' has too many sessions (limit {max})")]
+    ClientSessions { client: String, max: usize },
     /// `reason` is fit to be shown to a client: it holds no secret.
-    #[error("Server '{server}' is not available: {reason}")]
-    UpstreamDown { server: String, reason: String },
+    #[error("Server '{server}' is not available: {reason}{}", told_next_try(*next_try))]
+    UpstreamDown {
+        server: String,
+        reason: String,
+        /// In which time it is tried again, where that is known.
+        next_try: Option<Duration>,
+    },
     #[error("Server '{server}' did not answer within {} s", after.as_secs_f64())]
     UpstreamTimeout { server: String, after: Duration },
     #[error("Server '{server}' sent an answer that cannot be used: {reason}")]
@@ -87,6 +103,9 @@ impl Error {
             | UnknownMethod(_)
             | DuplicateId(_)
             | TooManyCalls(_)
+            | RateLimited { .. }
+            | ClientBusy { .. }
+            | ClientSessions { .. }
             | Cancelled
             | SessionClosed => Fault::Client,
             Answered(_)
@@ -104,6 +123,9 @@ impl Error {
         matches!(
             self,
             TooManyCalls(_)
+                | RateLimited { .. }
+                | ClientBusy { .. }
+                | ClientSessions { .. }
                 | TooManySessions(_)
                 | TooManyLinks { .. }
                 | UpstreamDown { .. }
@@ -141,7 +163,9 @@ impl Error {
             UnknownMethod(_) => "unknown_method",
             DuplicateId(_) => "duplicate_id",
             TooManyCalls(_) => "too_many_requests",
-            TooManySessions(_) => "too_many_sessions",
+            TooManySessions(_) | ClientSessions { .. } => "too_many_sessions",
+            RateLimited { .. } => "rate_limited",
+            ClientBusy { .. } => "too_many_requests",
             UpstreamDown { .. } => "upstream_unavailable",
             UpstreamTimeout { .. } => "upstream_timeout",
             UpstreamInvalid { .. } => "upstream_invalid",
@@ -151,6 +175,14 @@ impl Error {
             SessionClosed => "session_closed",
             Internal(_) => "internal_error",
         }
+    }
+}
+
+/// The end of the sentence that says that a server is not there.
+fn told_next_try(next_try: Option<Duration>) -> String {
+    match next_try {
+        Some(pause) => format!("; it is tried again in {:.1} s", pause.as_secs_f64()),
+        None => String::new(),
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Caller {
 pub enum Principal {
     /// Anybody who can reach the door: loopback and stdio without tokens.
     Anonymous,
+    /// Who brought the token of the client of this name.
+    Client(Arc<str>),
 }
 
 /// What a client says of itself, as it said it.

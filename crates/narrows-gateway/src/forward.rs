@@ -328,7 +328,11 @@ impl Destination {
 
     fn down(&self, reason: String) -> Error {
         let server = self.id.clone();
-        Error::UpstreamDown { server, reason }
+        Error::UpstreamDown {
+            server,
+            reason,
+            next_try: None,
+        }
     }
 
     fn invalid(&self, reason: String) -> Error {

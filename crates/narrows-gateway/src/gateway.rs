@@ -1,5 +1,6 @@
 //! The gateway as the edges see it: endpoints, sessions, health, an end.
 
+mod applied;
 mod report;
 
 use std::collections::HashMap;
@@ -11,10 +12,12 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use narrows_shape::prune::Lexical;
 use narrows_wire::{Raw, Revision};
+use tokio::sync::broadcast;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use self::applied::Applied;
 pub use self::report::{Health, ToolReport, UpstreamReport};
 use crate::builtin::Pruner;
 use crate::catalogue::{Part, Plan, Scope, View, changes};
@@ -22,6 +25,7 @@ use crate::error::{Error, ItemKind};
 use crate::exchange::{
     Ask, AskKey, Caller, ClientHello, EventSink, EventStream, Notice, Principal, Refusal,
 };
+use crate::feed::{CallRecord, Feed, Happening};
 use crate::forward::{ForwardError, Forwarding, PlainRequest, Reply};
 use crate::lock::Mutex;
 use crate::preset::Presets;
@@ -80,6 +84,7 @@ pub(crate) struct Inner {
     forwarding: Forwarding,
     pub(crate) limits: Limits,
     pub(crate) list_wait: Duration,
+    pub(crate) feed: Feed,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     last_session: AtomicU64,
     /// The change up to which views are built.
@@ -189,6 +194,16 @@ impl Gateway {
         request: &PlainRequest,
     ) -> Result<Reply, ForwardError> {
         self.0.forwarding.forward(server, request).await
+    }
+
+    /// What happens from now on.
+    pub fn listen(&self) -> broadcast::Receiver<Arc<Happening>> {
+        self.0.feed.listen()
+    }
+
+    /// The last calls, the newest first.
+    pub fn calls(&self) -> Vec<Arc<CallRecord>> {
+        self.0.feed.calls()
     }
 
     /// Waits until every enabled upstream is up or has failed once.
@@ -307,6 +322,7 @@ impl Inner {
             forwarding,
             limits: settings.limits,
             list_wait: settings.list_wait,
+            feed: Feed::default(),
             sessions: Mutex::default(),
             last_session: AtomicU64::new(0),
             built: Mutex::new(0),

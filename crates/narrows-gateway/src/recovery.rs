@@ -77,6 +77,8 @@ impl Owner {
     pub fn client(principal: &Principal, endpoint: &str, preset: Option<&str>) -> Owner {
         let principal = match principal {
             Principal::Anonymous => "",
+            // No name of a client is empty.
+            Principal::Client(name) => name,
         };
         // Each part in JSON, so that no two owners can be written alike.
         let parts = serde_json::json!([principal, endpoint, preset]);

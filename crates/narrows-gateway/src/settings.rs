@@ -12,7 +12,7 @@ use narrows_wire::frame::Framing;
 
 use crate::preset::{Pattern, Preset};
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// In the order of the configuration, which is the order of every list.
     pub upstreams: Vec<UpstreamSettings>,
@@ -37,6 +37,8 @@ pub struct Settings {
     pub rpc_servers: Vec<RpcServer>,
     /// What endpoints and servers name as theirs.
     pub presets: Vec<Preset>,
+    /// Who may come in. Without any, everybody who can reach the door.
+    pub clients: Vec<ClientSettings>,
 }
 
 impl Default for Settings {
@@ -54,6 +56,7 @@ impl Default for Settings {
             shape: ShapeChoice::default(),
             rpc_servers: Vec::new(),
             presets: Vec::new(),
+            clients: Vec::new(),
         }
     }
 }
@@ -102,7 +105,7 @@ pub enum Binary {
 }
 
 /// A server of plain JSON-RPC that is no upstream of the MCP endpoints.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RpcServer {
     pub id: String,
     pub remote: RemoteSettings,
@@ -115,7 +118,7 @@ pub struct RpcServer {
 pub const RPC_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long, and how much of, what was shortened can be got back.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RecoverySettings {
     pub ttl: Duration,
     /// Of all texts together; the oldest leave first.
@@ -135,7 +138,7 @@ impl Default for RecoverySettings {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrunerSettings {
     /// Longer texts are passed on as they are.
     pub max_input_chars: usize,
@@ -149,8 +152,100 @@ impl Default for PrunerSettings {
     }
 }
 
+/// Who may come in, and what for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientSettings {
+    pub name: String,
+    /// What its token comes to. None only for [`ClientSettings::ANONYMOUS`],
+    /// which is whoever brings no token from this machine.
+    pub token: Option<TokenDigest>,
+    pub doors: Doors,
+    /// Binds this client besides the preset of the endpoint: what either of
+    /// them denies is not to be had.
+    pub preset: Option<String>,
+    pub rate: Option<Rate>,
+    /// Requests in flight, over all of its sessions.
+    pub max_calls: Option<usize>,
+    pub max_sessions: Option<usize>,
+}
+
+impl ClientSettings {
+    /// The name of who brings no token.
+    pub const ANONYMOUS: &str = "anonymous";
+
+    pub fn named(name: impl Into<String>) -> Self {
+        ClientSettings {
+            name: name.into(),
+            token: None,
+            doors: Doors::All,
+            preset: None,
+            rate: None,
+            max_calls: None,
+            max_sessions: None,
+        }
+    }
+}
+
+/// The SHA-256 of a token. Tokens are 256 random bits, so a fast digest keeps
+/// them: nobody can go through all of them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TokenDigest(pub [u8; 32]);
+
+/// Where a client may come in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doors {
+    All,
+    These(Vec<DoorName>),
+}
+
+/// One of the ways in, or several of a kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DoorName {
+    /// An endpoint that joins all upstreams, by its name.
+    Endpoint(String),
+    /// The ways in of one server, by its id: `/servers/{id}` and plain JSON-RPC.
+    Server(String),
+    /// Those of every server.
+    AnyServer,
+    /// The pruner's plain JSON-RPC.
+    Pruner,
+}
+
+/// How often a client may ask: so many at once, and so many a minute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    pub per_minute: u32,
+    pub burst: u32,
+}
+
+/// How it is found out that a server is there but does nothing any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HealthSettings {
+    /// A server that has said nothing for this long is asked for a sign of
+    /// life; `None` never asks.
+    pub interval: Option<Duration>,
+    /// How long that may take.
+    pub timeout: Duration,
+    /// So many failures in a row, and the connection is made anew.
+    pub failures: u32,
+    /// How long a server may be silent while it works on calls: many can do
+    /// only one thing at a time.
+    pub busy: Duration,
+}
+
+impl Default for HealthSettings {
+    fn default() -> Self {
+        HealthSettings {
+            interval: Some(Duration::from_secs(30)),
+            timeout: Duration::from_secs(10),
+            failures: 3,
+            busy: Duration::from_secs(300),
+        }
+    }
+}
+
 /// Bounds on everything that peers can make grow.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
     /// One message, in either direction, in bytes.
     pub max_message_bytes: usize,
@@ -181,7 +276,7 @@ impl Default for Limits {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct EndpointSettings {
     pub name: String,
     /// Between server and tool in published names.
@@ -225,7 +320,7 @@ pub enum Expose {
 }
 
 /// How tools are told of where they are not listed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FacadeSettings {
     /// How much of each tool the description of `inspect` tells, on lazy endpoints.
     pub listing: Telling,
@@ -303,7 +398,7 @@ pub enum Uris {
     Wrapped,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct UpstreamSettings {
     /// As the configuration names it; any text.
     pub id: String,
@@ -324,6 +419,7 @@ pub struct UpstreamSettings {
     /// By the server's own names of its tools.
     pub tool_shapes: HashMap<String, ShapeChoice>,
     pub preset: DirectPreset,
+    pub health: HealthSettings,
 }
 
 impl UpstreamSettings {
@@ -342,6 +438,7 @@ impl UpstreamSettings {
             shape: ShapeChoice::default(),
             tool_shapes: HashMap::new(),
             preset: DirectPreset::AsDefault,
+            health: HealthSettings::default(),
         }
     }
 }
@@ -358,7 +455,7 @@ pub enum Sharing {
     Session,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum UpstreamKind {
     Stdio(StdioSettings),
     Remote(RemoteSettings),
@@ -401,7 +498,7 @@ impl Transport {
     }
 }
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct StdioSettings {
     pub command: String,
     pub args: Vec<String>,
@@ -412,7 +509,7 @@ pub struct StdioSettings {
 }
 
 /// A server at an address.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct RemoteSettings {
     pub url: Uri,
     /// Sent with every request.
@@ -471,11 +568,17 @@ pub enum Builtin {
 }
 
 /// As in the usual proxy variables; empty means none.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct ProxySettings {
     pub http: String,
     pub https: String,
     pub no_proxy: String,
+}
+
+impl std::fmt::Debug for TokenDigest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TokenDigest")
+    }
 }
 
 // Environment values, headers and proxy URLs carry secrets, so none of these

@@ -242,6 +242,7 @@ impl Upstream {
         Error::UpstreamDown {
             server: self.settings.id.clone(),
             reason,
+            next_try: None,
         }
     }
 
@@ -281,6 +282,7 @@ impl Upstream {
             Err(failure) => Err(Error::UpstreamDown {
                 server: self.settings.id.clone(),
                 reason: self.secrets.blot(failure.detail),
+                next_try: None,
             }),
         }
     }
@@ -302,6 +304,7 @@ impl Upstream {
             LinkError::Closed(failure) => Error::UpstreamDown {
                 server,
                 reason: self.secrets.blot(failure.detail.clone()),
+                next_try: None,
             },
             LinkError::Invalid(reason) => Error::UpstreamInvalid { server, reason },
             LinkError::TooLarge(max) => Error::UpstreamTooLarge { server, max },

@@ -403,6 +403,9 @@ pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
 pub(crate) fn open_status(error: &Error) -> StatusCode {
     match error {
         Error::TooManySessions(_) | Error::SessionClosed => StatusCode::SERVICE_UNAVAILABLE,
+        Error::RateLimited { .. } | Error::ClientBusy { .. } | Error::ClientSessions { .. } => {
+            StatusCode::TOO_MANY_REQUESTS
+        }
         _ => StatusCode::OK,
     }
 }

@@ -11,6 +11,7 @@
 //! both (`call`): the HTTP edge polls it inside the response, the edges on a
 //! duplex channel (`duplex`) run it as a task.
 
+pub mod admin;
 mod call;
 mod duplex;
 mod error;

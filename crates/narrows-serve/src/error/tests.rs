@@ -99,6 +99,7 @@ fn what_an_upstream_got_wrong_names_it() {
         Error::UpstreamDown {
             server: server(),
             reason: "it exited".into(),
+            next_try: None,
         },
         r#"{"code":-32603,"message":"Server 'git' is not available: it exited","data":{"code":"upstream_unavailable","server":"git"}}"#,
     );
@@ -317,6 +318,7 @@ fn the_route_of_plain_json_rpc_has_codes_of_its_own() {
             core(Error::UpstreamDown {
                 server: server(),
                 reason: reason.clone(),
+                next_try: None,
             }),
             (502, -32012, "upstream_unreachable"),
         ),

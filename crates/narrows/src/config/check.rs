@@ -87,6 +87,7 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
         shape: shape::choice(&raw.shape, Standing::TopOrServer, problems),
         rpc_servers: Vec::new(),
         presets: presets.all,
+        clients: Vec::new(),
     };
     check_structure(raw, problems);
     Checked {
