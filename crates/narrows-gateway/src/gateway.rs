@@ -1,6 +1,7 @@
 //! The gateway as the edges see it: endpoints, sessions, health, an end.
 
 mod applied;
+mod control;
 mod report;
 
 use std::collections::HashMap;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use self::applied::Applied;
+pub use self::control::{EndpointReport, SessionReport, SwitchError};
 pub use self::report::{Health, ToolReport, UpstreamReport};
 use crate::builtin::Pruner;
 use crate::catalogue::{Part, Plan, Scope, View, changes};

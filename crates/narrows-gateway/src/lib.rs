@@ -34,7 +34,10 @@ pub mod websocket;
 pub use builtin::{Pruner, PrunerError};
 pub use error::{Error, Fault, ItemKind};
 pub use forward::{ForwardError, PlainRequest, Reply};
-pub use gateway::{Applied, Door, Gateway, Health, Lifetime, Opened, ToolReport, UpstreamReport};
+pub use gateway::{
+    Applied, Door, EndpointReport, Gateway, Health, Lifetime, Opened, SessionReport, SwitchError,
+    ToolReport, UpstreamReport,
+};
 pub use recover::NAME as RECOVER_TOOL;
 pub use session::{Session, Stay, random_id};
 pub use shaping::{GOAL_META, RECEIPT_META};
