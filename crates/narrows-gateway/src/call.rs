@@ -273,6 +273,9 @@ impl Call<'_> {
     /// Sends it upstream and waits for the answer.
     async fn send(self, routed: Routed) -> Result<Raw, Error> {
         let Routed { upstream, rename } = routed;
+        // Held until the answer is there: a server that is replaced meanwhile
+        // ends after it.
+        let upstream = upstream.board().await?;
         let link = self.session.link_to(&upstream).await?;
         let began = Instant::now();
         events::step("facade_to_downstream.request", self.tag, || {
@@ -320,7 +323,7 @@ impl Call<'_> {
     }
 
     fn permit(&self, kind: ItemKind, target: &Target, name: &str) -> Result<(), Error> {
-        if self.session.endpoint().plan().preset.is_some() {
+        if self.session.face().plan().preset.is_some() {
             self.refuse_twins()?;
         }
         permit(kind, name, target).inspect_err(|error| permit::tell_denied(self.tag, error))
@@ -340,8 +343,8 @@ impl Call<'_> {
 
     /// What a method may reach that nobody here knows, no preset can say.
     fn permit_method(&self) -> Result<(), Error> {
-        let preset = self.session.endpoint().plan().preset.as_deref();
-        permit::method(preset, self.method)
+        let face = self.session.face();
+        permit::method(face.plan().preset.as_deref(), self.method)
             .inspect_err(|error| permit::tell_denied(self.tag, error))
     }
 

@@ -25,12 +25,12 @@ use crate::upstream::{Item, ListKind, Offer, Upstream};
 use crate::{names, permit};
 
 /// Which upstreams an endpoint shows, and under which names.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Scope {
     /// All of them, joined.
     Joined(EndpointSettings),
-    /// One, with its own names, URIs, capabilities and instructions. The index
-    /// is that of the upstream.
+    /// One, with its own names, URIs, capabilities and instructions, by the
+    /// number of the upstream.
     Single(usize),
 }
 
@@ -86,6 +86,7 @@ pub(crate) struct Target {
 }
 
 /// What a view is made by: all that does not change while upstreams come and go.
+#[derive(PartialEq)]
 pub(crate) struct Plan {
     pub(crate) scope: Scope,
     pub(crate) preset: Option<Arc<Preset>>,

@@ -23,7 +23,9 @@ pub struct Caller {
 /// On whose behalf; rights and receipts are bound to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Principal {
-    /// Anybody who can reach the door: loopback and stdio without tokens.
+    /// Whoever started the program, and speaks to it on stdin and stdout.
+    Local,
+    /// Anybody who can reach the door, where no tokens are asked for.
     Anonymous,
     /// Who brought the token of the client of this name.
     Client(Arc<str>),

@@ -26,7 +26,9 @@ use crate::events::{self, Tag};
 use crate::names;
 use crate::permit;
 use crate::preset::{Preset, Presets, ServerName};
-use crate::settings::{DirectPreset, RemoteManner, RemoteSettings, RpcServer, UpstreamKind};
+use crate::settings::{
+    DirectPreset, RemoteManner, RemoteSettings, RpcServer, UpstreamKind, UpstreamSettings,
+};
 use crate::upstream::{
     Failure, Offer, PlainAnswer, PlainServer, PlainTrouble, Post, Surroundings, Upstream,
 };
@@ -72,7 +74,8 @@ pub(crate) struct Forwarding {
     /// Upstreams come first.
     destinations: Vec<Destination>,
     max_message_bytes: usize,
-    count: AtomicU64,
+    /// Goes on when servers change.
+    count: Arc<AtomicU64>,
 }
 
 struct Destination {
@@ -101,28 +104,29 @@ struct Carried {
 
 impl Forwarding {
     pub(crate) fn new(
-        upstreams: &[Arc<Upstream>],
-        others: Vec<RpcServer>,
+        upstreams: &[(&Arc<Upstream>, &UpstreamSettings)],
+        others: &[RpcServer],
         presets: &Presets,
         around: &Surroundings,
+        count: Arc<AtomicU64>,
     ) -> Forwarding {
         let post = |remote: &RemoteSettings| {
             Way::Post(PlainServer::new(&around.http, remote).map(Box::new))
         };
-        let upstreams = upstreams.iter().map(|upstream| Destination {
-            id: upstream.settings.id.clone(),
-            way: match &upstream.settings.kind {
+        let upstreams = upstreams.iter().map(|(upstream, settings)| Destination {
+            id: settings.id.clone(),
+            way: match &settings.kind {
                 UpstreamKind::Remote(remote) if remote.manner == RemoteManner::Rpc => post(remote),
-                _ => Way::Link(upstream.clone()),
+                _ => Way::Link((*upstream).clone()),
             },
-            upstream: Some(upstream.clone()),
-            preset: presets.direct(&upstream.settings.preset),
-            mask: upstream.settings.mask,
-            timeout: upstream.settings.rpc_timeout,
+            upstream: Some((*upstream).clone()),
+            preset: presets.direct(&settings.preset),
+            mask: settings.mask,
+            timeout: settings.rpc_timeout,
         });
-        let others = others.into_iter().map(|server| Destination {
+        let others = others.iter().map(|server| Destination {
             way: post(&server.remote),
-            id: server.id,
+            id: server.id.clone(),
             upstream: None,
             preset: presets.direct(&DirectPreset::AsDefault),
             mask: server.mask,
@@ -131,13 +135,14 @@ impl Forwarding {
         Forwarding {
             destinations: upstreams.chain(others).collect(),
             max_message_bytes: around.limits.max_message_bytes,
-            count: AtomicU64::new(0),
+            count,
         }
     }
 
     pub(crate) async fn forward(
         &self,
         server: &str,
+        besides: Option<Arc<Preset>>,
         request: &PlainRequest,
     ) -> Result<Reply, ForwardError> {
         let began = Instant::now();
@@ -146,8 +151,8 @@ impl Forwarding {
             session: 0,
             request: self.count.fetch_add(1, Ordering::Relaxed) + 1,
         };
-        let carried = match self.destination(server) {
-            Ok(destination) => self.carry(destination, tag, request).await,
+        let carried = match self.destination(server, besides.as_ref()) {
+            Ok(destination) => self.carry(destination, besides, tag, request).await,
             Err(unknown) => Err(unknown),
         };
         let about = || {
@@ -181,7 +186,11 @@ impl Forwarding {
     }
 
     /// By id; by slug where no id is the same.
-    fn destination(&self, name: &str) -> Result<&Destination, ForwardError> {
+    fn destination(
+        &self,
+        name: &str,
+        besides: Option<&Arc<Preset>>,
+    ) -> Result<&Destination, ForwardError> {
         let all = || self.destinations.iter();
         let by_slug = |destination: &&Destination| {
             let upstream = destination.upstream.as_ref();
@@ -189,7 +198,7 @@ impl Forwarding {
         };
         let found = all().find(|destination| destination.id == name);
         found.or_else(|| all().find(by_slug)).ok_or_else(|| {
-            let shown = |destination: &&Destination| destination.is_shown();
+            let shown = |destination: &&Destination| destination.is_shown(besides);
             let known = || {
                 all()
                     .filter(shown)
@@ -206,6 +215,7 @@ impl Forwarding {
     async fn carry(
         &self,
         destination: &Destination,
+        besides: Option<Arc<Preset>>,
         tag: Tag,
         request: &PlainRequest,
     ) -> Result<Carried, ForwardError> {
@@ -217,7 +227,7 @@ impl Forwarding {
             // What is named twice is not passed on, preset or not.
             request.subject()?;
         }
-        if let Some(preset) = &destination.preset {
+        if let Some(preset) = &Preset::both(destination.preset.clone(), besides) {
             request.refuse_twins()?;
             let told = |error: &Error| permit::tell_denied(tag, error);
             let under = Restricted {
@@ -241,8 +251,8 @@ impl Forwarding {
 
 impl Destination {
     /// Whether anything of it may be used.
-    fn is_shown(&self) -> bool {
-        let preset = self.preset.as_deref();
+    fn is_shown(&self, besides: Option<&Arc<Preset>>) -> bool {
+        let preset = Preset::both(self.preset.clone(), besides.cloned());
         let own = ServerName {
             id: &self.id,
             slug: &self.id,
@@ -252,7 +262,7 @@ impl Destination {
             .as_ref()
             .map_or(own, |upstream| upstream.names());
         permit::named(
-            preset,
+            preset.as_deref(),
             ItemKind::Server,
             server,
             &Offer::default(),

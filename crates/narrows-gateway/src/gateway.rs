@@ -2,7 +2,9 @@
 
 mod applied;
 mod control;
+mod endpoint;
 mod report;
+mod roster;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,24 +22,25 @@ use tokio_util::task::TaskTracker;
 
 pub use self::applied::Applied;
 pub use self::control::{EndpointReport, SessionReport, SwitchError};
+pub(crate) use self::endpoint::{Endpoint, Face};
 pub use self::report::{Health, ToolReport, UpstreamReport};
+use self::roster::{Making, Roster};
 use crate::builtin::Pruner;
-use crate::catalogue::{Part, Plan, Scope, View, changes};
+use crate::catalogue::{Part, View, changes};
 use crate::error::{Error, ItemKind};
 use crate::exchange::{
     Ask, AskKey, Caller, ClientHello, EventSink, EventStream, Notice, Principal, Refusal,
 };
 use crate::feed::{CallRecord, Feed, Happening};
-use crate::forward::{ForwardError, Forwarding, PlainRequest, Reply};
+use crate::forward::{ForwardError, PlainRequest, Reply};
 use crate::lock::Mutex;
-use crate::preset::Presets;
+use crate::permit;
 use crate::recovery::{self, totals::write_totals};
 use crate::session::{LogLevel, Session};
-use crate::settings::{EndpointSettings, Limits, Settings, UpstreamKind, Uris};
-use crate::shaping::{Policies, Shaping};
-use crate::upstream::guard::Guard;
-use crate::upstream::{HttpClient, ListKind, SharedEars, State, Surroundings, Upstream, supervise};
-use crate::{names, permit};
+use crate::settings::{Limits, Settings};
+use crate::shaping::Shaping;
+use crate::upstream::guard::LazyGuard;
+use crate::upstream::{HttpClient, ListKind, SharedEars, State, Surroundings, Upstream};
 
 /// What a client says of itself is kept as long as its session.
 const MAX_HELLO: usize = 64 * 1024;
@@ -74,22 +77,19 @@ pub enum Lifetime {
 }
 
 pub(crate) struct Inner {
-    pub(crate) upstreams: Vec<Arc<Upstream>>,
-    /// Those that join all upstreams.
-    endpoints: Vec<Arc<Endpoint>>,
-    /// Those of a single upstream, by its index.
-    singles: Vec<Arc<Endpoint>>,
+    roster: ArcSwap<Roster>,
+    making: Making,
     surroundings: Arc<Surroundings>,
     shaping: Arc<Shaping>,
     /// The folder for what outlives the process.
     folder: Option<PathBuf>,
-    forwarding: Forwarding,
     pub(crate) limits: Limits,
     pub(crate) list_wait: Duration,
     pub(crate) feed: Feed,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     last_session: AtomicU64,
-    /// The change up to which views are built.
+    /// The change up to which views are built. Held by whoever builds them or
+    /// changes what they are built of.
     built: Mutex<u64>,
     started: Instant,
     /// Until when the first clients wait for upstreams.
@@ -99,29 +99,12 @@ pub(crate) struct Inner {
     pub(crate) tasks: TaskTracker,
 }
 
-/// A way in, with what is seen through it.
-pub(crate) struct Endpoint {
-    name: Arc<str>,
-    plan: Plan,
-    shaping: Arc<Shaping>,
-    view: ArcSwap<View>,
-}
-
 impl Gateway {
     /// Starts all upstreams, in parallel and in the background. Needs a tokio runtime.
     pub fn start(settings: Settings) -> Gateway {
         let inner = Arc::new(Inner::new(settings));
-        let ears: Arc<dyn SharedEars> = Arc::new(Hearing(Arc::downgrade(&inner)));
-        for upstream in inner
-            .upstreams
-            .iter()
-            .filter(|upstream| upstream.settings.enabled)
-        {
-            inner.tasks.spawn(supervise(
-                upstream.clone(),
-                inner.stop.clone(),
-                ears.clone(),
-            ));
+        for upstream in &inner.roster().upstreams {
+            inner.begin(upstream);
         }
         inner.tasks.spawn(keep_views(inner.clone()));
         inner.tasks.spawn(end_what_is_idle(inner.clone()));
@@ -134,7 +117,7 @@ impl Gateway {
     }
 
     pub fn has_door(&self, door: Door<'_>) -> bool {
-        self.0.endpoint(door).is_some()
+        self.0.roster().endpoint(door).is_some()
     }
 
     /// Opens a session for `initialize`. Waits for upstreams that are still
@@ -147,7 +130,7 @@ impl Gateway {
         revision: Revision,
         client: ClientHello,
     ) -> Option<Result<Opened, Error>> {
-        let endpoint = self.0.endpoint(door)?.clone();
+        let endpoint = self.0.roster().endpoint(door)?.clone();
         if client.capabilities.len() + client.client_info.len() > MAX_HELLO {
             let told = format!("capabilities and clientInfo are longer than {MAX_HELLO} bytes");
             return Some(Err(Error::BadParams(told)));
@@ -157,45 +140,26 @@ impl Gateway {
             client_info: client.client_info.detached(),
         };
         self.0.wait_until_ready(&endpoint).await;
-        let view = endpoint.view();
-        if let Some(only) = view.only() {
-            let preset = endpoint.plan.preset.as_deref();
-            let (server, offer) = (only.names(), only.offer());
-            let denial = permit::named(preset, ItemKind::Server, server, &offer, server.id);
-            if let Some(denial) = denial {
-                let refused = permit::not_allowed(ItemKind::Server, server.id, &denial);
-                return Some(Err(refused));
-            }
-            // There is nothing to mirror of a server that is not there.
-            if let Err(error) = only.shared_link() {
-                return Some(Err(error));
-            }
-        }
         let caller = Caller {
             endpoint: endpoint.name.clone(),
             principal,
             revision,
             client,
         };
-        Some(
-            self.0
-                .admit(caller, lifetime, endpoint)
-                .map(|(session, outbox)| Opened {
-                    session,
-                    result: hello(&view, revision),
-                    outbox,
-                }),
-        )
+        Some(self.0.admit(caller, lifetime, endpoint))
     }
 
     /// Carries one object of plain JSON-RPC to the server of this name and its
     /// answer back, masked. Waits no longer than the server's own limit.
     pub async fn forward(
         &self,
+        principal: &Principal,
         server: &str,
         request: &PlainRequest,
     ) -> Result<Reply, ForwardError> {
-        self.0.forwarding.forward(server, request).await
+        let roster = self.0.roster();
+        let besides = roster.preset_of(principal);
+        roster.forwarding.forward(server, besides, request).await
     }
 
     /// What happens from now on.
@@ -210,7 +174,7 @@ impl Gateway {
 
     /// Waits until every enabled upstream is up or has failed once.
     pub async fn settled(&self) {
-        for upstream in &self.0.upstreams {
+        for upstream in &self.0.roster().upstreams {
             upstream.settled().await;
         }
         self.0.refresh_views();
@@ -236,121 +200,57 @@ impl Gateway {
 
 impl Inner {
     fn new(settings: Settings) -> Inner {
-        let stdio = |kind: &UpstreamKind| matches!(kind, UpstreamKind::Stdio(_));
-        let children = settings
-            .upstreams
-            .iter()
-            .any(|upstream| stdio(&upstream.kind));
-        let guard = settings.guard.filter(|_| children).and_then(|command| {
-            let started = Guard::start(&command);
-            started
-                .inspect_err(|error| tracing::warn!("no guard process: {error}"))
-                .ok()
-        });
         let connect = settings
             .upstreams
             .iter()
             .map(|upstream| upstream.connect_timeout)
             .max();
         let store = recovery::open(&settings.recovery);
+        let stop = CancellationToken::new();
         let surroundings = Arc::new(Surroundings {
             limits: settings.limits.clone(),
             http: HttpClient::new(&settings.proxy, connect.unwrap_or(Duration::from_secs(5))),
-            guard,
+            guard: LazyGuard::new(settings.guard.clone()),
             pruner: Arc::new(Pruner::new(
                 Arc::new(Lexical),
                 store.clone(),
                 settings.pruner,
             )),
             links: AtomicU64::new(1),
+            numbers: Default::default(),
+            stop: stop.clone(),
             changes: Default::default(),
             tasks: TaskTracker::new(),
         });
-        let ids: Vec<&str> = settings
-            .upstreams
-            .iter()
-            .map(|upstream| upstream.id.as_str())
-            .collect();
-        let slugs = names::slugs(&ids);
-        let upstreams: Vec<Arc<Upstream>> = (settings.upstreams.into_iter().zip(slugs).enumerate())
-            .map(|(index, (upstream, slug))| {
-                Arc::new(Upstream::new(index, &slug, upstream, surroundings.clone()))
-            })
-            .collect();
-        let presets = Presets::new(&settings.presets, &settings.endpoints);
-        let forwarding = Forwarding::new(&upstreams, settings.rpc_servers, &presets, &surroundings);
-        let parts = parts(&upstreams);
         let shaping = Arc::new(Shaping::new(store, Arc::new(Lexical)));
-        let servers = || upstreams.iter().map(|upstream| &upstream.settings);
-        let endpoint = |name: &str, scope: Scope| {
-            let (policies, preset) = match &scope {
-                Scope::Joined(endpoint) => (
-                    Policies::joined(settings.shape, endpoint.shape, servers()),
-                    endpoint.preset.as_deref().map(|id| presets.get(id)),
-                ),
-                Scope::Single(index) => {
-                    let own = &upstreams[*index].settings;
-                    let policies = Policies::single(settings.shape, own.shape, servers());
-                    (policies, presets.direct(&own.preset))
-                }
-            };
-            let plan = Plan {
-                scope,
-                preset,
-                policies,
-                instructions_max_chars: settings.instructions_max_chars,
-            };
-            Arc::new(Endpoint {
-                name: name.into(),
-                view: ArcSwap::from_pointee(View::build(&plan, &parts)),
-                plan,
-                shaping: shaping.clone(),
-            })
-        };
-        let joined =
-            |settings: &EndpointSettings| endpoint(&settings.name, Scope::Joined(settings.clone()));
-        let single = |upstream: &Arc<Upstream>| {
-            endpoint(&upstream.settings.id, Scope::Single(upstream.index))
+        let making = Making {
+            surroundings: surroundings.clone(),
+            shaping: shaping.clone(),
+            forwarded: Arc::default(),
         };
         let started = Instant::now();
         let tasks = surroundings.tasks.clone();
         Inner {
-            endpoints: settings.endpoints.iter().map(joined).collect(),
-            singles: upstreams.iter().map(single).collect(),
-            upstreams,
+            folder: settings.recovery.path.clone(),
+            limits: settings.limits.clone(),
+            list_wait: settings.list_wait,
+            patience: started + settings.list_wait,
+            roster: ArcSwap::from_pointee(Roster::first(settings, &making)),
+            making,
             surroundings,
             shaping,
-            folder: settings.recovery.path,
-            forwarding,
-            limits: settings.limits,
-            list_wait: settings.list_wait,
             feed: Feed::default(),
             sessions: Mutex::default(),
             last_session: AtomicU64::new(0),
             built: Mutex::new(0),
             started,
-            patience: started + settings.list_wait,
-            stop: CancellationToken::new(),
+            stop,
             tasks,
         }
     }
 
-    fn endpoint(&self, door: Door<'_>) -> Option<&Arc<Endpoint>> {
-        match door {
-            Door::Endpoint(name) => self
-                .endpoints
-                .iter()
-                .find(|endpoint| &*endpoint.name == name),
-            Door::Server(id) => {
-                let upstream = self
-                    .upstreams
-                    .iter()
-                    .find(|upstream| upstream.settings.id == id);
-                let upstream = upstream
-                    .or_else(|| self.upstreams.iter().find(|upstream| &*upstream.slug == id))?;
-                self.singles.get(upstream.index)
-            }
-        }
+    pub(crate) fn roster(&self) -> Arc<Roster> {
+        self.roster.load_full()
     }
 
     fn admit(
@@ -358,7 +258,27 @@ impl Inner {
         caller: Caller,
         lifetime: Lifetime,
         endpoint: Arc<Endpoint>,
-    ) -> Result<(Arc<Session>, EventStream), Error> {
+    ) -> Result<Opened, Error> {
+        // What there is does not change meanwhile: whoever changes it finds
+        // this session, or this session finds what it was changed to.
+        let unchanged = self.built.lock();
+        let roster = self.roster();
+        if !roster.has(&endpoint) {
+            return Err(Error::SessionClosed);
+        }
+        let face = endpoint.face(&roster.bound(&caller.principal, None), &roster);
+        let view = face.view();
+        if let Some(only) = view.only() {
+            let preset = face.plan().preset.as_deref();
+            let (server, offer) = (only.names(), only.offer());
+            let denial = permit::named(preset, ItemKind::Server, server, &offer, server.id);
+            if let Some(denial) = denial {
+                return Err(permit::not_allowed(ItemKind::Server, server.id, &denial));
+            }
+            // There is nothing to mirror of a server that is not there.
+            only.shared_link()?;
+        }
+        let revision = caller.revision;
         let mut sessions = self.sessions.lock();
         if self.stop.is_cancelled() {
             return Err(Error::SessionClosed);
@@ -369,12 +289,17 @@ impl Inner {
         let (outbox, stream) = EventSink::channel(self.limits.client_queue);
         let serial = self.last_session.fetch_add(1, Ordering::Relaxed) + 1;
         let session = Arc::new(Session::new(
-            serial, caller, lifetime, endpoint, self, outbox,
+            serial, caller, lifetime, endpoint, face, self, outbox,
         ));
         sessions.insert(serial, session.clone());
         drop(sessions);
+        drop(unchanged);
         session.survey();
-        Ok((session, stream))
+        Ok(Opened {
+            session,
+            result: hello(&view, revision),
+            outbox: stream,
+        })
     }
 
     pub(crate) fn forget_session(&self, serial: u64) {
@@ -394,12 +319,17 @@ impl Inner {
     /// Waits for the upstreams behind an endpoint that are still starting, and
     /// then sees to it that its view holds what they offer.
     pub(crate) async fn wait_until_ready(&self, endpoint: &Endpoint) {
-        match endpoint.plan.scope {
+        let roster = self.roster();
+        match endpoint.single {
             // It has nothing without its one upstream, whose start is limited by itself.
-            Scope::Single(index) => self.upstreams[index].settled().await,
-            Scope::Joined(_) => {
+            true => {
+                if let Some(upstream) = roster.upstream(&endpoint.name) {
+                    upstream.settled().await;
+                }
+            }
+            false => {
                 let all = async {
-                    for upstream in &self.upstreams {
+                    for upstream in &roster.upstreams {
                         upstream.settled().await;
                     }
                 };
@@ -412,15 +342,19 @@ impl Inner {
 
     /// Whether there is nothing to wait for, and the view is of today.
     pub(crate) fn is_ready(&self, endpoint: &Endpoint) -> bool {
-        let waiting = match endpoint.plan.scope {
-            Scope::Single(index) => !self.upstreams[index].is_settled(),
-            Scope::Joined(_) => !self.all_settled(),
+        let settled = match endpoint.single {
+            true => {
+                let roster = self.roster.load();
+                let upstream = roster.upstream(&endpoint.name);
+                upstream.is_none_or(|upstream| upstream.is_settled())
+            }
+            false => self.all_settled(),
         };
-        !waiting && *self.built.lock() == self.surroundings.changes.count()
+        settled && *self.built.lock() == self.surroundings.changes.count()
     }
 
     pub(crate) fn parts(&self) -> Vec<Part> {
-        parts(&self.upstreams)
+        self.roster().parts()
     }
 
     /// The most talkative level that any session asked for.
@@ -440,63 +374,37 @@ impl Inner {
         if *built == count {
             return;
         }
-        let parts = self.parts();
-        let mut changed: Vec<(&Arc<Endpoint>, Vec<ListKind>)> = Vec::new();
-        for endpoint in self.endpoints.iter().chain(&self.singles) {
-            let new = View::build(&endpoint.plan, &parts);
-            let kinds = changes(&endpoint.view.load(), &new);
-            endpoint.view.store(Arc::new(new));
-            changed.push((endpoint, kinds));
+        let roster = self.roster();
+        let parts = roster.parts();
+        let seen = self.seen();
+        for endpoint in roster.doors() {
+            endpoint.rebuild(&parts);
         }
         *built = count;
-        let sessions: Vec<Arc<Session>> = self.sessions.lock().values().cloned().collect();
-        for session in sessions {
+        self.tell_differences(seen, &parts);
+    }
+
+    /// Every session with what it sees at this moment.
+    fn seen(&self) -> Vec<(Arc<Session>, Arc<View>)> {
+        let sessions = self.sessions.lock();
+        let all = sessions.values();
+        all.map(|session| (session.clone(), session.view()))
+            .collect()
+    }
+
+    /// Tells those sessions that see something else now than what they saw.
+    fn tell_differences(&self, seen: Vec<(Arc<Session>, Arc<View>)>, parts: &[Part]) {
+        // Many sessions see the same, before and after.
+        let mut known: HashMap<(*const View, *const View), Vec<ListKind>> = HashMap::new();
+        for (session, old) in &seen {
             if session.has_own_view() {
-                session.rebuild_view(&parts);
-            } else if let Some((_, kinds)) = changed
-                .iter()
-                .find(|(endpoint, _)| Arc::ptr_eq(endpoint, session.endpoint()))
-            {
-                session.tell_changed(kinds);
+                session.rebuild_view(parts);
+                continue;
             }
-        }
-    }
-}
-
-impl Endpoint {
-    pub(crate) fn view(&self) -> Arc<View> {
-        self.view.load_full()
-    }
-
-    pub(crate) fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    pub(crate) fn policies(&self) -> &Policies {
-        &self.plan.policies
-    }
-
-    pub(crate) fn shaping(&self) -> &Arc<Shaping> {
-        &self.shaping
-    }
-
-    /// A notice of an upstream with the upstream's name on it, where the
-    /// endpoint shows more than one.
-    pub(crate) fn signed(&self, notice: Notice) -> Notice {
-        let (Scope::Joined(settings), Some(server)) = (&self.plan.scope, &notice.server) else {
-            return notice;
-        };
-        let server = Raw::string(server);
-        let params = notice.params.clone().unwrap_or_else(Raw::empty_object);
-        let meta = params.member("_meta").unwrap_or_else(Raw::empty_object);
-        let mut params = params.with_member("_meta", &meta.with_member("narrows/server", &server));
-        if settings.uris == Uris::Wrapped {
-            params =
-                params.with_member("proxy", &Raw::empty_object().with_member("server", &server));
-        }
-        Notice {
-            params: Some(params),
-            ..notice
+            let new = session.face().view();
+            let pair = (Arc::as_ptr(old), Arc::as_ptr(&new));
+            let kinds = known.entry(pair).or_insert_with(|| changes(old, &new));
+            session.tell_changed(kinds);
         }
     }
 }
@@ -559,14 +467,6 @@ impl Hearing {
     }
 }
 
-fn parts(upstreams: &[Arc<Upstream>]) -> Vec<Part> {
-    let part = |upstream: &Arc<Upstream>| Part {
-        upstream: upstream.clone(),
-        offer: upstream.offer(),
-    };
-    upstreams.iter().map(part).collect()
-}
-
 fn hello(view: &View, revision: Revision) -> Raw {
     let hello = Raw::empty_object()
         .with_member("protocolVersion", &Raw::string(revision.as_str()))
@@ -624,12 +524,12 @@ impl Inner {
 
     fn all_settled(&self) -> bool {
         Instant::now() >= self.patience
-            || self.upstreams.iter().all(|upstream| upstream.is_settled())
+            || (self.roster.load().upstreams.iter()).all(|upstream| upstream.is_settled())
     }
 
     fn count(&self, wanted: fn(&State) -> bool) -> usize {
-        self.upstreams
-            .iter()
+        let roster = self.roster();
+        (roster.upstreams.iter())
             .filter(|upstream| wanted(&upstream.state()))
             .count()
     }

@@ -31,14 +31,14 @@ pub(crate) fn listed(
     upstream: &Upstream,
     item: &Item,
 ) -> Option<Arc<Denial>> {
-    let (preset, server) = (preset?, upstream.names());
-    let denial = match kind {
+    let server = upstream.names();
+    let denial = preset?.each().find_map(|preset| match kind {
         ItemKind::Tool => preset.denies_tool(server, &item.key, Some(&item.raw)),
         ItemKind::Prompt => preset.denies_prompt(server, &item.key),
         ItemKind::Resource => listed_resource(preset, server, &item.key),
         ItemKind::Server => preset.denies_server(server),
         ItemKind::Method => Some(preset.denies_unknowable()),
-    };
+    });
     denial.map(Arc::new)
 }
 
@@ -50,8 +50,7 @@ pub(crate) fn named(
     offer: &Offer,
     name: &str,
 ) -> Option<Arc<Denial>> {
-    let preset = preset?;
-    let denial = match kind {
+    let denial = preset?.each().find_map(|preset| match kind {
         ItemKind::Tool => {
             let listed = offer.tools.iter().find(|tool| &*tool.key == name);
             preset.denies_tool(server, name, listed.map(|tool| &tool.raw))
@@ -60,13 +59,14 @@ pub(crate) fn named(
         ItemKind::Resource => resource(preset, server, offer, name),
         ItemKind::Server => preset.denies_server(server),
         ItemKind::Method => Some(preset.denies_unknowable()),
-    };
+    });
     denial.map(Arc::new)
 }
 
 /// Whether anything of a server may be used.
 pub(crate) fn uses(preset: Option<&Preset>, server: ServerName<'_>) -> bool {
-    preset.is_none_or(|preset| preset.denies_server(server).is_none())
+    let allows = |preset: &Preset| preset.denies_server(server).is_none();
+    preset.is_none_or(|preset| preset.each().all(allows))
 }
 
 /// Refuses what is denied, under the name that the client gave it.

@@ -26,6 +26,8 @@ pub struct Preset {
     resources: Option<Vec<Rule>>,
     /// The same with every URI written plainly.
     plain_resources: Vec<Rule>,
+    /// Another one that binds as well.
+    besides: Option<Arc<Preset>>,
 }
 
 /// All presets, by what names them.
@@ -76,7 +78,27 @@ impl Preset {
             prompts,
             plain_resources: resources.iter().flatten().map(Rule::plain).collect(),
             resources,
+            besides: None,
         }
+    }
+
+    /// One that allows what both allow; the absence of one allows everything.
+    pub(crate) fn both(
+        one: Option<Arc<Preset>>,
+        other: Option<Arc<Preset>>,
+    ) -> Option<Arc<Preset>> {
+        match (one, other) {
+            (Some(one), Some(other)) if one != other => Some(Arc::new(Preset {
+                besides: Some(other),
+                ..(*one).clone()
+            })),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// This one, and what binds besides it: each of them must allow a thing.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &Preset> {
+        std::iter::successors(Some(self), |preset| preset.besides.as_deref())
     }
 
     /// One that allows nothing.
@@ -125,7 +147,11 @@ impl Preset {
                 rule.parts().into_iter().for_each(&mut add);
             }
         }
-        format!("{}#{hash:016x}", self.id)
+        let own = format!("{}#{hash:016x}", self.id);
+        match &self.besides {
+            Some(besides) => format!("{own}+{}", besides.fingerprint()),
+            None => own,
+        }
     }
 
     /// Whether a tool is allowed, by its server's own name for it; `None` if it
@@ -249,6 +275,10 @@ impl Presets {
         let id = default.and_then(|endpoint| endpoint.preset.as_deref());
         presets.default = id.map(|id| presets.get(id));
         presets
+    }
+
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.all.iter().any(|preset| &**preset.id() == id)
     }
 
     /// One that is not there allows nothing: whoever named it wanted less than

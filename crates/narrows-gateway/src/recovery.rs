@@ -76,7 +76,7 @@ impl Owner {
     /// A client on an endpoint, under the preset in force there.
     pub fn client(principal: &Principal, endpoint: &str, preset: Option<&str>) -> Owner {
         let principal = match principal {
-            Principal::Anonymous => "",
+            Principal::Local | Principal::Anonymous => "",
             // No name of a client is empty.
             Principal::Client(name) => name,
         };

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use narrows_wire::{Id, Notification, Raw, Request, Response, Revision};
@@ -33,10 +33,10 @@ use crate::catalogue::{Scope, View};
 use crate::error::Error;
 use crate::events::Tag;
 use crate::exchange::{AskKey, Asks, Caller, Cancel, Event, EventSink, Notice};
-use crate::gateway::{Endpoint, Inner, Lifetime};
+use crate::gateway::{Endpoint, Face, Inner, Lifetime};
 use crate::lock::Mutex;
 use crate::recovery::Owner;
-use crate::upstream::ListKind;
+use crate::upstream::{Link, ListKind, Upstream};
 
 /// How long the calls of a session that has ended may take to end as well.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -48,6 +48,10 @@ pub struct Session {
     asks: Asks,
     lifetime: Lifetime,
     endpoint: Arc<Endpoint>,
+    /// What it sees of the endpoint under the presets that bind it.
+    face: ArcSwap<Face>,
+    /// The preset that was chosen for it in place of the endpoint's.
+    own_preset: Mutex<Option<String>>,
     gateway: Weak<Inner>,
     outbox: EventSink,
     calls: Mutex<HashMap<Id, Arc<Cancel>>>,
@@ -79,6 +83,7 @@ impl Session {
         caller: Caller,
         lifetime: Lifetime,
         endpoint: Arc<Endpoint>,
+        face: Arc<Face>,
         gateway: &Arc<Inner>,
         outbox: EventSink,
     ) -> Session {
@@ -89,6 +94,8 @@ impl Session {
             caller,
             lifetime,
             endpoint,
+            face: ArcSwap::new(face),
+            own_preset: Mutex::default(),
             gateway: Arc::downgrade(gateway),
             outbox,
             calls: Mutex::default(),
@@ -223,7 +230,7 @@ impl Session {
                 {
                     return None;
                 }
-                Some(self.endpoint.signed(notice).encode())
+                Some(self.face().signed(notice).encode())
             }
             Event::Ask(ask) if self.is_closed() => {
                 drop(ask);
@@ -264,7 +271,7 @@ impl Session {
             });
         }
         for (upstream, uri) in self.subscriptions.take() {
-            if let Some(upstream) = gateway.upstreams.get(upstream).cloned()
+            if let Some(upstream) = gateway.roster().numbered(upstream).cloned()
                 && upstream.subscribers.remove(&uri, self.serial)
             {
                 gateway
@@ -296,6 +303,43 @@ impl Session {
         &self.endpoint
     }
 
+    /// What it sees, but for what servers offer to it alone.
+    pub(crate) fn face(&self) -> Arc<Face> {
+        self.face.load_full()
+    }
+
+    /// Shows it another face; its client is told by who does this.
+    pub(crate) fn turn_to(&self, face: Arc<Face>) {
+        self.face.store(face);
+    }
+
+    /// The preset that was chosen for just this session.
+    pub(crate) fn own_preset(&self) -> Option<String> {
+        self.own_preset.lock().clone()
+    }
+
+    pub(crate) fn choose_preset(&self, id: Option<&str>) {
+        *self.own_preset.lock() = id.map(str::to_owned);
+    }
+
+    pub(crate) fn calls_in_flight(&self) -> usize {
+        self.calls.lock().len()
+    }
+
+    /// Requests since it was opened.
+    pub(crate) fn request_count(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn age(&self) -> Duration {
+        self.born.elapsed()
+    }
+
+    /// Gives up its own link to an instance of a server that ends.
+    pub(crate) fn give_up_link(&self, upstream: &Upstream) -> Option<Arc<Link>> {
+        self.links.take_one(upstream.serial)
+    }
+
     /// To whom texts belong that are kept for this client.
     pub(crate) fn owner(&self) -> Owner {
         let Caller {
@@ -303,7 +347,8 @@ impl Session {
             principal,
             ..
         } = &self.caller;
-        let plan = self.endpoint.plan();
+        let face = self.face();
+        let plan = face.plan();
         let preset = plan.preset.as_ref().map(|preset| preset.fingerprint());
         let preset = preset.as_deref();
         match plan.scope {
@@ -316,7 +361,7 @@ impl Session {
     pub(crate) fn view(&self) -> Arc<View> {
         self.own_view
             .load_full()
-            .unwrap_or_else(|| self.endpoint.view())
+            .unwrap_or_else(|| self.face.load().view())
     }
 
     /// Withdraws a question that was put outside of any call.
@@ -428,7 +473,7 @@ impl Session {
     /// Notifications that we do not know go to every upstream; one that is down does not stop the others.
     fn tell_all(&self, method: &str, params: Option<Raw>) {
         for upstream in self.view().upstreams() {
-            if let Some(link) = self.links.get(upstream.index) {
+            if let Some(link) = self.links.get(upstream.serial) {
                 link.notify(method, params.clone());
             } else if let Ok(link) = upstream.shared_link() {
                 link.notify(method, params.clone());

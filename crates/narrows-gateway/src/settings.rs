@@ -443,6 +443,22 @@ impl UpstreamSettings {
     }
 }
 
+impl UpstreamSettings {
+    /// Whether a connection that was made by the one will do for the other:
+    /// they differ only in what is done to results and in who may see them.
+    pub(crate) fn same_connection(&self, other: &UpstreamSettings) -> bool {
+        let connection = |own: &UpstreamSettings| UpstreamSettings {
+            rpc_timeout: RPC_TIMEOUT,
+            mask: Mask::default(),
+            shape: ShapeChoice::default(),
+            tool_shapes: HashMap::new(),
+            preset: DirectPreset::AsDefault,
+            ..own.clone()
+        };
+        connection(self) == connection(other)
+    }
+}
+
 /// Whose link a call takes, see D9 of the behaviours: over a duplex link
 /// nothing ties a server's question to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

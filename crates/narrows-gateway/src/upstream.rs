@@ -21,6 +21,7 @@ mod sse;
 mod stdio;
 mod subscribers;
 mod supervisor;
+mod tenure;
 #[cfg(test)]
 mod tests;
 mod web;
@@ -34,6 +35,7 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use narrows_wire::{Raw, Revision};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use self::channel::{Arrival, Channel};
@@ -44,6 +46,7 @@ pub(crate) use self::plain::{PlainAnswer, PlainServer, PlainTrouble, Post};
 pub(crate) use self::secrets::Secrets;
 pub(crate) use self::subscribers::{Subscribers, concerns};
 pub(crate) use self::supervisor::{SharedEars, supervise};
+use self::tenure::Tenure;
 pub(crate) use self::web::HttpClient;
 use crate::builtin::Pruner;
 use crate::error::Error;
@@ -53,13 +56,16 @@ use crate::preset::ServerName;
 use crate::settings::{Limits, Sharing, Transport, UpstreamSettings};
 use connect::Connected;
 use duplex::Duplex;
-use guard::Guard;
+use guard::LazyGuard;
 use http::HttpLink;
 
 /// One server we call.
 pub(crate) struct Upstream {
-    /// Its place in the configuration.
+    /// The number of its id: what sessions and views know of a server is kept
+    /// by it, whichever instance of the server they meet.
     pub(crate) index: usize,
+    /// The number of this instance.
+    pub(crate) serial: u64,
     pub(crate) slug: Arc<str>,
     pub(crate) settings: UpstreamSettings,
     surroundings: Arc<Surroundings>,
@@ -76,7 +82,9 @@ pub(crate) struct Upstream {
     stale: Kinds,
     stale_signal: Notify,
     own_links: Arc<Semaphore>,
-    pub(crate) subscribers: Subscribers,
+    /// Those of all instances.
+    pub(crate) subscribers: Arc<Subscribers>,
+    tenure: Tenure,
     /// Why it was taken for a server of the older transport, if it was.
     older_since: Mutex<Option<String>>,
     /// What it was found to speak instead of what is configured.
@@ -87,10 +95,15 @@ pub(crate) struct Upstream {
 pub(crate) struct Surroundings {
     pub(crate) limits: Limits,
     pub(crate) http: HttpClient,
-    pub(crate) guard: Option<Guard>,
+    /// Started with the first child process.
+    pub(crate) guard: LazyGuard,
     pub(crate) pruner: Arc<Pruner>,
     /// Serial numbers of links.
     pub(crate) links: AtomicU64,
+    /// The numbers that ids of servers have, those of removed ones too.
+    pub(crate) numbers: Numbers,
+    /// Ends everything.
+    pub(crate) stop: CancellationToken,
     pub(crate) changes: Changes,
     /// Everything that runs in the background; the gateway's end waits for it.
     pub(crate) tasks: TaskTracker,
@@ -116,6 +129,26 @@ impl Changes {
 
     pub(crate) async fn raised(&self) {
         self.signal.notified().await;
+    }
+}
+
+/// Gives numbers to servers, by their ids, and to their instances.
+#[derive(Default)]
+pub(crate) struct Numbers {
+    ids: Mutex<HashMap<String, usize>>,
+    instances: AtomicU64,
+}
+
+impl Numbers {
+    /// A server that comes back has the number that it had.
+    pub(crate) fn of(&self, id: &str) -> usize {
+        let mut ids = self.ids.lock();
+        let next = ids.len();
+        *ids.entry(id.to_owned()).or_insert(next)
+    }
+
+    fn next_instance(&self) -> u64 {
+        self.instances.fetch_add(1, Ordering::Relaxed)
     }
 }
 
@@ -158,7 +191,9 @@ impl Upstream {
         };
         Upstream {
             index,
+            serial: surroundings.numbers.next_instance(),
             slug: slug.into(),
+            tenure: Tenure::new(surroundings.stop.child_token()),
             surroundings,
             secrets: Secrets::of(&settings.kind),
             state: watch::Sender::new(state),
@@ -169,7 +204,7 @@ impl Upstream {
             stale: Kinds::default(),
             stale_signal: Notify::new(),
             own_links: Arc::new(Semaphore::new(settings.max_links)),
-            subscribers: Subscribers::default(),
+            subscribers: Arc::default(),
             older_since: Mutex::default(),
             speaks: OnceLock::new(),
             settings,
@@ -185,8 +220,13 @@ impl Upstream {
     }
 
     pub(crate) async fn settled(&self) {
-        // The sender lives as long as `self`, so this cannot fail.
-        let _ = self.state.subscribe().wait_for(State::settled).await;
+        let mut states = self.state.subscribe();
+        tokio::select! {
+            // The sender lives as long as `self`, so this cannot fail.
+            _ = states.wait_for(State::settled) => {}
+            // It may end before it ever began.
+            () = self.tenure.ended() => {}
+        }
     }
 
     pub(crate) fn offer(&self) -> Arc<Offer> {

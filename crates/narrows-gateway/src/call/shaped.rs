@@ -40,13 +40,14 @@ impl Call<'_> {
     }
 
     pub(super) fn wish_for_resource(&self, target: &Target) -> Option<Wish> {
-        let policies = self.session.endpoint().policies();
-        let policy = policies.server(target.upstream.index)?;
+        let face = self.session.face();
+        let policy = face.plan().policies.server(target.upstream.index)?;
         Some(self.wish(policy, None))
     }
 
     fn tool_policy(&self, target: &Target) -> Option<Policy> {
-        let policies = self.session.endpoint().policies();
+        let face = self.session.face();
+        let policies = &face.plan().policies;
         policies.tool(target.upstream.index, &target.name)
     }
 
@@ -89,7 +90,7 @@ impl Call<'_> {
     ) -> Result<Raw, Error> {
         let endpoint = self.session.endpoint();
         let store = endpoint.shaping().store().clone();
-        let max_chars = endpoint.policies().own_max_chars();
+        let max_chars = self.session.face().plan().policies.own_max_chars();
         let owner = self.session.owner();
         let turn = endpoint.shaping().turn().await;
         let turn = turn.ok_or(Error::Internal("Too many long texts are being worked on"))?;

@@ -20,7 +20,14 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(super) fn build(plan: &Plan, parts: &[Part]) -> View {
     match &plan.scope {
         Scope::Joined(settings) => joined(plan, settings, parts),
-        Scope::Single(index) => single(plan, &parts[*index]),
+        Scope::Single(index) => {
+            let mut parts = parts.iter();
+            match parts.find(|part| part.upstream.index == *index) {
+                Some(part) => single(plan, part),
+                // It is gone, and so will be who looks at this.
+                None => joined(plan, &EndpointSettings::named(""), &[]),
+            }
+        }
     }
 }
 

@@ -26,7 +26,9 @@ fn parts() -> Vec<Part> {
     let around = Arc::new(Surroundings {
         limits: Settings::default().limits,
         http: HttpClient::new(&ProxySettings::default(), std::time::Duration::from_secs(1)),
-        guard: None,
+        guard: Default::default(),
+        numbers: Default::default(),
+        stop: Default::default(),
         pruner: Arc::new(Pruner::in_memory(Default::default(), &Default::default())),
         links: Default::default(),
         changes: Changes::default(),

@@ -50,7 +50,9 @@ fn upstream(id: &str, slug: &str) -> Arc<Upstream> {
     let around = Arc::new(Surroundings {
         limits: Settings::default().limits,
         http: HttpClient::new(&ProxySettings::default(), Duration::from_secs(1)),
-        guard: None,
+        guard: Default::default(),
+        numbers: Default::default(),
+        stop: Default::default(),
         pruner: Arc::new(Pruner::in_memory(Default::default(), &Default::default())),
         links: Default::default(),
         changes: Changes::default(),

@@ -93,8 +93,8 @@ struct Call<'a> {
 impl Call<'_> {
     /// The result; `None` for a notification.
     async fn perform(&self, cancel: &Arc<Cancel>) -> Result<Option<Raw>, Error> {
-        self.upstream.settled().await;
-        let link = self.upstream.shared_link()?;
+        let flight = self.upstream.board().await?;
+        let link = flight.shared_link()?;
         if self.request.is_notification() {
             self.notify(&link);
             return Ok(None);

@@ -43,11 +43,11 @@ impl Restricted<'_> {
         request: &PlainRequest,
     ) -> Result<Carried, Error> {
         // Its start is limited by itself.
-        upstream.settled().await;
+        let upstream = upstream.board().await?;
         upstream.shared_link()?;
         let offer = upstream.offer();
         let shown = offer.list(kind).iter().filter(|item| {
-            permit::listed(Some(self.preset), kind.item(), upstream, item).is_none()
+            permit::listed(Some(self.preset), kind.item(), &upstream, item).is_none()
         });
         let listing = Listing::render(kind.member(), shown.map(|item| item.raw.clone()));
         let params = request.params();

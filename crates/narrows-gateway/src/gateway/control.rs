@@ -1,9 +1,27 @@
 //! What an operator asks of a gateway while it runs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Applied, Gateway};
-use crate::settings::Settings;
+use futures_util::future::join_all;
+use narrows_wire::Raw;
+use tokio::time::timeout;
+
+use super::endpoint::{Bound, Endpoint};
+use super::roster::{Roster, Turnover, difference};
+use super::{Applied, Gateway, Hearing, Inner};
+use crate::exchange::Principal;
+use crate::feed::Happening;
+use crate::session::Session;
+use crate::settings::{EndpointSettings, Expose, Settings};
+use crate::upstream::{ListKind, SharedEars, Upstream, supervise};
+
+/// How long an instance of a server that was replaced may go on for the sake
+/// of its last calls.
+const LONGEST_CALL: Duration = Duration::from_secs(3_600);
+
+/// As much of a program's name as is told: it may be anything, and of any length.
+const NAME_TOLD: usize = 100;
 
 /// One session, for who operates the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,39 +75,230 @@ pub enum SwitchError {
 
 impl Gateway {
     /// Takes up new settings: only what differs is touched, sessions stay, and
-    /// calls in flight end where they are.
+    /// calls in flight end where they are. What cannot change while the
+    /// gateway runs stays as it is, and is told.
     pub fn apply(&self, settings: Settings) -> Applied {
-        let _ = settings;
-        Applied::default()
+        let inner = &self.0;
+        let mut built = inner.built.lock();
+        let old = inner.roster();
+        let applied = difference(&old.settings, &settings);
+        let lasting = old.settings.clone();
+        let settings = Settings {
+            list_wait: lasting.list_wait,
+            limits: lasting.limits,
+            guard: lasting.guard,
+            proxy: lasting.proxy,
+            recovery: lasting.recovery,
+            pruner: lasting.pruner,
+            ..settings
+        };
+        if settings == old.settings {
+            return applied;
+        }
+        let (next, turnovers) = old.next(settings, &inner.making);
+        inner.take_up(&mut built, next, turnovers);
+        drop(built);
+        inner
+            .feed
+            .tell(|| Happening::SettingsChanged(applied.clone()));
+        applied
     }
 
     /// Makes the connection to a server anew; false if there is no such server
     /// or it is switched off.
     pub fn restart(&self, server: &str) -> bool {
-        let _ = server;
-        false
+        let inner = &self.0;
+        let mut built = inner.built.lock();
+        let Some((next, turnovers)) = inner.roster().with_restarted(server, &inner.making) else {
+            return false;
+        };
+        inner.take_up(&mut built, next, turnovers);
+        true
     }
 
     /// Every session, the oldest first.
     pub fn sessions(&self) -> Vec<SessionReport> {
-        Vec::new()
+        let mut sessions = self.0.all_sessions();
+        sessions.sort_by_key(|session| session.serial());
+        sessions.iter().map(report).collect()
     }
 
     /// Every endpoint that joins all servers.
     pub fn endpoints(&self) -> Vec<EndpointReport> {
-        Vec::new()
+        self.0.refresh_views();
+        let roster = self.0.roster();
+        let sessions = self.0.all_sessions();
+        let report = |(endpoint, settings): (&Arc<Endpoint>, &EndpointSettings)| {
+            let view = endpoint.face(&Bound::default(), &roster).view();
+            let count = |kind: ListKind| view.listing(kind).len();
+            let here = |session: &&Arc<Session>| Arc::ptr_eq(session.endpoint(), endpoint);
+            EndpointReport {
+                name: settings.name.clone(),
+                preset: settings.preset.clone(),
+                expose: match settings.expose {
+                    Expose::All => "all",
+                    Expose::Lazy => "lazy",
+                    Expose::Search => "search",
+                },
+                sessions: sessions.iter().filter(here).count(),
+                tools: count(ListKind::Tools),
+                prompts: count(ListKind::Prompts),
+                resources: count(ListKind::Resources),
+                tool_bytes: view.listing(ListKind::Tools).bytes(),
+            }
+        };
+        let endpoints = roster.endpoints.iter().zip(&roster.settings.endpoints);
+        endpoints.map(report).collect()
     }
 
     /// Puts another preset in force for one session, in place of that of its
     /// endpoint; `None` goes back to the endpoint's.
     pub fn switch_session(&self, session: u64, preset: Option<&str>) -> Result<(), SwitchError> {
-        let _ = preset;
-        Err(SwitchError::UnknownSession(session))
+        let inner = &self.0;
+        let _unchanged = inner.built.lock();
+        let roster = inner.roster();
+        if let Some(id) = preset
+            && !roster.presets.has(id)
+        {
+            return Err(SwitchError::UnknownPreset(id.to_owned()));
+        }
+        let found = inner.sessions.lock().get(&session).cloned();
+        let found = found.ok_or(SwitchError::UnknownSession(session))?;
+        let old = found.view();
+        found.choose_preset(preset);
+        inner.turn(&found, &roster);
+        inner.tell_differences(vec![(found, old)], &roster.parts());
+        inner.feed.tell(|| Happening::PresetSwitched {
+            session,
+            preset: preset.map(str::to_owned),
+        });
+        Ok(())
     }
 
     /// Ends a session; false if there is none of this number.
     pub fn end_session(&self, session: u64) -> bool {
-        let _ = session;
-        false
+        let found = self.0.sessions.lock().get(&session).cloned();
+        found.inspect(|session| session.close()).is_some()
+    }
+}
+
+impl Inner {
+    /// Puts the next roster in the place of this one. `built` is held: nobody
+    /// builds views or opens sessions meanwhile.
+    fn take_up(self: &Arc<Self>, built: &mut u64, next: Roster, turnovers: Vec<Turnover>) {
+        let old = self.roster();
+        let count = self.surroundings.changes.count();
+        let seen = self.seen();
+        for endpoint in next.doors() {
+            endpoint.renew(&next);
+        }
+        let next = Arc::new(next);
+        self.roster.store(next.clone());
+        *built = count;
+        let mut staying = Vec::new();
+        for (session, view) in seen {
+            match next.has(session.endpoint()) && next.still_admits(session.caller(), &old) {
+                true => {
+                    self.turn(&session, &next);
+                    staying.push((session, view));
+                }
+                false => session.close(),
+            }
+        }
+        self.tell_differences(staying, &next.parts());
+        for Turnover { old, new } in turnovers {
+            if let Some(old) = &old {
+                old.retire(new.clone());
+            }
+            let inner = self.clone();
+            self.tasks
+                .spawn(async move { inner.turn_over(old, new).await });
+        }
+    }
+
+    /// Shows a session what it may see under the presets that bind it now.
+    fn turn(&self, session: &Session, roster: &Roster) {
+        let bound = roster.bound(&session.caller().principal, session.own_preset());
+        session.turn_to(session.endpoint().face(&bound, roster));
+    }
+
+    /// Ends one instance of a server and begins the next. Two of them run at
+    /// the same time only if calls are in flight, which must not be lost:
+    /// otherwise a server might find what it needs still taken.
+    async fn turn_over(self: Arc<Self>, old: Option<Arc<Upstream>>, new: Option<Arc<Upstream>>) {
+        let busy = match &old {
+            Some(old) if old.calls_in_flight() > 0 => true,
+            Some(old) => {
+                self.end(old).await;
+                false
+            }
+            None => false,
+        };
+        if let Some(new) = &new {
+            self.begin(new);
+        }
+        if let Some(old) = old.filter(|_| busy) {
+            tokio::select! {
+                _ = timeout(LONGEST_CALL, old.quiet()) => {}
+                () = self.stop.cancelled() => {}
+            }
+            self.end(&old).await;
+        }
+    }
+
+    async fn end(&self, old: &Arc<Upstream>) {
+        let sessions = self.all_sessions();
+        let links = sessions.iter().filter_map(|own| own.give_up_link(old));
+        let links: Vec<_> = links.collect();
+        old.end();
+        join_all(links.iter().map(|link| link.close())).await;
+        // Its end is limited by itself; this is for what we did not think of.
+        let limit = self.limits.grace + Duration::from_secs(5);
+        if timeout(limit, old.gone()).await.is_err() {
+            tracing::warn!(server = %old.settings.id, "the server did not end in time");
+        }
+    }
+
+    /// Has an instance of a server supervised from now on, unless its time is
+    /// over already.
+    pub(super) fn begin(self: &Arc<Self>, upstream: &Arc<Upstream>) {
+        if upstream.is_retired() || !upstream.settings.enabled {
+            return upstream.has_gone();
+        }
+        let ears: Arc<dyn SharedEars> = Arc::new(Hearing(Arc::downgrade(self)));
+        let upstream = upstream.clone();
+        self.tasks.spawn(async move {
+            supervise(upstream.clone(), upstream.ending(), ears).await;
+            upstream.has_gone();
+        });
+    }
+
+    fn all_sessions(&self) -> Vec<Arc<Session>> {
+        self.sessions.lock().values().cloned().collect()
+    }
+}
+
+fn report(session: &Arc<Session>) -> SessionReport {
+    let caller = session.caller();
+    let face = session.face();
+    let presets = face.plan().preset.iter().flat_map(|preset| preset.each());
+    let name = caller.client.client_info.member("name");
+    let name = name.as_ref().and_then(Raw::as_text);
+    SessionReport {
+        number: session.serial(),
+        endpoint: caller.endpoint.to_string(),
+        is_server: session.endpoint().single,
+        client: match &caller.principal {
+            Principal::Client(name) => Some(name.to_string()),
+            Principal::Local | Principal::Anonymous => None,
+        },
+        program: name.map(|name| name.chars().take(NAME_TOLD).collect()),
+        revision: caller.revision.as_str(),
+        own_preset: session.own_preset(),
+        presets: presets.map(|preset| preset.id().to_string()).collect(),
+        age: session.age(),
+        silence: session.silence(),
+        calls_in_flight: session.calls_in_flight(),
+        calls: session.request_count(),
     }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use narrows_wire::Raw;
 
-use super::{Door, Gateway};
+use super::endpoint::Bound;
+use super::{Door, Gateway, Inner};
+use crate::catalogue::View;
 use crate::error::ItemKind;
 use crate::permit;
 use crate::preset::Denial;
@@ -64,9 +66,11 @@ impl Gateway {
     /// The state of every upstream, in the order of the configuration.
     pub fn report(&self) -> Vec<UpstreamReport> {
         self.0.refresh_views();
-        let first = self.0.endpoints.first();
-        let view = first.map(|endpoint| endpoint.view());
-        let preset = first.and_then(|endpoint| endpoint.plan.preset.as_deref());
+        let roster = self.0.roster();
+        let face =
+            (roster.endpoints.first()).map(|endpoint| endpoint.face(&Bound::default(), &roster));
+        let view = face.as_ref().map(|face| face.view());
+        let preset = face.as_ref().and_then(|face| face.plan().preset.as_deref());
         let published: HashMap<(usize, String), String> = view
             .iter()
             .flat_map(|view| view.published(ListKind::Tools))
@@ -97,14 +101,14 @@ impl Gateway {
                 templates: offer.templates.len(),
             }
         };
-        self.0.upstreams.iter().map(report).collect()
+        roster.upstreams.iter().map(report).collect()
     }
 
     /// The tools as an endpoint lists them to its clients at this moment, those
     /// of the gateway itself among them. An unknown endpoint is `None`.
     pub fn listed(&self, endpoint: &str) -> Option<Vec<Raw>> {
         self.0.refresh_views();
-        let view = self.0.endpoint(Door::Endpoint(endpoint))?.view();
+        let view = self.0.usual_view(endpoint)?;
         let page = view.listing(ListKind::Tools).page(None).ok()?;
         let tools = page.member(ListKind::Tools.member())?;
         Some(tools.elements().collect())
@@ -113,7 +117,16 @@ impl Gateway {
     /// What the gateway's own tool for what was cut is called on an endpoint;
     /// `None` where nothing is cut.
     pub fn recover_tool(&self, endpoint: &str) -> Option<Arc<str>> {
-        let view = self.0.endpoint(Door::Endpoint(endpoint))?.view();
+        let view = self.0.usual_view(endpoint)?;
         view.recover().map(|recover| recover.name.clone())
+    }
+}
+
+impl Inner {
+    /// What clients see on an endpoint that no preset of their own binds.
+    pub(super) fn usual_view(&self, endpoint: &str) -> Option<Arc<View>> {
+        let roster = self.roster();
+        let endpoint = roster.endpoint(Door::Endpoint(endpoint))?;
+        Some(endpoint.face(&Bound::default(), &roster).view())
     }
 }

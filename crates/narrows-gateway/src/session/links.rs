@@ -28,9 +28,9 @@ const ABANDONED: Duration = Duration::from_secs(3);
 /// Between two readings of changed lists.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// By the upstream's index.
+/// By the number of the upstream's instance.
 #[derive(Default)]
-pub(super) struct OwnLinks(Mutex<HashMap<usize, Arc<Slot>>>);
+pub(super) struct OwnLinks(Mutex<HashMap<u64, Arc<Slot>>>);
 
 /// The place of one link, whether there is one or not.
 #[derive(Default)]
@@ -52,7 +52,7 @@ pub(super) struct Held {
 }
 
 impl OwnLinks {
-    pub(super) fn get(&self, upstream: usize) -> Option<Arc<Link>> {
+    pub(super) fn get(&self, upstream: u64) -> Option<Arc<Link>> {
         self.held(upstream).map(|held| held.own.link.clone())
     }
 
@@ -73,7 +73,14 @@ impl OwnLinks {
         links.map(|held| held.own.link.clone()).collect()
     }
 
-    fn held(&self, upstream: usize) -> Option<Arc<Held>> {
+    /// Gives up that to one instance, for the end of it.
+    pub(super) fn take_one(&self, upstream: u64) -> Option<Arc<Link>> {
+        let slot = self.0.lock().remove(&upstream)?;
+        let held = slot.link.lock().take();
+        held.map(|held| held.own.link.clone())
+    }
+
+    fn held(&self, upstream: u64) -> Option<Arc<Held>> {
         let slot = self.0.lock().get(&upstream).cloned()?;
         slot.link.lock().clone()
     }
@@ -92,7 +99,7 @@ impl Session {
             // Boxed: opening is rare, and its future would make that of every call large.
             let held = Box::pin(self.own_link(upstream)).await?;
             // Whoever would close it as unused looks at this under the lock.
-            let slot = self.links.0.lock().get(&upstream.index).cloned();
+            let slot = self.links.0.lock().get(&upstream.serial).cloned();
             let slot = slot.ok_or(Error::SessionClosed)?;
             let current = slot.link.lock();
             if current
@@ -134,14 +141,14 @@ impl Session {
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
     ) -> Result<Arc<Held>, Error> {
-        if let Some(held) = self.links.held(upstream.index) {
+        if let Some(held) = self.links.held(upstream.serial) {
             return Ok(held);
         }
         let slot = self
             .links
             .0
             .lock()
-            .entry(upstream.index)
+            .entry(upstream.serial)
             .or_default()
             .clone();
         let _opening = slot.opening.lock().await;
@@ -156,7 +163,7 @@ impl Session {
         let hello = through_proxy(&self.caller.client);
         let held = Arc::new(Held {
             own: upstream
-                .open_own_link(&hello, ears, || self.reclaim(upstream.index))
+                .open_own_link(&hello, ears, || self.reclaim(upstream.serial))
                 .await?,
             used: AtomicBool::new(false),
             changed: Notify::new(),
@@ -182,7 +189,7 @@ impl Session {
 
     /// Has the link of a session closed that seems to be abandoned: clients that
     /// go away without a word would keep the place until they count as idle.
-    fn reclaim(&self, upstream: usize) -> bool {
+    fn reclaim(&self, upstream: u64) -> bool {
         let Some(gateway) = self.gateway.upgrade() else {
             return false;
         };
@@ -285,7 +292,7 @@ impl SessionEars {
     /// The lists of this link are to be read again; and what one session's
     /// server changed may have changed for all.
     fn relist(&self, session: &Session) {
-        if let Some(held) = session.links.held(self.upstream.index) {
+        if let Some(held) = session.links.held(self.upstream.serial) {
             held.changed.notify_one();
         }
         for kind in ListKind::ALL {
@@ -306,7 +313,7 @@ impl Ears for SessionEars {
             // The server forgot its session and has a new one now.
             "narrows/reopened" => {
                 self.relist(&session);
-                let held = session.links.held(self.upstream.index);
+                let held = session.links.held(self.upstream.serial);
                 if let (Some(held), Some(gateway)) = (held, session.gateway.upgrade()) {
                     let (session, upstream) = (session.clone(), self.upstream.clone());
                     gateway.tasks.spawn(async move {

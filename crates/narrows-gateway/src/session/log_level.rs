@@ -52,7 +52,7 @@ impl Session {
         let telling = view.with_capability("logging").filter_map(|upstream| {
             let (link, level) = match self.needs_own_link(upstream) {
                 // One that is not there yet is told when it is opened.
-                true => (self.links.get(upstream.index)?, level),
+                true => (self.links.get(upstream.serial)?, level),
                 false => (upstream.shared_link().ok()?, shared),
             };
             Some(async move { upstream.set_level(&link, level.word()).await })

@@ -71,7 +71,8 @@ impl Session {
             return;
         };
         let Some(own) = place.as_text() else { return };
-        let preset = self.endpoint.plan().preset.as_deref();
+        let face = self.face();
+        let preset = face.plan().preset.as_deref();
         let (server, offer) = (upstream.names(), upstream.offer());
         if permit::named(preset, ItemKind::Resource, server, &offer, &own).is_some() {
             return;

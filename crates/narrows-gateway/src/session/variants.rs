@@ -38,7 +38,7 @@ impl Session {
     /// Finds out what servers offer to clients like this one. Returns at once;
     /// `surveyed` is raised when it is known.
     pub(crate) fn survey(self: &Arc<Self>) {
-        let view = self.endpoint.view();
+        let view = self.face().view();
         // A client that can be asked nothing is offered what everybody is.
         let differs = |upstream: &&Arc<Upstream>| {
             self.asks.any() && self.needs_own_link(upstream) && upstream.shared_link().is_ok()
@@ -107,7 +107,7 @@ impl Session {
         };
         let parts: Vec<Part> = parts.iter().map(own).collect();
         drop(variants);
-        let new = View::build(self.endpoint.plan(), &parts);
+        let new = View::build(self.face().plan(), &parts);
         let changes = changes(old, &new);
         self.own_view.store(Some(Arc::new(new)));
         self.tell_changed(&changes);
@@ -120,7 +120,8 @@ impl Session {
         variants.retain(|index, variant| {
             let part = parts.iter().find(|part| part.upstream.index == *index);
             let same = part.is_some_and(|part| Arc::ptr_eq(&part.offer, &variant.base));
-            same || self.links.get(*index).is_some()
+            let has_link = |part: &Part| self.links.get(part.upstream.serial).is_some();
+            same || part.is_some_and(has_link)
         });
         variants.len() < before
     }

@@ -34,15 +34,15 @@ impl Policy {
 
 /// The policies of one endpoint. Tool goes over server, server over endpoint,
 /// endpoint over what is said for all.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Policies {
-    /// By the index of the upstream.
-    servers: Vec<OfServer>,
+    /// By the number of the upstream.
+    servers: HashMap<usize, OfServer>,
     /// The budget of what the gateway itself answers here.
     own_max_chars: usize,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct OfServer {
     all: Option<Policy>,
     /// Of tools that differ.
@@ -54,7 +54,7 @@ impl Policies {
     pub(crate) fn joined<'a>(
         top: ShapeChoice,
         endpoint: ShapeChoice,
-        upstreams: impl Iterator<Item = &'a UpstreamSettings>,
+        upstreams: impl Iterator<Item = (usize, &'a UpstreamSettings)>,
     ) -> Policies {
         let below = endpoint.or(top);
         let resolve = |choice: ShapeChoice| {
@@ -69,7 +69,7 @@ impl Policies {
     pub(crate) fn single<'a>(
         top: ShapeChoice,
         own: ShapeChoice,
-        upstreams: impl Iterator<Item = &'a UpstreamSettings>,
+        upstreams: impl Iterator<Item = (usize, &'a UpstreamSettings)>,
     ) -> Policies {
         let resolve = |choice: ShapeChoice| Policy::of(choice.or(top), choice.on == Some(true));
         Policies::new(own.or(top), upstreams, resolve)
@@ -77,10 +77,10 @@ impl Policies {
 
     fn new<'a>(
         below: ShapeChoice,
-        upstreams: impl Iterator<Item = &'a UpstreamSettings>,
+        upstreams: impl Iterator<Item = (usize, &'a UpstreamSettings)>,
         resolve: impl Fn(ShapeChoice) -> Option<Policy>,
     ) -> Policies {
-        let of = |upstream: &UpstreamSettings| {
+        let of = |(index, upstream): (usize, &UpstreamSettings)| {
             let mut server = upstream.shape;
             // What its tools give back was asked for by line.
             if let UpstreamKind::Builtin(Builtin::Pruner) = upstream.kind {
@@ -89,10 +89,11 @@ impl Policies {
             let tool = |(name, choice): (&String, &ShapeChoice)| {
                 (name.clone(), resolve(choice.or(server)))
             };
-            OfServer {
+            let of_server = OfServer {
                 all: resolve(server),
                 tools: upstream.tool_shapes.iter().map(tool).collect(),
-            }
+            };
+            (index, of_server)
         };
         Policies {
             servers: upstreams.map(of).collect(),
@@ -102,7 +103,7 @@ impl Policies {
 
     /// Of a tool, by the server's own name for it.
     pub(crate) fn tool(&self, upstream: usize, name: &Raw) -> Option<Policy> {
-        let server = self.servers.get(upstream)?;
+        let server = self.servers.get(&upstream)?;
         if !server.tools.is_empty()
             && let Some(name) = name.as_text()
             && let Some(policy) = server.tools.get(&*name)
@@ -114,14 +115,14 @@ impl Policies {
 
     /// Of the resources of a server.
     pub(crate) fn server(&self, upstream: usize) -> Option<Policy> {
-        self.servers.get(upstream)?.all
+        self.servers.get(&upstream)?.all
     }
 
     /// Whether anything may be cut for some of these upstreams, so that there
     /// must be a way to get it back.
     pub(crate) fn cuts(&self, mut upstreams: impl Iterator<Item = usize>) -> bool {
         upstreams.any(|index| {
-            self.servers.get(index).is_some_and(|server| {
+            self.servers.get(&index).is_some_and(|server| {
                 server.all.is_some() || server.tools.values().any(Option::is_some)
             })
         })
@@ -131,7 +132,7 @@ impl Policies {
     /// are wanted for.
     pub(crate) fn ask_for_goals(&self) -> bool {
         let asks = |policy: &Option<Policy>| policy.is_some_and(|policy| policy.goal_param);
-        let mut servers = self.servers.iter();
+        let mut servers = self.servers.values();
         servers.any(|server| asks(&server.all) || server.tools.values().any(asks))
     }
 
@@ -184,7 +185,7 @@ mod tests {
         upstream: UpstreamSettings,
         expected: [Option<usize>; 3],
     ) {
-        let policies = Policies::joined(top, endpoint, [&upstream].into_iter());
+        let policies = Policies::joined(top, endpoint, [(0, &upstream)].into_iter());
         assert_eq!(budgets(&policies), expected);
         let cuts = expected.iter().any(Option::is_some);
         assert_eq!(policies.cuts([0].into_iter()), cuts);
@@ -231,14 +232,14 @@ mod tests {
         let none = ShapeChoice::default();
         let check = |shape, tool, expected| {
             let upstream = server(Builtin::Demo, shape, tool);
-            let policies = Policies::single(top, upstream.shape, [&upstream].into_iter());
+            let policies = Policies::single(top, upstream.shape, [(0, &upstream)].into_iter());
             assert_eq!(budgets(&policies), expected);
         };
         check(none, None, [None; 3]);
         let on = choice(Some(true), None);
         check(on, None, [Some(9_000); 3]);
         let less = server(Builtin::Demo, choice(Some(true), Some(5_000)), None);
-        let policies = Policies::single(top, less.shape, [&less].into_iter());
+        let policies = Policies::single(top, less.shape, [(0, &less)].into_iter());
         assert_eq!(policies.own_max_chars(), 5_000);
         check(none, Some(on), [Some(9_000), None, None]);
     }

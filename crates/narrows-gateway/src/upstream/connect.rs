@@ -49,7 +49,7 @@ impl Upstream {
             UpstreamKind::Stdio(settings) => stdio::open(
                 settings,
                 self.slug.clone(),
-                around.guard.as_ref(),
+                around.guard.get(),
                 max,
                 around.limits.grace,
             )?,

@@ -13,8 +13,8 @@ mod tests;
 use std::ffi::OsString;
 use std::io::{self, BufRead, Write};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,33 @@ struct Held {
     mark: String,
     marks_given: AtomicU64,
     lost: AtomicBool,
+}
+
+/// A guard that starts with the first child process that needs one.
+#[derive(Default)]
+pub(crate) struct LazyGuard {
+    command: Option<Vec<OsString>>,
+    started: OnceLock<Option<Guard>>,
+}
+
+impl LazyGuard {
+    pub(crate) fn new(command: Option<Vec<OsString>>) -> LazyGuard {
+        LazyGuard {
+            command,
+            started: OnceLock::new(),
+        }
+    }
+
+    /// `None` where there is none, or where it cannot be started.
+    pub(crate) fn get(&self) -> Option<&Guard> {
+        let start = || {
+            let started = Guard::start(self.command.as_deref()?);
+            started
+                .inspect_err(|error| tracing::warn!("no guard process: {error}"))
+                .ok()
+        };
+        self.started.get_or_init(start).as_ref()
+    }
 }
 
 impl Guard {

@@ -7,6 +7,7 @@
 use http::header::{ALLOW, HeaderValue};
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
+use narrows_gateway::exchange::Principal;
 use narrows_gateway::{PlainRequest, Reply};
 use narrows_wire::{Id, encode_error};
 
@@ -40,7 +41,12 @@ pub(super) async fn post(edge: &Edge, server: &str, request: Incoming) -> Respon
         Ok(request) => request,
         Err(error) => return refused(server, None, &ForwardRefusal::Edge(error)),
     };
-    match (edge.gateway.forward(server, &request).await, request.id()) {
+    match (
+        edge.gateway
+            .forward(&Principal::Anonymous, server, &request)
+            .await,
+        request.id(),
+    ) {
         (Ok(Reply::Message { status, body }), _) => answer::message(status, body),
         (Ok(Reply::Result(result)), Some(id)) => {
             answer::json(StatusCode::OK, Body::result(id, result))

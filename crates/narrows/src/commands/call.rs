@@ -253,7 +253,7 @@ async fn call(
     let opened = gateway
         .open(
             Door::Endpoint(&options.endpoint),
-            Principal::Anonymous,
+            Principal::Local,
             Lifetime::Connection,
             Revision::LATEST_LEGACY,
             client,

@@ -27,7 +27,9 @@ fn upstream(manner: RemoteManner, settings: RemoteSettings) -> Arc<Upstream> {
     let surroundings = Surroundings {
         limits: Limits::default(),
         http: client(),
-        guard: None,
+        guard: Default::default(),
+        numbers: Default::default(),
+        stop: Default::default(),
         pruner: Arc::new(Pruner::in_memory(Default::default(), &Default::default())),
         links: AtomicU64::new(1),
         changes: Default::default(),

@@ -1,0 +1,341 @@
+//! What there is at the moment: servers, endpoints, presets. A snapshot, which
+//! is never changed but replaced by the next one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use super::endpoint::{Bound, Endpoint};
+use super::{Applied, Door};
+use crate::catalogue::{Part, Plan, Scope};
+use crate::exchange::{Caller, Principal};
+use crate::forward::Forwarding;
+use crate::names;
+use crate::preset::{Preset, Presets};
+use crate::settings::{ClientSettings, EndpointSettings, Settings, UpstreamSettings};
+use crate::shaping::{Policies, Shaping};
+use crate::upstream::{Surroundings, Upstream};
+
+pub(crate) struct Roster {
+    pub(crate) settings: Settings,
+    /// In the order of the settings.
+    pub(crate) upstreams: Vec<Arc<Upstream>>,
+    /// Those that join all upstreams.
+    pub(crate) endpoints: Vec<Arc<Endpoint>>,
+    /// Those of a single upstream, in the order of the upstreams.
+    pub(crate) singles: Vec<Arc<Endpoint>>,
+    pub(crate) presets: Presets,
+    pub(crate) forwarding: Forwarding,
+}
+
+/// What rosters are made with, and what lasts longer than each of them.
+pub(super) struct Making {
+    pub(super) surroundings: Arc<Surroundings>,
+    pub(super) shaping: Arc<Shaping>,
+    /// Numbers requests of plain JSON-RPC.
+    pub(super) forwarded: Arc<AtomicU64>,
+}
+
+/// A server whose connection is made anew, begins or ends.
+pub(super) struct Turnover {
+    pub(super) old: Option<Arc<Upstream>>,
+    pub(super) new: Option<Arc<Upstream>>,
+}
+
+impl Roster {
+    pub(super) fn first(settings: Settings, making: &Making) -> Roster {
+        let slugs = slugs(&settings);
+        let upstreams = settings.upstreams.iter().zip(slugs).map(|(own, slug)| {
+            let around = making.surroundings.clone();
+            let index = around.numbers.of(&own.id);
+            Arc::new(Upstream::new(index, &slug, own.clone(), around))
+        });
+        let upstreams = upstreams.collect();
+        Roster::of(settings, upstreams, making, None)
+    }
+
+    /// The roster after this one, and the servers that have to begin or end
+    /// for it.
+    pub(super) fn next(&self, settings: Settings, making: &Making) -> (Roster, Vec<Turnover>) {
+        let mut turnovers = Vec::new();
+        let slugs = slugs(&settings);
+        let mut upstreams = Vec::new();
+        for (own, slug) in settings.upstreams.iter().zip(slugs) {
+            let old = self.upstream(&own.id);
+            let upstream = match old {
+                Some(old) if old.goes_on_as(own, &slug) => old.clone(),
+                Some(old) => Arc::new(old.successor(own.clone(), &slug)),
+                None => {
+                    let around = making.surroundings.clone();
+                    let index = around.numbers.of(&own.id);
+                    Arc::new(Upstream::new(index, &slug, own.clone(), around))
+                }
+            };
+            if !old.is_some_and(|old| Arc::ptr_eq(old, &upstream)) {
+                turnovers.push(Turnover {
+                    old: old.cloned(),
+                    new: Some(upstream.clone()),
+                });
+            }
+            upstreams.push(upstream);
+        }
+        let is_gone = |old: &&Arc<Upstream>| {
+            let mut ids = settings.upstreams.iter().map(|own| &own.id);
+            !ids.any(|id| *id == old.settings.id)
+        };
+        turnovers.extend(self.upstreams.iter().filter(is_gone).map(|old| Turnover {
+            old: Some(old.clone()),
+            new: None,
+        }));
+        let next = Roster::of(settings, upstreams, making, Some(self));
+        (next, turnovers)
+    }
+
+    /// The roster in which one server has begun anew; `None` if it is not
+    /// there or switched off.
+    pub(super) fn with_restarted(
+        &self,
+        id: &str,
+        making: &Making,
+    ) -> Option<(Roster, Vec<Turnover>)> {
+        let found = |upstream: &&Arc<Upstream>| upstream.settings.id == id;
+        let old = self.upstreams.iter().find(found)?;
+        if !old.settings.enabled {
+            return None;
+        }
+        let new = Arc::new(old.successor(old.settings.clone(), &old.slug));
+        let one = |upstream: &Arc<Upstream>| match Arc::ptr_eq(upstream, old) {
+            true => new.clone(),
+            false => upstream.clone(),
+        };
+        let upstreams = self.upstreams.iter().map(one).collect();
+        let next = Roster::of(self.settings.clone(), upstreams, making, Some(self));
+        let turnover = Turnover {
+            old: Some(old.clone()),
+            new: Some(new),
+        };
+        Some((next, vec![turnover]))
+    }
+
+    fn of(
+        settings: Settings,
+        upstreams: Vec<Arc<Upstream>>,
+        making: &Making,
+        before: Option<&Roster>,
+    ) -> Roster {
+        let presets = Presets::new(&settings.presets, &settings.endpoints);
+        let endpoint = |name: &str, single: bool| {
+            let existing = before.and_then(|before| before.named(name, single));
+            let new = || Arc::new(Endpoint::new(name, single, making.shaping.clone()));
+            existing.cloned().unwrap_or_else(new)
+        };
+        let endpoints = settings.endpoints.iter();
+        let endpoints = endpoints.map(|own| endpoint(&own.name, false)).collect();
+        let singles = settings.upstreams.iter();
+        let singles = singles.map(|own| endpoint(&own.id, true)).collect();
+        let servers: Vec<_> = upstreams.iter().zip(&settings.upstreams).collect();
+        let forwarding = Forwarding::new(
+            &servers,
+            &settings.rpc_servers,
+            &presets,
+            &making.surroundings,
+            making.forwarded.clone(),
+        );
+        Roster {
+            endpoints,
+            singles,
+            forwarding,
+            presets,
+            upstreams,
+            settings,
+        }
+    }
+
+    pub(crate) fn endpoint(&self, door: Door<'_>) -> Option<&Arc<Endpoint>> {
+        match door {
+            Door::Endpoint(name) => self.named(name, false),
+            Door::Server(id) => {
+                let by_slug = || {
+                    let mut all = self.upstreams.iter();
+                    all.find(|upstream| &*upstream.slug == id)
+                };
+                let upstream = self.upstream(id).or_else(by_slug)?;
+                self.named(&upstream.settings.id, true)
+            }
+        }
+    }
+
+    /// Whether an endpoint is one of these.
+    pub(super) fn has(&self, endpoint: &Arc<Endpoint>) -> bool {
+        let mut all = self.doors();
+        all.any(|other| Arc::ptr_eq(other, endpoint))
+    }
+
+    pub(super) fn doors(&self) -> impl Iterator<Item = &Arc<Endpoint>> {
+        self.endpoints.iter().chain(&self.singles)
+    }
+
+    /// A server by its id.
+    pub(crate) fn upstream(&self, id: &str) -> Option<&Arc<Upstream>> {
+        let mut all = self.upstreams.iter();
+        all.find(|upstream| upstream.settings.id == id)
+    }
+
+    /// A server by the number that its id has.
+    pub(crate) fn numbered(&self, index: usize) -> Option<&Arc<Upstream>> {
+        let mut all = self.upstreams.iter();
+        all.find(|upstream| upstream.index == index)
+    }
+
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        let part = |upstream: &Arc<Upstream>| Part {
+            upstream: upstream.clone(),
+            offer: upstream.offer(),
+        };
+        self.upstreams.iter().map(part).collect()
+    }
+
+    /// What the views of an endpoint are made by, for clients that are bound
+    /// like this. An endpoint that is gone shows nothing.
+    pub(super) fn plan(&self, endpoint: &Endpoint, bound: &Bound) -> Plan {
+        let servers = || {
+            let numbers = self.upstreams.iter().map(|upstream| upstream.index);
+            numbers.zip(&self.settings.upstreams)
+        };
+        let top = self.settings.shape;
+        let (scope, policies, own) = match endpoint.single {
+            true => {
+                let server = servers().find(|(_, own)| *own.id == *endpoint.name);
+                let (index, shape, own) = match server {
+                    Some((index, own)) => (index, own.shape, self.presets.direct(&own.preset)),
+                    None => (usize::MAX, top, Some(Arc::new(Preset::nothing("")))),
+                };
+                let policies = Policies::single(top, shape, servers());
+                (Scope::Single(index), policies, own)
+            }
+            false => {
+                let mut all = self.settings.endpoints.iter();
+                let settings = all.find(|own| *own.name == *endpoint.name).cloned();
+                let settings = settings.unwrap_or_else(|| gone(&endpoint.name));
+                let policies = Policies::joined(top, settings.shape, servers());
+                let own = settings.preset.as_deref().map(|id| self.presets.get(id));
+                (Scope::Joined(settings), policies, own)
+            }
+        };
+        let named = |id: &Option<String>| id.as_deref().map(|id| self.presets.get(id));
+        let own = named(&bound.instead).or(own);
+        Plan {
+            scope,
+            preset: Preset::both(own, named(&bound.besides)),
+            policies,
+            instructions_max_chars: self.settings.instructions_max_chars,
+        }
+    }
+
+    /// The presets that bind one client in particular.
+    pub(super) fn bound(&self, principal: &Principal, instead: Option<String>) -> Bound {
+        Bound {
+            instead,
+            besides: self.client(principal).and_then(|own| own.preset.clone()),
+        }
+    }
+
+    /// The preset of a client's own.
+    pub(super) fn preset_of(&self, principal: &Principal) -> Option<Arc<Preset>> {
+        let id = self.client(principal)?.preset.as_deref()?;
+        Some(self.presets.get(id))
+    }
+
+    /// Whether a session that was opened under the old roster may go on: who
+    /// it is must still be known, by the same token, and allowed at its door.
+    pub(super) fn still_admits(&self, caller: &Caller, old: &Roster) -> bool {
+        match (&caller.principal, self.client(&caller.principal)) {
+            (Principal::Local, _) => true,
+            (Principal::Anonymous, _) => self.settings.clients.is_empty(),
+            (Principal::Client(_), None) => false,
+            (Principal::Client(_), Some(own)) => old
+                .client(&caller.principal)
+                .is_some_and(|before| before.token == own.token && before.doors == own.doors),
+        }
+    }
+
+    fn client(&self, principal: &Principal) -> Option<&ClientSettings> {
+        let Principal::Client(name) = principal else {
+            return None;
+        };
+        let mut all = self.settings.clients.iter();
+        all.find(|own| *own.name == **name)
+    }
+
+    fn named(&self, name: &str, single: bool) -> Option<&Arc<Endpoint>> {
+        let mut all = match single {
+            true => self.singles.iter(),
+            false => self.endpoints.iter(),
+        };
+        all.find(|endpoint| *endpoint.name == *name)
+    }
+}
+
+/// What stands for the settings of an endpoint that is not there any more.
+fn gone(name: &str) -> EndpointSettings {
+    let mut settings = EndpointSettings::named(name);
+    // One that is not among the presets allows nothing.
+    settings.preset = Some(String::new());
+    settings
+}
+
+fn slugs(settings: &Settings) -> Vec<String> {
+    let ids = settings.upstreams.iter().map(|own| own.id.as_str());
+    names::slugs(&ids.collect::<Vec<_>>())
+}
+
+/// What differs between two settings, by names.
+pub(super) fn difference(old: &Settings, new: &Settings) -> Applied {
+    let mut applied = Applied::default();
+    let by_id = |all: &[UpstreamSettings]| -> HashMap<String, UpstreamSettings> {
+        let one = |own: &UpstreamSettings| (own.id.clone(), own.clone());
+        all.iter().map(one).collect()
+    };
+    let before = by_id(&old.upstreams);
+    for own in &new.upstreams {
+        let list = match before.get(&own.id) {
+            None => &mut applied.added,
+            Some(before) if before == own => continue,
+            Some(before) if before.same_connection(own) => &mut applied.adjusted,
+            Some(_) => &mut applied.restarted,
+        };
+        list.push(own.id.clone());
+    }
+    let after = by_id(&new.upstreams);
+    let gone = old.upstreams.iter().map(|own| own.id.clone());
+    applied
+        .removed
+        .extend(gone.filter(|id| !after.contains_key(id)));
+    applied.endpoints = changed(&old.endpoints, &new.endpoints, |own| &own.name);
+    applied.presets = changed(&old.presets, &new.presets, |preset| &**preset.id());
+    applied.clients = changed(&old.clients, &new.clients, |client| &client.name);
+    let mut later = |what: &str, differs: bool| {
+        if differs {
+            applied.at_next_start.push(what.to_owned());
+        }
+    };
+    later("limits", old.limits != new.limits);
+    later("recovery", old.recovery != new.recovery);
+    later("proxy", old.proxy != new.proxy);
+    later("list_wait_s", old.list_wait != new.list_wait);
+    applied
+}
+
+/// The names of what is new, gone or different.
+fn changed<'a, T: PartialEq>(
+    old: &'a [T],
+    new: &'a [T],
+    name: impl Fn(&'a T) -> &'a str,
+) -> Vec<String> {
+    let find = |all: &'a [T], wanted: &str| all.iter().find(|one| name(one) == wanted);
+    let differs = new
+        .iter()
+        .filter(|one| find(old, name(one)) != Some(*one))
+        .chain(old.iter().filter(|one| find(new, name(one)).is_none()));
+    differs.map(|one| name(one).to_owned()).collect()
+}

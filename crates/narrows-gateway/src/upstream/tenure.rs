@@ -1,0 +1,168 @@
+//! Instances of a server that follow each other.
+//!
+//! The settings of an [`Upstream`] never change. When they have to, or when
+//! its connection is to be made anew, a successor takes its place: it offers
+//! what was offered before until it knows better, so that clients notice
+//! nothing if nothing has changed. Calls in flight end where they are; whoever
+//! still holds the old instance is led to the new one.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::Upstream;
+use crate::error::Error;
+use crate::settings::UpstreamSettings;
+
+/// From an instance's begin to its end.
+pub(super) struct Tenure {
+    /// Who comes after it, once that is decided; nobody where the server is
+    /// not wanted any more.
+    after: OnceLock<Option<Arc<Upstream>>>,
+    retired: AtomicBool,
+    flights: AtomicUsize,
+    landed: Notify,
+    /// Ends its supervisor.
+    end: CancellationToken,
+    /// Raised when its supervisor has ended, and its process with it.
+    gone: CancellationToken,
+}
+
+/// A call on its way through an instance, which does not end meanwhile.
+pub(crate) struct Flight(Arc<Upstream>);
+
+impl Tenure {
+    pub(super) fn new(end: CancellationToken) -> Tenure {
+        Tenure {
+            after: OnceLock::new(),
+            retired: AtomicBool::new(false),
+            flights: AtomicUsize::new(0),
+            landed: Notify::new(),
+            end,
+            gone: CancellationToken::new(),
+        }
+    }
+
+    pub(super) async fn ended(&self) {
+        self.end.cancelled().await;
+    }
+}
+
+impl Upstream {
+    /// Whether this instance can go on under other settings.
+    pub(crate) fn goes_on_as(&self, settings: &UpstreamSettings, slug: &str) -> bool {
+        self.settings.same_connection(settings) && *self.slug == *slug
+    }
+
+    /// The instance that comes after this one.
+    pub(crate) fn successor(&self, settings: UpstreamSettings, slug: &str) -> Upstream {
+        let around = self.surroundings.clone();
+        let mut new = Upstream::new(self.index, slug, settings, around);
+        new.subscribers = self.subscribers.clone();
+        if new.settings.enabled {
+            new.offer.store(self.offer());
+        }
+        new
+    }
+
+    /// The instance that takes calls now, this one or one after it. While it
+    /// is starting in the place of another it is waited for.
+    pub(crate) async fn board(self: &Arc<Self>) -> Result<Flight, Error> {
+        let mut instance = self.clone();
+        loop {
+            match instance.enter() {
+                Some(flight) if flight.shared.load().is_some() => return Ok(flight),
+                Some(flight) if flight.is_settled() => return Ok(flight),
+                Some(flight) => drop(flight),
+                None => {
+                    let after = instance.tenure.after.get().cloned().flatten();
+                    instance = after.ok_or_else(|| self.removed())?;
+                    continue;
+                }
+            }
+            instance.settled().await;
+            if instance.tenure.end.is_cancelled() && !instance.is_retired() {
+                return Err(instance.down());
+            }
+        }
+    }
+
+    /// Says that no call shall come any more, and where they go instead.
+    pub(crate) fn retire(&self, after: Option<Arc<Upstream>>) {
+        let _ = self.tenure.after.set(after);
+        self.tenure.retired.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.tenure.retired.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn calls_in_flight(&self) -> usize {
+        self.tenure.flights.load(Ordering::SeqCst)
+    }
+
+    /// Ready when no call is in flight.
+    pub(crate) async fn quiet(&self) {
+        loop {
+            let landed = self.tenure.landed.notified();
+            if self.calls_in_flight() == 0 {
+                return;
+            }
+            landed.await;
+        }
+    }
+
+    /// What its supervisor stops by.
+    pub(crate) fn ending(&self) -> CancellationToken {
+        self.tenure.end.clone()
+    }
+
+    /// Ends its supervisor, and with it the shared link.
+    pub(crate) fn end(&self) {
+        self.tenure.end.cancel();
+    }
+
+    /// Says that nothing of it runs any more.
+    pub(crate) fn has_gone(&self) {
+        self.tenure.gone.cancel();
+    }
+
+    pub(crate) async fn gone(&self) {
+        self.tenure.gone.cancelled().await;
+    }
+
+    /// `None` once it is retired. Counted first: whoever retires it and then
+    /// finds no call in flight can be sure that none comes.
+    fn enter(self: &Arc<Self>) -> Option<Flight> {
+        self.tenure.flights.fetch_add(1, Ordering::SeqCst);
+        let flight = Flight(self.clone());
+        (!self.is_retired()).then_some(flight)
+    }
+
+    fn removed(&self) -> Error {
+        Error::UpstreamDown {
+            server: self.settings.id.clone(),
+            reason: "it was removed".to_owned(),
+            next_try: None,
+        }
+    }
+}
+
+impl Deref for Flight {
+    type Target = Arc<Upstream>;
+
+    fn deref(&self) -> &Arc<Upstream> {
+        &self.0
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        if self.0.tenure.flights.fetch_sub(1, Ordering::SeqCst) == 1 && self.0.is_retired() {
+            self.0.tenure.landed.notify_waiters();
+        }
+    }
+}
