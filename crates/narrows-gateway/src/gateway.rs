@@ -5,6 +5,8 @@ mod control;
 mod endpoint;
 mod report;
 mod roster;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -71,8 +71,8 @@ impl Endpoint {
         }
     }
 
-    /// Makes new faces where the plan is another one now. Those that nobody
-    /// looks at any more go.
+    /// Builds every view anew by what is planned now. Faces that nobody looks at
+    /// any more go.
     pub(super) fn renew(&self, roster: &Roster) {
         let mut faces = self.faces.lock();
         // One is the table's own.
@@ -80,8 +80,10 @@ impl Endpoint {
         let parts = roster.parts();
         for (bound, face) in faces.iter_mut() {
             let plan = roster.plan(self, bound);
-            if plan != face.plan {
-                *face = Arc::new(Face::new(plan, &parts));
+            match plan == face.plan {
+                // Servers may be others all the same.
+                true => face.view.store(Arc::new(View::build(&plan, &parts))),
+                false => *face = Arc::new(Face::new(plan, &parts)),
             }
         }
     }

@@ -1,0 +1,92 @@
+use super::*;
+use crate::preset::{Preset, Rule};
+use crate::settings::{ClientSettings, TokenDigest};
+
+fn named(name: &str, token: u8, preset: Option<&str>) -> ClientSettings {
+    ClientSettings {
+        token: Some(TokenDigest([token; 32])),
+        preset: preset.map(str::to_owned),
+        ..ClientSettings::named(name)
+    }
+}
+
+fn principal(name: &str) -> Principal {
+    Principal::Client(name.into())
+}
+
+fn with(upstream: UpstreamSettings, clients: Vec<ClientSettings>) -> Settings {
+    let rules = |texts: &[&str]| {
+        let rule = |text: &&str| Rule::parse(text).expect("a rule");
+        Some(texts.iter().map(rule).collect())
+    };
+    let mut settings = settings(vec![upstream]);
+    settings.presets = vec![
+        Preset::new("ones", rules(&["*/one", "*/two"]), None, None),
+        Preset::new("twos", rules(&["*/two", "*/three"]), None, None),
+    ];
+    settings.endpoints[0].preset = Some("ones".to_owned());
+    settings.clients = clients;
+    settings
+}
+
+#[tokio::test]
+async fn a_preset_of_the_client_binds_besides_that_of_the_endpoint() {
+    let one = script("one").plain_tool("three").install();
+    let clients = vec![named("free", 1, None), named("bound", 2, Some("twos"))];
+    let gateway = started(with(server("a", &one), clients)).await;
+    let door = Door::Endpoint("default");
+    let free = Client::open_as(&gateway, door, principal("free")).await;
+    let bound = Client::open_as(&gateway, door, principal("bound")).await;
+    assert_eq!(free.tools().await, ["a__one", "a__two"]);
+    assert_eq!(bound.tools().await, ["a__two"]);
+    let refused = bound.call("a__one").await.expect_err("it is not allowed");
+    assert!(matches!(refused, Error::NotAllowed { denial, .. } if &*denial.preset == "twos"));
+    let refused = bound.call("a__three").await.expect_err("it is not allowed");
+    assert!(matches!(refused, Error::NotAllowed { denial, .. } if &*denial.preset == "ones"));
+    // Nor is it got rid of by one that is chosen for the session.
+    let number = bound.session.serial();
+    gateway
+        .switch_session(number, Some("twos"))
+        .expect("it is there");
+    assert_eq!(bound.tools().await, ["a__two", "a__three"]);
+    gateway
+        .switch_session(number, Some("ones"))
+        .expect("it is there");
+    assert_eq!(bound.tools().await, ["a__two"]);
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn sessions_end_with_the_rights_of_their_client() {
+    let one = script("one").install();
+    let a = server("a", &one);
+    let clients = vec![
+        named("stays", 1, None),
+        named("rotated", 2, None),
+        named("gone", 3, None),
+    ];
+    let gateway = started(with(a.clone(), clients)).await;
+    let door = Door::Endpoint("default");
+    let stays = Client::open_as(&gateway, door, principal("stays")).await;
+    let rotated = Client::open_as(&gateway, door, principal("rotated")).await;
+    let gone = Client::open_as(&gateway, door, principal("gone")).await;
+    let local = Client::open_as(&gateway, door, Principal::Local).await;
+    let clients = vec![named("stays", 1, Some("twos")), named("rotated", 9, None)];
+    let applied = gateway.apply(with(a, clients));
+    assert_eq!(applied.clients, ["stays", "rotated", "gone"]);
+    assert!(rotated.session.is_closed() && gone.session.is_closed());
+    assert!(!stays.session.is_closed() && !local.session.is_closed());
+    assert_eq!(stays.tools().await, ["a__two"]);
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn who_came_without_a_token_goes_when_tokens_are_asked_for() {
+    let one = script("one").install();
+    let a = server("a", &one);
+    let gateway = started(with(a.clone(), Vec::new())).await;
+    let client = Client::open(&gateway, Door::Endpoint("default")).await;
+    gateway.apply(with(a, vec![named("some", 1, None)]));
+    assert!(client.session.is_closed());
+    gateway.shutdown().await;
+}
