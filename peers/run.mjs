@@ -87,6 +87,7 @@ async function everything() {
   await step("py v1 over stdio, one server", profile(pyV1, "everything", ...stdio(one)));
   await pruner();
   await shaping();
+  await step("change under load", [node, join(here, "clients/ts/change.mjs"), narrows, made("changing")]);
   await exposure({ folder, write, reference, stdio, step, count }, all.mcpServers);
   await overStreams(`127.0.0.1:${gateway.port}`);
   await toStreams(base);
@@ -354,6 +355,12 @@ function leftovers() {
     }
   }
   return found;
+}
+
+function made(name) {
+  const path = join(folder, name);
+  mkdirSync(path);
+  return path;
 }
 
 function write(name, value) {
