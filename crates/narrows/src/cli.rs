@@ -1,6 +1,7 @@
 //! The command line. Flags are fixed: users and programs rely on them.
 
 pub(crate) mod filters;
+pub(crate) mod operator;
 
 use std::path::PathBuf;
 
@@ -82,6 +83,15 @@ pub(crate) enum Command {
     /// Call one tool through the gateway
     #[command(after_help = CALL_EXAMPLES)]
     Call(Call),
+    /// Show, add, remove, switch and restart the servers of a gateway that runs
+    #[command(after_help = operator::SERVERS_EXAMPLES)]
+    Servers(operator::Servers),
+    /// Show, change and switch the presets of a gateway that runs
+    #[command(after_help = operator::PRESETS_EXAMPLES)]
+    Presets(operator::Presets),
+    /// Show and end the sessions of a gateway that runs, and what they do
+    #[command(after_help = operator::SESSIONS_EXAMPLES)]
+    Sessions(operator::Sessions),
     /// Cut the middle out of long strings of a JSON text
     #[command(after_help = filters::MASK_EXAMPLES)]
     Mask(filters::Mask),
@@ -224,6 +234,7 @@ Examples:
   narrows check                        is everything there, and if not, why
   narrows tools                        what the gateway offers, with tokens per tool
   narrows call files list_directory '{\"path\": \".\"}'
+  narrows servers                      what a gateway that runs is connected to
   narrows prune --goal 'where is it closed?' session.rs     the lines that matter
 
 Exit codes: 0 done, 1 it did not work, 2 wrong usage or configuration.";

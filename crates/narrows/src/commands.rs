@@ -2,13 +2,19 @@
 //! gateway for a moment, ending it in good order.
 
 pub(crate) mod call;
+mod change;
 pub(crate) mod check;
 mod endpoint;
+mod entry;
 pub(crate) mod filter;
 mod hint;
+pub(crate) mod presets;
 pub(crate) mod pruner;
 pub(crate) mod serve;
+pub(crate) mod servers;
+pub(crate) mod sessions;
 pub(crate) mod stdio;
+mod table;
 pub(crate) mod tools;
 mod why;
 

@@ -4,12 +4,15 @@
 //! only the answer of a command, everything else goes to stderr. Exit codes
 //! are 0 (done), 1 (it did not work) and 2 (wrong usage or configuration).
 
+mod admin_client;
 mod cli;
 mod commands;
 mod config;
 mod nearest;
+mod runtime_file;
 mod telemetry;
 mod terminal;
+mod token;
 mod tokens;
 
 use std::process::ExitCode;
@@ -17,7 +20,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::cli::{Cli, Command, LogLevel};
-use crate::commands::{Exit, call, check, filter, pruner, serve, stdio, tools};
+use crate::commands::{
+    Exit, call, check, filter, presets, pruner, serve, servers, sessions, stdio, tools,
+};
 use crate::config::Environment;
 use crate::telemetry::Telemetry;
 use crate::terminal::say;
@@ -96,6 +101,9 @@ async fn run(
         Command::Check(options) => check::run(options, environment).await,
         Command::Tools(options) => tools::run(options, environment).await,
         Command::Call(options) => call::run(options, environment).await,
+        Command::Servers(options) => servers::run(options, environment).await,
+        Command::Presets(options) => presets::run(options, environment).await,
+        Command::Sessions(options) => sessions::run(options, environment).await,
         Command::Mask(options) => filter::mask(&options),
         Command::Toon(options) => filter::toon(&options),
         Command::Ts(options) => filter::ts(&options),

@@ -13,8 +13,10 @@ use tokio_util::sync::CancellationToken;
 use super::{Exit, Signals, load, log_problems, start};
 use crate::cli::Serve;
 use crate::config::{Config, Environment, parse_listen};
+use crate::runtime_file::RuntimeFile;
 use crate::telemetry::Telemetry;
 use crate::terminal::{counted, plain, say};
+use crate::token::{ADMIN_PREFIX, new_token};
 
 pub(crate) async fn run(
     options: Serve,
@@ -46,6 +48,16 @@ pub(crate) async fn run(
     };
     let signals = Signals::new()?;
     log_problems(&config);
+    // The operator's token of this run; whoever can read the file has it. It is
+    // written before the address is told, so that who was told can use it.
+    let admin_token = new_token(ADMIN_PREFIX);
+    let url = format!("http://{}", reachable(address));
+    let file = RuntimeFile::write(environment, &url, &admin_token, config.file.as_deref());
+    let _until_the_end = file.inspect_err(|error| {
+        tracing::warn!(
+            "there is no runtime file, so `narrows servers` needs --url and a configured token: {error}"
+        );
+    });
     announce(&config, address, telemetry);
 
     let settings = HttpSettings {

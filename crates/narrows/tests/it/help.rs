@@ -7,7 +7,9 @@ use crate::program::Folder;
 #[test]
 fn every_command_has_examples() {
     let folder = Folder::new();
-    let configured = ["serve", "stdio", "check", "tools", "call"];
+    let configured = [
+        "serve", "stdio", "check", "tools", "call", "servers", "presets", "sessions",
+    ];
     for command in configured
         .into_iter()
         .chain(["pruner", "mask", "toon", "ts", "prune"])
@@ -33,6 +35,35 @@ fn every_command_has_examples() {
         !ran.stdout.contains("__guard"),
         "the guard is nobody's command"
     );
+}
+
+#[test]
+fn every_action_on_a_gateway_has_examples_and_says_which_gateway() {
+    let folder = Folder::new();
+    let actions = [
+        ("servers", "list show add remove enable disable restart"),
+        ("presets", "list show put delete use"),
+        ("sessions", "list end calls watch"),
+    ];
+    for (command, actions) in actions {
+        let whole = folder.run(&[command, "--help"]).stdout;
+        assert!(whole.contains("NARROWS_ADMIN_TOKEN"), "{whole}");
+        for action in actions.split(' ') {
+            let ran = folder.run(&[command, action, "--help"]);
+            assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+            let example = format!("narrows {command} {action}");
+            for part in [
+                "Examples:",
+                &example,
+                "--gateway",
+                "--token-file",
+                "--config",
+            ] {
+                assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+            }
+            assert!(whole.contains(&format!("\n  {action} ")), "{whole}");
+        }
+    }
 }
 
 #[test]
@@ -127,6 +158,11 @@ fn wrong_usage_is_exit_code_2_with_an_empty_stdout() {
         &["call", "demo", "echo", "@nowhere.json"],
         &["check", "--log-level", "loud"],
         &["tools", "--endpoint", "nowhere"],
+        &["servers", "lst"],
+        &["servers", "show"],
+        &["servers", "--url", "ftp://x"],
+        &["presets", "use", "p"],
+        &["sessions", "end", "all"],
     ];
     for arguments in cases {
         let ran = folder.run(arguments);

@@ -10,6 +10,7 @@ mod filters;
 mod gateway;
 mod hard_cases;
 mod help;
+mod operator;
 mod presets;
 mod program;
 mod pruner;

@@ -1,0 +1,170 @@
+//! Which gateway is meant, and by which token.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::{Site, Trouble};
+use crate::cli::operator::Reach;
+use crate::config::Environment;
+use crate::runtime_file::{self, Running};
+use crate::terminal::{plain, say};
+
+/// The variable that may hold the token.
+const VARIABLE: &str = "NARROWS_ADMIN_TOKEN";
+
+/// A longer file holds no token.
+const MAX_TOKEN: u64 = 4 * 1024;
+
+pub(super) struct Chosen {
+    pub(super) site: Site,
+    pub(super) token: String,
+    pub(super) source: TokenSource,
+}
+
+/// Where a token comes from, for people who look for the wrong one.
+#[derive(Debug, Clone)]
+pub(super) enum TokenSource {
+    File(PathBuf),
+    Variable,
+    /// The file of a gateway that runs.
+    Run(PathBuf),
+}
+
+impl fmt::Display for TokenSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TokenSource::File(file) => write!(f, "the token in '{}'", shown(file)),
+            TokenSource::Variable => write!(f, "the token in {VARIABLE}"),
+            TokenSource::Run(file) => write!(f, "the token of its run, in '{}'", shown(file)),
+        }
+    }
+}
+
+/// Finds the gateway. The token of a run goes to the address in the very file
+/// that it stands in, and nowhere else.
+pub(super) fn choose(
+    url: Option<&str>,
+    reach: &Reach,
+    environment: &Environment,
+) -> Result<Chosen, Trouble> {
+    let given = given_token(reach, environment)?;
+    let wanted = url.map(Site::parse).transpose()?;
+    let found = runtime_file::found(environment);
+    for warning in &found.warnings {
+        say(format_args!("warning: {}", plain(warning)));
+    }
+    let running = found.running.into_iter();
+    let running: Vec<(Site, Running)> = running
+        .filter_map(|running| Some((Site::parse(&running.url).ok()?, running)))
+        .collect();
+    let run = match &wanted {
+        Some(wanted) => running.into_iter().find(|(site, _)| wanted.means(site)),
+        None => Some(the_only(running, reach.config.as_deref())?),
+    };
+    let (site, of_run) = match (run, wanted) {
+        (Some((site, running)), _) => {
+            let source = TokenSource::Run(running.file);
+            (site, Some((running.token, source)))
+        }
+        (None, Some(wanted)) => (wanted, None),
+        (None, None) => return Err(none_runs()),
+    };
+    let Some((token, source)) = given.or(of_run) else {
+        return Err(
+            Trouble::usage(format!("there is no token for {site}")).with_help(format!(
+                "give it with --token-file FILE or {VARIABLE}; `narrows token --admin` makes one"
+            )),
+        );
+    };
+    if !site.is_https() && !site.is_loopback() {
+        say(format_args!(
+            "warning: the token goes to {site} as plain text; whoever is between can read it"
+        ));
+    }
+    Ok(Chosen {
+        site,
+        token,
+        source,
+    })
+}
+
+/// The gateway that runs, or the one of several that serves `config`.
+fn the_only(
+    mut running: Vec<(Site, Running)>,
+    config: Option<&Path>,
+) -> Result<(Site, Running), Trouble> {
+    let all = list(&running);
+    if let Some(config) = config {
+        let wanted = canonical(config);
+        running.retain(|(_, running)| {
+            let served = running.config.as_deref().map(Path::new).map(canonical);
+            served.as_ref() == Some(&wanted)
+        });
+        if running.is_empty() && !all.is_empty() {
+            let what = format!("no gateway that runs serves '{}'", shown(config));
+            return Err(Trouble::failed(what).with_details(all));
+        }
+    }
+    let one = running.pop().ok_or_else(none_runs)?;
+    if running.is_empty() {
+        return Ok(one);
+    }
+    running.push(one);
+    Err(Trouble::usage(format!("{} gateways run", running.len()))
+        .with_details(list(&running))
+        .with_help("say which with --url, or with --config"))
+}
+
+fn list(running: &[(Site, Running)]) -> Vec<String> {
+    let line = |(site, running): &(Site, Running)| {
+        let config = match &running.config {
+            Some(config) => plain(config).into_owned(),
+            None => "the built-in default".to_owned(),
+        };
+        format!("{site}  process {}, {config}", running.pid)
+    };
+    running.iter().map(line).collect()
+}
+
+fn none_runs() -> Trouble {
+    Trouble::failed("no gateway of yours runs on this machine")
+        .with_help("start one with `narrows serve`; for one elsewhere give --url and --token-file")
+}
+
+/// A token that the user has given us.
+fn given_token(
+    reach: &Reach,
+    environment: &Environment,
+) -> Result<Option<(String, TokenSource)>, Trouble> {
+    if let Some(file) = &reach.token_file {
+        let unreadable = |why: String| {
+            let file = shown(file);
+            Trouble::usage(format!("the token file '{file}' cannot be used: {why}"))
+        };
+        let mut text = String::new();
+        let read =
+            File::open(file).and_then(|file| file.take(MAX_TOKEN + 1).read_to_string(&mut text));
+        read.map_err(|error| unreadable(error.to_string()))?;
+        let token = text.trim();
+        if text.len() as u64 > MAX_TOKEN {
+            return Err(unreadable("it is too long".to_owned()));
+        }
+        if token.is_empty() {
+            return Err(unreadable("it is empty".to_owned()));
+        }
+        return Ok(Some((token.to_owned(), TokenSource::File(file.clone()))));
+    }
+    let token = environment.text(VARIABLE).map(str::trim);
+    let token = token.filter(|token| !token.is_empty());
+    Ok(token.map(|token| (token.to_owned(), TokenSource::Variable)))
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+fn shown(path: &Path) -> String {
+    plain(&path.to_string_lossy()).into_owned()
+}

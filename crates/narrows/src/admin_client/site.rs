@@ -1,0 +1,125 @@
+//! Where a gateway is: scheme, host and port, and nothing else.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use http::Uri;
+
+use super::Trouble;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Site {
+    https: bool,
+    /// In small letters, with brackets where it is an address of IPv6.
+    host: String,
+    port: u16,
+}
+
+impl Site {
+    /// The site of a URL. What is wrong with one is told without repeating it:
+    /// user names and queries may hold secrets.
+    pub(super) fn parse(text: &str) -> Result<Site, Trouble> {
+        let wrong = |what: &str| {
+            Trouble::usage(format!("the gateway's URL {what}"))
+                .with_help("write it as http://127.0.0.1:7420")
+        };
+        let whole = match text.contains("://") {
+            true => text.to_owned(),
+            false => format!("http://{text}"),
+        };
+        let url: Uri = whole.parse().map_err(|_| wrong("is none"))?;
+        let (https, usual) = match url.scheme_str() {
+            Some("http") => (false, 80),
+            Some("https") => (true, 443),
+            _ => return Err(wrong("is neither of http nor of https")),
+        };
+        let authority = url.authority().ok_or_else(|| wrong("has no host"))?;
+        if authority.as_str().contains('@') {
+            return Err(wrong("has a user name, where a token is needed"));
+        }
+        if !matches!(url.path(), "" | "/") || url.query().is_some() {
+            return Err(wrong("has more than a host and a port"));
+        }
+        let host = authority.host().to_ascii_lowercase();
+        if host.is_empty() {
+            return Err(wrong("has no host"));
+        }
+        let port = match (authority.port_u16(), authority.port()) {
+            (Some(port), _) => port,
+            (None, None) if authority.as_str().len() == host.len() => usual,
+            _ => return Err(wrong("has a port that is none")),
+        };
+        Ok(Site { https, host, port })
+    }
+
+    pub(super) fn is_https(&self) -> bool {
+        self.https
+    }
+
+    /// Whether what is sent there stays on this machine.
+    pub(super) fn is_loopback(&self) -> bool {
+        let bare = self.host.trim_matches(['[', ']']);
+        self.host == "localhost" || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+    }
+
+    /// Whether somebody who writes this means `other`: the very same, or a
+    /// gateway of this machine by the name `localhost`.
+    pub(super) fn means(&self, other: &Site) -> bool {
+        let by_name = self.host == "localhost" && other.is_loopback();
+        let same_host = self.host == other.host || by_name;
+        same_host && (self.https, self.port) == (other.https, other.port)
+    }
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.https { "https" } else { "http" };
+        write!(f, "{scheme}://{}:{}", self.host, self.port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Site;
+
+    #[test]
+    fn urls_and_what_is_none() {
+        let check = |text: &str, expected: &str| {
+            let shown = match Site::parse(text) {
+                Ok(site) => site.to_string(),
+                Err(trouble) => trouble.to_string(),
+            };
+            assert!(shown.contains(expected), "{text}: {shown}");
+            assert!(!shown.contains("s3cret"), "{text}: {shown}");
+        };
+        check("http://127.0.0.1:7420", "http://127.0.0.1:7420");
+        check("http://127.0.0.1:7420/", "http://127.0.0.1:7420");
+        check("127.0.0.1:7420", "http://127.0.0.1:7420");
+        check("http://[::1]:7420", "http://[::1]:7420");
+        check("https://Gate.Example", "https://gate.example:443");
+        check("http://user:s3cret@x", "user name");
+        check("http://x/mcp", "more than");
+        check("http://x?token=s3cret", "more than");
+        check("http://x:99999", "URL");
+        check("http://x:", "port that is none");
+        check("ws://x", "neither");
+        check("http://", "URL is none");
+        check("", "URL");
+    }
+
+    #[test]
+    fn localhost_means_a_gateway_of_this_machine_and_no_other() {
+        let site = |text: &str| Site::parse(text).expect("it is a URL");
+        let own = site("http://127.0.0.1:7420");
+        assert!(site("http://localhost:7420").means(&own));
+        assert!(site("127.0.0.1:7420").means(&own));
+        for other in [
+            "http://localhost:7421",
+            "http://x:7420",
+            "https://127.0.0.1:7420",
+        ] {
+            assert!(!site(other).means(&own), "{other}");
+        }
+        assert!(!own.means(&site("http://localhost:7420")));
+    }
+}

@@ -1,0 +1,63 @@
+//! An entry of the configuration from the command line, from a file or from
+//! stdin: JSON with comments and trailing commas, as in the configuration.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::Value;
+
+use crate::admin_client::Trouble;
+use crate::terminal::plain;
+
+/// A longer text is no entry.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The text of a file, of stdin for `-`.
+pub(super) fn read_text(file: &str) -> Result<String, Trouble> {
+    let mut text = String::new();
+    let read = match file {
+        "-" => io::stdin()
+            .lock()
+            .take(MAX_BYTES + 1)
+            .read_to_string(&mut text),
+        file => {
+            File::open(file).and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text))
+        }
+    };
+    let name = match file {
+        "-" => "stdin".to_owned(),
+        file => format!("'{}'", plain(file)),
+    };
+    read.map_err(|error| Trouble::usage(format!("{name} cannot be read: {error}")))?;
+    match text.len() as u64 > MAX_BYTES {
+        true => Err(Trouble::usage(format!("{name} is longer than 16 MiB"))),
+        false => Ok(text),
+    }
+}
+
+/// An object. What is wrong with the text is told by its place, not by what
+/// stands there.
+pub(super) fn parse(text: &str, what: &str) -> Result<Value, Trouble> {
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| {
+        let before = text.get(..error.range().start).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
+        Trouble::usage(format!("{what} is not JSON, by line {line}"))
+    })?;
+    match parsed.value.map(Value::from) {
+        Some(value) if value.is_object() => Ok(value),
+        _ => Err(Trouble::usage(format!("{what} is no JSON object"))),
+    }
+}

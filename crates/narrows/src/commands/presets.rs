@@ -1,0 +1,205 @@
+//! `narrows presets`: the presets of a gateway that runs.
+
+use std::fmt::Write;
+use std::io;
+
+use http::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::change::Change;
+use super::servers::flag;
+use super::{Exit, entry, suggest};
+use crate::admin_client::{AdminClient, Resource, Trouble, told};
+use crate::cli::operator::{
+    Asking, DeletePreset, Keeping, OnePreset, Presets, PresetsAction, PutPreset, UsePreset,
+};
+use crate::config::Environment;
+use crate::terminal::{Palette, Tone, answer, counted, plain};
+
+pub(crate) async fn run(options: Presets, environment: &Environment) -> anyhow::Result<Exit> {
+    let action = options
+        .action
+        .unwrap_or(PresetsAction::List(options.asking));
+    let result = match action {
+        PresetsAction::List(asking) => list(&asking, environment).await,
+        PresetsAction::Show(options) => show(&options, environment).await,
+        PresetsAction::Put(options) => put(&options, environment).await,
+        PresetsAction::Delete(options) => delete(&options, environment).await,
+        PresetsAction::Use(options) => use_preset(&options, environment).await,
+    };
+    Ok(told(result))
+}
+
+#[derive(Debug, Deserialize)]
+struct PresetList {
+    presets: Vec<Preset>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Preset {
+    id: String,
+    #[serde(default)]
+    endpoints: Vec<String>,
+    #[serde(default)]
+    sessions: usize,
+    tools: Option<Vec<String>>,
+    prompts: Option<Vec<String>>,
+    resources: Option<Vec<String>>,
+}
+
+async fn list(asking: &Asking, environment: &Environment) -> Result<Exit, Trouble> {
+    let client = AdminClient::of(asking, environment)?;
+    let value = client.get(Resource::at(&["presets"])).await?;
+    let list: PresetList = client.understood(&value)?;
+    let palette = Palette::of(&io::stdout(), environment.no_color());
+    let text = match asking.json {
+        true => format!("{value:#}\n"),
+        false if list.presets.is_empty() => "there is no preset\n".to_owned(),
+        false => list.for_people(palette),
+    };
+    answer(&text)?;
+    Ok(Exit::Done)
+}
+
+async fn show(options: &OnePreset, environment: &Environment) -> Result<Exit, Trouble> {
+    let client = AdminClient::of(&options.asking, environment)?;
+    let value = client.get(Resource::at(&["presets"])).await?;
+    let list: PresetList = client.understood(&value)?;
+    let place = list
+        .presets
+        .iter()
+        .position(|preset| preset.id == options.id);
+    let Some(place) = place else {
+        let ids = list.presets.iter().map(|preset| preset.id.as_str());
+        let (id, near) = (plain(&options.id), suggest(&options.id, ids));
+        return Err(Trouble::failed(format!("there is no preset '{id}'{near}")));
+    };
+    let palette = Palette::of(&io::stdout(), environment.no_color());
+    answer(&match options.asking.json {
+        true => format!("{:#}\n", value["presets"][place]),
+        false => list.presets[place].with_entries(palette),
+    })?;
+    Ok(Exit::Done)
+}
+
+async fn put(options: &PutPreset, environment: &Environment) -> Result<Exit, Trouble> {
+    let file = options.file.to_string_lossy();
+    let preset = entry::parse(&entry::read_text(&file)?, "the preset")?;
+    let client = AdminClient::of(&options.asking, environment)?;
+    let path = Resource::at(&["presets", &options.id]);
+    let change = ask(&client, Method::PUT, path, Some(&preset), &options.keeping);
+    tell(&client, &change.await?, &options.keeping, &options.asking)
+}
+
+async fn delete(options: &DeletePreset, environment: &Environment) -> Result<Exit, Trouble> {
+    let client = AdminClient::of(&options.asking, environment)?;
+    let path = Resource::at(&["presets", &options.id]);
+    let change = ask(&client, Method::DELETE, path, None, &options.keeping);
+    tell(&client, &change.await?, &options.keeping, &options.asking)
+}
+
+async fn use_preset(options: &UsePreset, environment: &Environment) -> Result<Exit, Trouble> {
+    let client = AdminClient::of(&options.asking, environment)?;
+    let body = json!({ "preset": options.id });
+    if let Some(name) = &options.endpoint {
+        let path = Resource::at(&["endpoints", name, "preset"]);
+        let change = ask(&client, Method::PUT, path, Some(&body), &options.keeping);
+        return tell(&client, &change.await?, &options.keeping, &options.asking);
+    }
+    let number = options.session.unwrap_or_default();
+    let path = Resource::at(&["sessions", &number.to_string(), "preset"]);
+    let value = client.send(Method::PUT, path, Some(&body)).await?;
+    let text = match (options.asking.json, &options.id) {
+        (true, _) => format!("{value:#}\n"),
+        (false, Some(id)) => format!("session {number} has the preset '{}' now\n", plain(id)),
+        (false, None) => format!("session {number} has no preset of its own now\n"),
+    };
+    answer(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Asks for a change of the configuration.
+async fn ask(
+    client: &AdminClient,
+    method: Method,
+    path: Resource,
+    body: Option<&Value>,
+    keeping: &Keeping,
+) -> Result<Value, Trouble> {
+    let path = path.with("save", flag(keeping.save));
+    client.send(method, path, body).await
+}
+
+fn tell(
+    client: &AdminClient,
+    value: &Value,
+    keeping: &Keeping,
+    asking: &Asking,
+) -> Result<Exit, Trouble> {
+    let change: Change = client.understood(value)?;
+    change.tell_warnings();
+    answer(&match asking.json {
+        true => format!("{value:#}\n"),
+        false => change.for_people(keeping.save),
+    })?;
+    Ok(Exit::Done)
+}
+
+impl PresetList {
+    fn for_people(&self, palette: Palette) -> String {
+        let widths = self.presets.iter().map(Preset::width);
+        let width = widths.max().unwrap_or(0);
+        let lines = self.presets.iter();
+        lines.map(|preset| preset.line(width, palette)).collect()
+    }
+}
+
+impl Preset {
+    fn width(&self) -> usize {
+        plain(&self.id).chars().count()
+    }
+
+    fn line(&self, width: usize, palette: Palette) -> String {
+        let id = palette.paint(Tone::Strong, &format!("{:<width$}", plain(&self.id)));
+        format!("{id}  {}\n", self.in_force())
+    }
+
+    fn with_entries(&self, palette: Palette) -> String {
+        let mut text = self.line(self.width(), palette);
+        let lists = [
+            ("tools", &self.tools),
+            ("prompts", &self.prompts),
+            ("resources", &self.resources),
+        ];
+        for (name, entries) in lists {
+            let _ = writeln!(text, "  {name:<9}  {}", entries_as_text(entries.as_deref()));
+        }
+        text
+    }
+
+    /// Where it is in force.
+    fn in_force(&self) -> String {
+        let mut parts = Vec::new();
+        if !self.endpoints.is_empty() {
+            let names = self.endpoints.join(", ");
+            parts.push(format!("in force at {}", plain(&names)));
+        }
+        if self.sessions > 0 {
+            parts.push(format!("in {}", counted(self.sessions, "session")));
+        }
+        match parts.is_empty() {
+            true => "not in force".to_owned(),
+            false => parts.join(", "),
+        }
+    }
+}
+
+/// The entries of a list in a line.
+fn entries_as_text(entries: Option<&[String]>) -> String {
+    match entries {
+        None => "not restricted".to_owned(),
+        Some([]) => "none".to_owned(),
+        Some(entries) => plain(&entries.join(", ")).into_owned(),
+    }
+}

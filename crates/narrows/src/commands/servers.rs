@@ -1,0 +1,244 @@
+//! `narrows servers`: the servers of a gateway that runs.
+
+mod added;
+mod described;
+
+use std::io;
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::change::Change;
+use super::{Exit, shell_word};
+use crate::admin_client::{AdminClient, Resource, Trouble, told};
+use crate::cli::operator::{
+    AddServer, Asking, ChangeServer, OneServer, RestartServer, Servers, ServersAction, StartServer,
+};
+use crate::config::Environment;
+use crate::terminal::{Palette, Status, answer, plain, say};
+
+use self::added::entry_of;
+use self::described::{Described, ServerList};
+
+pub(crate) async fn run(options: Servers, environment: &Environment) -> anyhow::Result<Exit> {
+    let action = options
+        .action
+        .unwrap_or(ServersAction::List(options.asking));
+    let result = match action {
+        ServersAction::List(asking) => list(&asking, environment).await,
+        ServersAction::Show(options) => show(&options, environment).await,
+        ServersAction::Add(options) => add(&options, environment).await,
+        ServersAction::Remove(options) => {
+            let path = Resource::at(&["servers", &options.id]);
+            change(Method::DELETE, path, &options, environment).await
+        }
+        ServersAction::Disable(options) => {
+            let path = Resource::at(&["servers", &options.id, "disable"]);
+            change(Method::POST, path, &options, environment).await
+        }
+        ServersAction::Enable(options) => enable(&options, environment).await,
+        ServersAction::Restart(options) => restart(&options, environment).await,
+    };
+    Ok(told(result))
+}
+
+async fn list(asking: &Asking, environment: &Environment) -> Result<Exit, Trouble> {
+    let client = AdminClient::of(asking, environment)?;
+    let value = client.get(Resource::at(&["servers"])).await?;
+    let list: ServerList = client.understood(&value)?;
+    let text = match asking.json {
+        true => format!("{value:#}\n"),
+        false => list.for_people(palette(environment)),
+    };
+    answer(&text)?;
+    Ok(Exit::Done)
+}
+
+async fn show(options: &OneServer, environment: &Environment) -> Result<Exit, Trouble> {
+    let client = AdminClient::of(&options.asking, environment)?;
+    let value = client.get(Resource::at(&["servers", &options.id])).await?;
+    let server: Described = client.understood(&value)?;
+    let text = match options.asking.json {
+        true => format!("{value:#}\n"),
+        false => server.with_tools(palette(environment)),
+    };
+    answer(&text)?;
+    Ok(Exit::Done)
+}
+
+async fn add(options: &AddServer, environment: &Environment) -> Result<Exit, Trouble> {
+    let entry = entry_of(options)?;
+    let (url, id) = (options.gateway.as_deref(), &options.id);
+    let client = AdminClient::at(url, &options.reach, environment)?;
+    let save = options.keeping.save;
+    let sent = match options.replace {
+        true => {
+            let path = Resource::at(&["servers", id]).with("save", flag(save));
+            let body = json!({ "config": entry });
+            client.send(Method::PUT, path, Some(&body)).await
+        }
+        false => {
+            let path = Resource::at(&["servers"]).with("save", flag(save));
+            let body = json!({ "id": id, "config": entry });
+            client.send(Method::POST, path, Some(&body)).await
+        }
+    };
+    let wait = Wait {
+        id,
+        seconds: options.waiting.wait,
+        // One that is added as switched off is at its end.
+        until_enabled: false,
+        json: options.answer_json,
+    };
+    tell_change(&client, sent?, save, wait, environment).await
+}
+
+async fn enable(options: &StartServer, environment: &Environment) -> Result<Exit, Trouble> {
+    let client = AdminClient::of(&options.asking, environment)?;
+    let save = options.keeping.save;
+    let path = Resource::at(&["servers", &options.id, "enable"]).with("save", flag(save));
+    let value = client.send(Method::POST, path, None).await?;
+    let wait = Wait {
+        id: &options.id,
+        seconds: options.waiting.wait,
+        until_enabled: true,
+        json: options.asking.json,
+    };
+    tell_change(&client, value, save, wait, environment).await
+}
+
+async fn restart(options: &RestartServer, environment: &Environment) -> Result<Exit, Trouble> {
+    let client = AdminClient::of(&options.asking, environment)?;
+    let path = Resource::at(&["servers", &options.id, "restart"]);
+    let value = client.send(Method::POST, path, None).await?;
+    if !options.asking.json {
+        answer(&format!("{} starts anew\n", plain(&options.id)))?;
+    }
+    let wait = Wait {
+        id: &options.id,
+        seconds: options.waiting.wait,
+        until_enabled: true,
+        json: options.asking.json,
+    };
+    tell_end(&client, value, wait, environment).await
+}
+
+/// A change after which there is nothing to wait for.
+async fn change(
+    method: Method,
+    path: Resource,
+    options: &ChangeServer,
+    environment: &Environment,
+) -> Result<Exit, Trouble> {
+    let client = AdminClient::of(&options.asking, environment)?;
+    let save = options.keeping.save;
+    let path = path.with("save", flag(save));
+    let value = client.send(method, path, None).await?;
+    let change: Change = client.understood(&value)?;
+    change.tell_warnings();
+    answer(&match options.asking.json {
+        true => format!("{value:#}\n"),
+        false => change.for_people(save),
+    })?;
+    Ok(Exit::Done)
+}
+
+/// What is waited for after a change.
+struct Wait<'a> {
+    id: &'a str,
+    seconds: u64,
+    /// Whether a server that is switched off is still to be switched on.
+    until_enabled: bool,
+    json: bool,
+}
+
+/// Tells a change at once, and then what became of the server.
+async fn tell_change(
+    client: &AdminClient,
+    value: Value,
+    save: bool,
+    wait: Wait<'_>,
+    environment: &Environment,
+) -> Result<Exit, Trouble> {
+    let change: Change = client.understood(&value)?;
+    change.tell_warnings();
+    if !wait.json {
+        answer(&change.for_people(save))?;
+    }
+    tell_end(client, value, wait, environment).await
+}
+
+async fn tell_end(
+    client: &AdminClient,
+    mut value: Value,
+    wait: Wait<'_>,
+    environment: &Environment,
+) -> Result<Exit, Trouble> {
+    let server = match wait.seconds {
+        0 => Ok(None),
+        _ => settled(client, &wait).await.map(Some),
+    };
+    if wait.json {
+        // The change is told even if the server can no longer be asked for.
+        if let (Some(members), Ok(Some(server))) = (value.as_object_mut(), &server) {
+            members.insert("server".to_owned(), server.clone());
+        }
+        answer(&format!("{value:#}\n"))?;
+    }
+    let Some(server) = server? else {
+        return Ok(Exit::Done);
+    };
+    let server: Described = client.understood(&server)?;
+    if !wait.json {
+        answer(&server.line(palette(environment)))?;
+    }
+    if server.is_fine() {
+        return Ok(Exit::Done);
+    }
+    let id = plain(wait.id);
+    match server.is_starting() {
+        true => {
+            let seconds = wait.seconds;
+            say(format_args!(
+                "error: server '{id}' is not up after {seconds} s; it goes on starting"
+            ));
+        }
+        false => say(format_args!(
+            "error: server '{id}' did not come up; the gateway goes on trying"
+        )),
+    }
+    let id = shell_word(wait.id);
+    say(format_args!(
+        "  help: `narrows servers show {id}` tells how it goes on"
+    ));
+    Ok(Exit::Failed)
+}
+
+/// The server as soon as it is up or has failed, or after the time is over.
+async fn settled(client: &AdminClient, wait: &Wait<'_>) -> Result<Value, Trouble> {
+    let deadline = Instant::now() + Duration::from_secs(wait.seconds);
+    let mut pause = Duration::from_millis(50);
+    let mut status = Status::new();
+    loop {
+        let value = client.get(Resource::at(&["servers", wait.id])).await?;
+        let server: Described = client.understood(&value)?;
+        let is_over = Instant::now() + pause > deadline;
+        if is_over || !(server.is_starting() || wait.until_enabled && server.is_disabled()) {
+            return Ok(value);
+        }
+        status.show(&format!("waiting for server {}", wait.id));
+        sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_secs(1));
+    }
+}
+
+/// A flag in a query.
+pub(super) fn flag(is_set: bool) -> &'static str {
+    if is_set { "true" } else { "false" }
+}
+
+fn palette(environment: &Environment) -> Palette {
+    Palette::of(&io::stdout(), environment.no_color())
+}

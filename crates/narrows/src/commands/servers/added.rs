@@ -1,0 +1,93 @@
+//! The entry of a new server, from the options of `narrows servers add`.
+
+use serde_json::{Map, Value, json};
+
+use crate::admin_client::Trouble;
+use crate::cli::operator::AddServer;
+use crate::commands::entry;
+use crate::terminal::{plain, say};
+
+/// Options of ours that were surely not meant for the server.
+const OWN: [&str; 4] = ["--save", "--replace", "--answer-json", "--wait"];
+
+/// What stands under the server's id in `mcpServers`. Whether it is right is
+/// the gateway's to say, which knows the configuration that it joins.
+pub(super) fn entry_of(options: &AddServer) -> Result<Value, Trouble> {
+    if let Some(given) = &options.json {
+        let text = match given.as_str() {
+            "-" => entry::read_text("-")?,
+            text => match text.strip_prefix('@') {
+                Some(file) => entry::read_text(file)?,
+                None => text.to_owned(),
+            },
+        };
+        return entry::parse(&text, "the entry");
+    }
+    let mut members = Map::new();
+    let mut put = |key: &str, value: Value| {
+        members.insert(key.to_owned(), value);
+    };
+    if let Some(kind) = &options.kind {
+        put("type", json!(kind));
+    }
+    let line = match options.command.is_empty() {
+        true => &options.line,
+        false => &options.command,
+    };
+    if let Some((command, arguments)) = line.split_first() {
+        if !options.command.is_empty() {
+            warn_of_own(command, arguments);
+        }
+        put("command", json!(command));
+        if !arguments.is_empty() {
+            put("args", json!(arguments));
+        }
+    }
+    if let Some(url) = &options.url {
+        put("url", json!(url));
+    }
+    let env = pairs(&options.env, '=', "--env", "KEY=VALUE")?;
+    if !env.is_empty() {
+        put("env", env.into());
+    }
+    let headers = pairs(&options.header, ':', "--header", "'NAME: VALUE'")?;
+    if !headers.is_empty() {
+        put("headers", headers.into());
+    }
+    Ok(members.into())
+}
+
+/// Names and values. One that is wrong is not repeated: it may be a secret.
+fn pairs(
+    given: &[String],
+    separator: char,
+    option: &str,
+    form: &str,
+) -> Result<Map<String, Value>, Trouble> {
+    let mut pairs = Map::new();
+    for pair in given {
+        let parts = pair.split_once(separator);
+        let Some((name, value)) = parts.filter(|(name, _)| !name.trim().is_empty()) else {
+            return Err(Trouble::usage(format!("one {option} is not {form}")));
+        };
+        // White space around a header's value is no part of it; in a variable it is.
+        let value = match separator {
+            ':' => value.trim(),
+            _ => value,
+        };
+        pairs.insert(name.trim().to_owned(), json!(value));
+    }
+    Ok(pairs)
+}
+
+/// What stands behind `--command` goes to the server, which may not be what
+/// was meant.
+fn warn_of_own(command: &str, arguments: &[String]) {
+    let own = arguments.iter().find(|word| OWN.contains(&word.as_str()));
+    if let Some(own) = own {
+        let command = plain(command);
+        say(format_args!(
+            "warning: {own} is handed to {command}; to mean this command, put it before --command"
+        ));
+    }
+}

@@ -1,0 +1,168 @@
+//! Servers as a gateway describes them, for people.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::terminal::{Palette, Tone, counted, grouped, plain};
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ServerList {
+    servers: Vec<Described>,
+}
+
+/// One server. What is not known of it, such as the tools of one that is down,
+/// may be absent.
+#[derive(Debug, Deserialize)]
+pub(super) struct Described {
+    id: String,
+    transport: Option<String>,
+    state: String,
+    reason: Option<String>,
+    next_try_s: Option<f64>,
+    attempts: Option<u64>,
+    revision: Option<String>,
+    took_ms: Option<u64>,
+    tools: Option<usize>,
+    /// Only where one server was asked for.
+    #[serde(default)]
+    tool_list: Vec<Tool>,
+    prompts: Option<usize>,
+    resources: Option<usize>,
+    templates: Option<usize>,
+    tokens: Option<usize>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Tool {
+    name: String,
+    /// Empty if it is not published.
+    published: String,
+    tokens: usize,
+    /// Why it is hidden.
+    denied: Option<String>,
+}
+
+impl Tool {
+    fn shown_name(&self) -> Cow<'_, str> {
+        match self.published.is_empty() {
+            true => plain(&self.name),
+            false => plain(&self.published),
+        }
+    }
+}
+
+impl ServerList {
+    pub(super) fn for_people(&self, palette: Palette) -> String {
+        let width = self.servers.iter().map(Described::width).max();
+        let width = width.unwrap_or(0);
+        let mut text = String::new();
+        for server in &self.servers {
+            text.push_str(&server.line_of_width(width, palette));
+        }
+        let up = self.servers.iter().filter(|server| server.state == "up");
+        let enabled = self.servers.iter().filter(|server| !server.is_disabled());
+        let tools = self
+            .servers
+            .iter()
+            .map(|server| server.tools.unwrap_or(0))
+            .sum();
+        let tokens = self.servers.iter().filter_map(|server| server.tokens).sum();
+        let _ = writeln!(
+            text,
+            "{} of {} up, {}, ~{} tokens",
+            up.count(),
+            counted(enabled.count(), "server"),
+            counted(tools, "tool"),
+            grouped(tokens)
+        );
+        text
+    }
+}
+
+impl Described {
+    pub(super) fn is_starting(&self) -> bool {
+        self.state == "starting"
+    }
+
+    pub(super) fn is_disabled(&self) -> bool {
+        self.state == "disabled"
+    }
+
+    /// Whether it is what its configuration wants it to be.
+    pub(super) fn is_fine(&self) -> bool {
+        self.state == "up" || self.is_disabled()
+    }
+
+    /// The server in a line, as `narrows check` tells it.
+    pub(super) fn line(&self, palette: Palette) -> String {
+        self.line_of_width(self.width(), palette)
+    }
+
+    /// The line, and a line for each tool.
+    pub(super) fn with_tools(&self, palette: Palette) -> String {
+        let mut text = self.line(palette);
+        let tools = self.tool_list.iter();
+        let widths = tools.map(|tool| tool.shown_name().chars().count());
+        let width = widths.max().unwrap_or(0);
+        for tool in &self.tool_list {
+            let name = tool.shown_name();
+            let tokens = format!("~{}", grouped(tool.tokens));
+            let denied = tool.denied.as_deref().map(plain);
+            let denied = denied.map(|why| format!("  hidden: {why}"));
+            let denied = denied.unwrap_or_default();
+            let _ = writeln!(text, "  {name:<width$}  {tokens:>7}{denied}");
+        }
+        text
+    }
+
+    fn line_of_width(&self, width: usize, palette: Palette) -> String {
+        let tone = match self.state.as_str() {
+            "up" => Tone::Good,
+            "disabled" => Tone::Faint,
+            "starting" => Tone::Uncertain,
+            _ => Tone::Bad,
+        };
+        let state = palette.paint(tone, &format!("{:<8}", plain(&self.state)));
+        let (id, transport) = (plain(&self.id), self.transport.as_deref());
+        let transport = plain(transport.unwrap_or_default());
+        let line = format!("{state}  {id:<width$}  {transport:<7}  {}", self.summary());
+        format!("{}\n", line.trim_end())
+    }
+
+    fn summary(&self) -> String {
+        if self.state != "up" {
+            let mut parts = Vec::new();
+            parts.extend(self.reason.as_deref().map(|why| plain(why).into_owned()));
+            if let Some(attempts) = self.attempts.filter(|attempts| *attempts > 1) {
+                parts.push(format!("tried {attempts} times"));
+            }
+            parts.extend(self.next_try_s.map(|s| format!("next try in {s:.0} s")));
+            return parts.join("; ");
+        }
+        let mut parts = Vec::new();
+        let revision = self.revision.as_deref();
+        parts.extend(revision.map(|revision| plain(revision).into_owned()));
+        let seconds = |ms| Duration::from_millis(ms).as_secs_f64();
+        parts.extend(self.took_ms.map(|ms| format!("{:.2} s", seconds(ms))));
+        parts.push(counted(self.tools.unwrap_or(0), "tool"));
+        let tokens = self.tokens;
+        parts.extend(tokens.map(|tokens| format!("~{} tokens", grouped(tokens))));
+        let others = [
+            (self.prompts, "prompt"),
+            (self.resources, "resource"),
+            (self.templates, "template"),
+        ];
+        for (number, word) in others {
+            let number = number.filter(|number| *number > 0);
+            parts.extend(number.map(|number| counted(number, word)));
+        }
+        parts.join(", ")
+    }
+
+    fn width(&self) -> usize {
+        plain(&self.id).chars().count()
+    }
+}
