@@ -3,6 +3,7 @@
 mod applied;
 mod control;
 mod endpoint;
+mod refused;
 mod report;
 mod roster;
 #[cfg(test)]

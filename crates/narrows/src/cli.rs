@@ -125,8 +125,7 @@ pub(crate) struct Serve {
     /// configuration, or 127.0.0.1:7420]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
-    /// Do not follow changes of the configuration file (accepted; this version
-    /// does not watch files yet)
+    /// Do not follow changes of the configuration file; SIGHUP has it read again all the same
     #[arg(long)]
     pub(crate) no_watch: bool,
     /// Listen beyond this machine although anybody who can reach the port may
@@ -148,6 +147,9 @@ pub(crate) struct Stdio {
     /// How tools are offered, in place of what the endpoint's `expose` says
     #[arg(long, value_name = "HOW")]
     pub(crate) expose: Option<Expose>,
+    /// Do not follow changes of the configuration file; SIGHUP has it read again all the same
+    #[arg(long)]
+    pub(crate) no_watch: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

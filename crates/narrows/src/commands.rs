@@ -4,6 +4,7 @@
 pub(crate) mod call;
 mod change;
 pub(crate) mod check;
+mod current;
 mod endpoint;
 mod entry;
 pub(crate) mod filter;
@@ -118,10 +119,14 @@ fn in_order<T>(tried: Vec<T>, left_out: &[LeftOut], show: impl Fn(&LeftOut) -> T
 
 /// Starts the gateway, with this very program as the guard of its children.
 fn start(mut settings: Settings) -> Gateway {
+    set_guard(&mut settings);
+    Gateway::start(settings)
+}
+
+fn set_guard(settings: &mut Settings) {
     settings.guard = std::env::current_exe()
         .ok()
         .map(|program| vec![program.into_os_string(), OsString::from("__guard")]);
-    Gateway::start(settings)
 }
 
 /// The signals that ask us to end.

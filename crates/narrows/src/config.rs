@@ -6,6 +6,7 @@
 //! those in `check.rs`.
 
 mod check;
+mod edit;
 mod environment;
 mod expand;
 mod problem;
@@ -15,6 +16,8 @@ mod read;
 mod tests;
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -25,6 +28,7 @@ use narrows_gateway::settings::{
 use narrows_shape::Mask;
 
 pub(crate) use check::{Checked, DEFAULT_LISTEN, LeftOut, parse_listen};
+pub(crate) use edit::{EditError, edit, has_preset, preset_file};
 pub(crate) use environment::Environment;
 pub(crate) use problem::{Place, Problem, Severity};
 
@@ -37,6 +41,8 @@ use read::{Node, Read};
 pub(crate) struct Config {
     /// The file it is from; none for the built-in default.
     pub(crate) file: Option<PathBuf>,
+    /// What was read, or what stands for the built-in default.
+    pub(crate) text: String,
     pub(crate) checked: Checked,
     /// In the order of the file; none of them is an error.
     pub(crate) problems: Vec<Problem>,
@@ -54,26 +60,36 @@ pub(crate) fn load(flag: Option<&Path>, environment: &Environment) -> Result<Con
         return Ok(built_in(environment));
     };
     let text = read_file(&path).map_err(|problem| vec![*problem])?;
+    check_text(Some(&path), text, environment)
+}
+
+/// What the text of a file comes to, wherever the text is from. Without a file
+/// it is that of the built-in default, perhaps changed.
+///
+/// If anything is wrong, everything that is to be said comes back instead.
+pub(crate) fn check_text(
+    file: Option<&Path>,
+    text: String,
+    environment: &Environment,
+) -> Result<Config, Vec<Problem>> {
+    let path = file.unwrap_or(Path::new("the built-in default"));
     // Relative folders in the file are relative to it, wherever we are.
-    let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = absolute.parent().unwrap_or(Path::new("/"));
-    let (checked, problems) = parse(
-        &path,
-        &text,
-        Scope {
-            environment,
-            folder,
-        },
-    );
+    let scope = Scope {
+        environment,
+        folder,
+    };
+    let (checked, problems) = parse(path, &text, scope);
+    let is_error = |problem: &Problem| problem.severity == Severity::Error;
     match checked {
-        Some(checked)
-            if problems
-                .iter()
-                .all(|problem| problem.severity != Severity::Error) =>
-        {
-            let file = Some(path);
+        Some(mut checked) if !problems.iter().any(is_error) => {
+            if file.is_none() {
+                checked.gateway.rpc_servers = RPC_SERVERS.map(rpc_server).into();
+            }
             Ok(Config {
-                file,
+                file: file.map(Path::to_owned),
+                text,
                 checked,
                 problems,
             })
@@ -121,6 +137,15 @@ fn rpc_server((id, port): (&str, u16)) -> RpcServer {
     }
 }
 
+/// The built-in default as a file would say it.
+const BUILT_IN: &str = r#"{
+  "mcpServers": {
+    "demo": { "type": "builtin" },
+    "pruner": { "type": "builtin" }
+  }
+}
+"#;
+
 fn built_in(environment: &Environment) -> Config {
     let servers = [("demo", Builtin::Demo), ("pruner", Builtin::Pruner)];
     let server = |(id, which)| UpstreamSettings::new(id, UpstreamKind::Builtin(which));
@@ -139,25 +164,37 @@ fn built_in(environment: &Environment) -> Config {
         said: HashMap::new(),
         left_out: Vec::new(),
         skipped_presets: Vec::new(),
+        preset_folder: None,
     };
     Config {
         file: None,
+        text: BUILT_IN.to_owned(),
         checked,
         problems: Vec::new(),
     }
 }
 
-fn read_file(path: &Path) -> Result<String, Box<Problem>> {
+/// More than any configuration needs.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The text of the file, or what is wrong with it.
+pub(crate) fn read_file(path: &Path) -> Result<String, Box<Problem>> {
     let name = path.display().to_string();
     let problem =
         |what: String, help: Option<String>| Box::new(Problem::with_file(&name, what, help));
-    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+    let mut bytes = Vec::new();
+    let file = File::open(path);
+    let read = file.and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
+    read.map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             let help = format!("look at the path, or leave --config out for ./{FILE_NAME}");
             problem("there is no such file".to_owned(), Some(help))
         }
         _ => problem(format!("the file cannot be read: {error}"), None),
     })?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(problem("the file is larger than 16 MiB".to_owned(), None));
+    }
     String::from_utf8(bytes).map_err(|_| {
         let what = "the file is not UTF-8 text".to_owned();
         problem(what, Some("save it as UTF-8".to_owned()))
@@ -181,21 +218,7 @@ fn read_text<T: Read>(
     problems: &mut Problems<'_>,
 ) -> Option<T> {
     let text = source.text;
-    // Beyond comments and trailing commas it is JSON: what only we could read
-    // would be a trap for the next client that shares the file.
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    let parsed = match parse_to_ast(text, &CollectOptions::default(), &options) {
+    let parsed = match parse_to_ast(text, &CollectOptions::default(), &syntax()) {
         Ok(parsed) => parsed,
         Err(error) => {
             let at = At {
@@ -215,6 +238,23 @@ fn read_text<T: Read>(
         return None;
     };
     T::read(&Node::top(value), problems)
+}
+
+/// Beyond comments and trailing commas it is JSON: what only we could read
+/// would be a trap for the next client that shares the file.
+fn syntax() -> ParseOptions {
+    ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
 }
 
 fn lower_first(text: &str) -> String {

@@ -8,12 +8,14 @@ mod admin_client;
 mod cli;
 mod commands;
 mod config;
+mod keeper;
 mod nearest;
 mod runtime_file;
 mod telemetry;
 mod terminal;
 mod token;
 mod tokens;
+mod watch;
 
 use std::process::ExitCode;
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use narrows_gateway::settings::{EndpointSettings, Expose};
+use narrows_gateway::settings::{EndpointSettings, Expose, Settings};
 use narrows_gateway::{Gateway, ToolReport, UpstreamReport};
 use narrows_wire::Raw;
 
@@ -61,16 +61,30 @@ pub(super) fn choose(
     expose: Option<cli::Expose>,
 ) -> Result<(), Exit> {
     let endpoints = &config.checked.gateway.endpoints;
-    let Some(index) = endpoints.iter().position(|endpoint| endpoint.name == name) else {
+    if !endpoints.iter().any(|endpoint| endpoint.name == name) {
         let names = endpoints.iter().map(|endpoint| endpoint.name.as_str());
         let (name, hints) = (plain(name), suggest(name, names));
         say(format_args!("error: there is no endpoint '{name}'{hints}"));
         return Err(Exit::Usage);
-    };
+    }
     if let Some(exit) = preset.and_then(|id| refuse_preset(config, id)) {
         return Err(exit);
     }
-    let endpoints = &mut config.checked.gateway.endpoints;
+    choose_in(&mut config.checked.gateway, name, preset, expose);
+    Ok(())
+}
+
+/// The same in settings, which are as they were where there is no such endpoint.
+pub(super) fn choose_in(
+    settings: &mut Settings,
+    name: &str,
+    preset: Option<&str>,
+    expose: Option<cli::Expose>,
+) {
+    let endpoints = &mut settings.endpoints;
+    let Some(index) = endpoints.iter().position(|endpoint| endpoint.name == name) else {
+        return;
+    };
     endpoints[..=index].rotate_right(1);
     let chosen = &mut endpoints[0];
     if let Some(id) = preset {
@@ -83,7 +97,6 @@ pub(super) fn choose(
             cli::Expose::Search => Expose::Search,
         };
     }
-    Ok(())
 }
 
 /// The word that the configuration uses.

@@ -10,10 +10,12 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{Exit, Signals, load, log_problems, start};
+use super::current::keep_current;
+use super::{Exit, Signals, load, log_problems, set_guard, start};
 use crate::cli::Serve;
 use crate::config::{Config, Environment, parse_listen};
 use crate::runtime_file::RuntimeFile;
+use crate::keeper::Keeper;
 use crate::telemetry::Telemetry;
 use crate::terminal::{counted, plain, say};
 use crate::token::{ADMIN_PREFIX, new_token};
@@ -61,16 +63,19 @@ pub(crate) async fn run(
     announce(&config, address, telemetry);
 
     let settings = HttpSettings {
-        allowed_hosts: config.checked.allowed_hosts,
-        allowed_origins: config.checked.allowed_origins,
+        allowed_hosts: config.checked.allowed_hosts.clone(),
+        allowed_origins: config.checked.allowed_origins.clone(),
         max_message_bytes: config.checked.gateway.limits.max_message_bytes,
         grace: config.checked.gateway.limits.grace,
         max_calls: config.checked.gateway.limits.calls_per_session,
         queue: config.checked.gateway.limits.client_queue,
         ..HttpSettings::default()
     };
-    let gateway = start(config.checked.gateway);
+    let gateway = start(config.checked.gateway.clone());
+    let keeper = Keeper::new(gateway.clone(), config, environment.clone(), set_guard);
+    let current = keep_current(keeper, !options.no_watch)?;
     run_until_signal(listener, gateway, settings, signals).await;
+    drop(current);
     Ok(Exit::Done)
 }
 

@@ -1,11 +1,14 @@
 //! `narrows stdio`: the gateway for the one client that started us.
 
+use narrows_gateway::settings::Settings;
 use narrows_serve::StdioSettings;
 
-use super::endpoint::choose;
-use super::{Exit, Signals, load, log_problems, start};
+use super::current::keep_current;
+use super::endpoint::{choose, choose_in};
+use super::{Exit, Signals, load, log_problems, set_guard, start};
 use crate::cli::Stdio;
 use crate::config::Environment;
+use crate::keeper::Keeper;
 use crate::terminal::say;
 
 pub(crate) async fn run(options: Stdio, environment: &Environment) -> anyhow::Result<Exit> {
@@ -26,7 +29,16 @@ pub(crate) async fn run(options: Stdio, environment: &Environment) -> anyhow::Re
         queue: limits.client_queue,
         ..StdioSettings::default()
     };
-    let gateway = start(config.checked.gateway);
+    let gateway = start(config.checked.gateway.clone());
+    let prepare = {
+        let (endpoint, preset) = (endpoint.clone(), options.preset.clone());
+        move |settings: &mut Settings| {
+            set_guard(settings);
+            choose_in(settings, &endpoint, preset.as_deref(), options.expose);
+        }
+    };
+    let keeper = Keeper::new(gateway.clone(), config, environment.clone(), prepare);
+    let current = keep_current(keeper, !options.no_watch)?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let serving = narrows_serve::stdio(gateway.clone(), endpoint, input, output, settings);
     let served = tokio::select! {
@@ -36,6 +48,7 @@ pub(crate) async fn run(options: Stdio, environment: &Environment) -> anyhow::Re
             Ok(())
         }
     };
+    drop(current);
     signals.exit_on_next();
     gateway.shutdown().await;
     match served {

@@ -45,6 +45,8 @@ pub(crate) struct Checked {
     pub(crate) left_out: Vec<LeftOut>,
     /// Presets whose files cannot be used.
     pub(crate) skipped_presets: Vec<String>,
+    /// The folder with presets as files.
+    pub(crate) preset_folder: Option<PathBuf>,
 }
 
 pub(crate) struct LeftOut {
@@ -98,6 +100,7 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
         said: servers.said,
         left_out: servers.left_out,
         skipped_presets: presets.skipped,
+        preset_folder: presets.folder,
     }
 }
 

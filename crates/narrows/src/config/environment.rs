@@ -8,7 +8,7 @@ use narrows_gateway::settings::ProxySettings;
 
 use super::raw::InheritEnv;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Environment {
     variables: BTreeMap<OsString, OsString>,
 }

@@ -59,7 +59,7 @@ pub(crate) fn column<'a>(answer: &'a Value, list: &str, member: &str) -> Vec<&'a
 pub(crate) struct Gateway {
     pub(crate) program: Stdio,
     address: String,
-    _folder: Folder,
+    folder: Folder,
 }
 
 impl Gateway {
@@ -69,9 +69,13 @@ impl Gateway {
 
     /// With more arguments on the command line.
     pub(crate) async fn serve_with(config: &Value, more: &[&str]) -> Gateway {
-        let folder = Folder::with(&config.to_string());
-        let arguments = ["serve", "--listen", "127.0.0.1:0", "--no-watch"];
-        let arguments = [&arguments, more].concat();
+        let more = [&["--no-watch"], more].concat();
+        Gateway::serve_in(Folder::with(&config.to_string()), &more).await
+    }
+
+    /// In a folder that has a configuration.
+    pub(crate) async fn serve_in(folder: Folder, more: &[&str]) -> Gateway {
+        let arguments = [&["serve", "--listen", "127.0.0.1:0"], more].concat();
         let program = Stdio::start(&mut Command::from(folder.command(&arguments)));
         until("the gateway says where it listens", || {
             address_in(&program.stderr()).is_some()
@@ -81,8 +85,13 @@ impl Gateway {
         Gateway {
             program,
             address,
-            _folder: folder,
+            folder,
         }
+    }
+
+    /// The folder that it runs in.
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
     }
 
     /// A client that can be asked nothing.

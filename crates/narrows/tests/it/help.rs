@@ -75,7 +75,7 @@ fn help_says_where_clients_connect_and_what_has_no_effect_yet() {
         words.join(" ")
     };
     let serve = words("serve");
-    let no_watch = "(accepted; this version does not watch files yet)";
+    let no_watch = "Do not follow changes of the configuration file";
     assert!(serve.contains(no_watch), "{serve}");
     for address in [
         "http://ADDRESS/mcp",

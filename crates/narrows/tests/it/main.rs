@@ -14,6 +14,7 @@ mod operator;
 mod presets;
 mod program;
 mod pruner;
+mod reload;
 mod secrets;
 mod serving;
 mod shaping;

@@ -19,6 +19,8 @@ pub(super) struct Presets {
     pub(super) all: Vec<Preset>,
     /// Those whose files cannot be used. Whoever names one is allowed nothing.
     pub(super) skipped: Vec<String>,
+    /// Where the files are.
+    pub(super) folder: Option<PathBuf>,
     /// What to do about one that is not there.
     help: &'static str,
     /// Whether nothing can be said of one that is not there, since the folder
@@ -38,6 +40,7 @@ pub(super) fn check_all(
     let mut presets = Presets {
         all: Vec::new(),
         skipped: Vec::new(),
+        folder: None,
         help: match (&raw.preset_dir, &raw.default_preset_id) {
             (Field::Absent, Field::Absent) => "define it under `presets`, or set `preset_dir`",
             // That is where broxy keeps them.
@@ -100,6 +103,7 @@ impl Presets {
             self.in_the_dark = true;
             return;
         };
+        self.folder = Some(folder.clone());
         // In messages it stands as the file that names it does.
         let beside = problems.file().parent().map(PathBuf::from);
         let relative = folder.strip_prefix(scope.folder);

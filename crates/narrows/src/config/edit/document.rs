@@ -1,0 +1,437 @@
+//! A text of JSON with comments in which single values are replaced, added and
+//! removed, and every other byte stays where it is.
+//!
+//! The places come from the parser that also reads the configuration; a change
+//! is a splice of the text. A syntax tree that is printed again would have to
+//! be trusted with every comment, a splice cannot lose what it does not touch.
+
+use std::ops::Range;
+
+use jsonc_parser::ast::{self, ObjectPropName};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, parse_to_ast};
+use serde_json::{Number, Value};
+
+use super::EditError;
+use super::print::Style;
+use crate::config::{lower_first, syntax};
+
+const MARK: &str = "\u{feff}";
+
+/// A text whose top is an object.
+pub(super) struct Document {
+    text: String,
+    /// Whether a byte order mark stood in front.
+    marked: bool,
+}
+
+/// One step of a path to a value.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Step<'a> {
+    Key(&'a str),
+    /// The member or element of this index.
+    At(usize),
+}
+
+impl<'a> From<&'a str> for Step<'a> {
+    fn from(key: &'a str) -> Self {
+        Step::Key(key)
+    }
+}
+
+/// What a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Object,
+    Array,
+    String,
+    Number,
+    Boolean(bool),
+    Null,
+}
+
+impl Document {
+    pub(super) fn parse(text: &str) -> Result<Document, EditError> {
+        let unmarked = text.strip_prefix(MARK);
+        let document = Document {
+            text: unmarked.unwrap_or(text).to_owned(),
+            marked: unmarked.is_some(),
+        };
+        let parsed = parse_to_ast(&document.text, &CollectOptions::default(), &syntax());
+        let value = parsed.map_err(|error| {
+            let what = lower_first(&error.kind().to_string());
+            EditError::Unfit(format!("the file is not valid JSON: {what}"))
+        })?;
+        match value.value {
+            Some(ast::Value::Object(_)) => Ok(document),
+            Some(_) => Err(EditError::Unfit("the file is no JSON object".to_owned())),
+            None => Err(EditError::Unfit("the file is empty".to_owned())),
+        }
+    }
+
+    pub(super) fn into_text(self) -> String {
+        match self.marked {
+            true => format!("{MARK}{}", self.text),
+            false => self.text,
+        }
+    }
+
+    /// What stands at a place; `None` if nothing does.
+    pub(super) fn kind(&self, path: &[Step<'_>]) -> Option<Kind> {
+        self.look(path, |value| match value {
+            ast::Value::StringLit(_) => Kind::String,
+            ast::Value::NumberLit(_) => Kind::Number,
+            ast::Value::BooleanLit(literal) => Kind::Boolean(literal.value),
+            ast::Value::Object(_) => Kind::Object,
+            ast::Value::Array(_) => Kind::Array,
+            ast::Value::NullKeyword(_) => Kind::Null,
+        })
+    }
+
+    /// The keys of all members, in order.
+    pub(super) fn keys(&self, path: &[Step<'_>]) -> Vec<String> {
+        let keys = |value: &ast::Value<'_>| {
+            let properties = value.as_object()?.properties.iter();
+            let keys = properties.map(|property| key_of(&property.name).to_owned());
+            Some(keys.collect())
+        };
+        self.look(path, keys).flatten().unwrap_or_default()
+    }
+
+    /// What each element of a list is called, and which of `keys` says it: the
+    /// first one that is not null.
+    pub(super) fn names(
+        &self,
+        path: &[Step<'_>],
+        keys: &[&'static str],
+    ) -> Vec<Option<(&'static str, String)>> {
+        let name = |element: &ast::Value<'_>| {
+            let object = element.as_object()?;
+            let member = |key: &'static str| {
+                let mut properties = object.properties.iter();
+                let found = properties.find(|property| key_of(&property.name) == key)?;
+                let is_null = found.value.as_null_keyword().is_some();
+                (!is_null).then_some((key, &found.value))
+            };
+            let (key, value) = keys.iter().copied().find_map(member)?;
+            Some((key, value.as_string_lit()?.value.to_string()))
+        };
+        let names = |value: &ast::Value<'_>| {
+            let elements = value.as_array()?.elements.iter();
+            Some(elements.map(name).collect())
+        };
+        self.look(path, names).flatten().unwrap_or_default()
+    }
+
+    /// The index of a member.
+    pub(super) fn position(&self, path: &[Step<'_>], key: &str) -> Option<usize> {
+        let position = |value: &ast::Value<'_>| {
+            let mut keys = value.as_object()?.properties.iter();
+            keys.position(|property| key_of(&property.name) == key)
+        };
+        self.look(path, position)?
+    }
+
+    /// Gives a member of an object another value, or adds it. Nothing happens
+    /// where it says so already, or where there is no object.
+    pub(super) fn set(&mut self, path: &[Step<'_>], key: &str, value: &Value) {
+        match self.position(path, key) {
+            Some(at) => self.replace(&[path, &[Step::At(at)]].concat(), value),
+            None => self.append(path, |style, indent| style.member(key, value, indent)),
+        }
+    }
+
+    /// Adds an element to an array.
+    pub(super) fn push(&mut self, path: &[Step<'_>], value: &Value) {
+        self.append(path, |style, indent| style.print(value, indent));
+    }
+
+    /// Puts another value in the place of one.
+    pub(super) fn replace(&mut self, path: &[Step<'_>], value: &Value) {
+        let found = self.look(path, |old| (!says(old, value)).then(|| span(old)));
+        if let Some(Some(range)) = found {
+            let style = Style::of(&self.text);
+            let indent = self.indent_of_line(range.start).to_owned();
+            let printed = style.print(value, &indent);
+            self.text.replace_range(range, &printed);
+        }
+    }
+
+    /// Removes a member or an element. Comments beside it stay; of the line it
+    /// stood in nothing is left if nothing else stood there.
+    pub(super) fn remove(&mut self, path: &[Step<'_>], at: usize) {
+        let Some(inside) = self.container(path) else {
+            return;
+        };
+        let Some(item) = inside.items.get(at).cloned() else {
+            return;
+        };
+        let before = at.checked_sub(1).and_then(|at| inside.items.get(at));
+        let own_comma = self.comma_after(item.end);
+        let comma_before = before.and_then(|before| self.comma_after(before.end));
+        let mut cuts = Vec::new();
+        match (own_comma, comma_before) {
+            (Some(comma), _) if self.is_blank(item.end..comma) => {
+                cuts.push(self.with_line(item.start..comma + 1));
+            }
+            // A comment between the two stays.
+            (Some(comma), _) => {
+                cuts.push(self.with_line(item.clone()));
+                cuts.push(comma..comma + 1);
+            }
+            (None, Some(comma)) if self.is_blank(comma + 1..item.start) => {
+                cuts.push(comma..item.end);
+            }
+            (None, Some(comma)) => {
+                cuts.push(comma..comma + 1);
+                cuts.push(self.with_line(item.clone()));
+            }
+            (None, None) => cuts.push(self.with_line(item.clone())),
+        }
+        if inside.items.len() == 1 && self.is_empty_without(&inside, &item, own_comma) {
+            cuts.clear();
+            cuts.push(inside.open + 1..inside.close);
+        }
+        for cut in cuts.into_iter().rev() {
+            self.text.replace_range(cut, "");
+        }
+    }
+
+    /// Adds what `print` makes for an indentation behind all that is there.
+    fn append(&mut self, path: &[Step<'_>], print: impl Fn(&Style, &str) -> String) {
+        let Some(inside) = self.container(path) else {
+            return;
+        };
+        let style = Style::of(&self.text);
+        let outer = self.indent_of_line(inside.open).to_owned();
+        let Some(last) = inside.items.last() else {
+            self.append_first(&inside, &outer, &style, print);
+            return;
+        };
+        let begins_line = self.text[..last.start].trim_end_matches([' ', '\t']);
+        let begins_line = begins_line.ends_with(['\n', '\r']);
+        let indent = match begins_line {
+            true => self.indent_of_line(last.start).to_owned(),
+            false => format!("{outer}{}", style.unit),
+        };
+        let comma = self.comma_after(last.end);
+        let (behind, after_line_comment) =
+            self.end_of_remarks(comma.map_or(last.end, |comma| comma + 1));
+        let gap = match begins_line || after_line_comment {
+            true => format!("{}{indent}", style.line_end),
+            false => " ".to_owned(),
+        };
+        let mut added = format!("{gap}{}", print(&style, &indent));
+        if comma.is_some() {
+            added.push(',');
+        }
+        let last_end = last.end;
+        self.text.insert_str(behind, &added);
+        if comma.is_none() {
+            self.text.insert(last_end, ',');
+        }
+    }
+
+    /// The same where there is nothing yet, but perhaps a comment.
+    fn append_first(
+        &mut self,
+        inside: &Inside,
+        outer: &str,
+        style: &Style,
+        print: impl Fn(&Style, &str) -> String,
+    ) {
+        let body = &self.text[inside.open + 1..inside.close];
+        let begin = inside.open + 1 + body.trim_end().len();
+        let indent = format!("{outer}{}", style.unit);
+        let printed = print(style, &indent);
+        let line_end = style.line_end;
+        let added = match style.in_one_line {
+            true => format!(" {printed} "),
+            false => format!("{line_end}{indent}{printed}{line_end}{outer}"),
+        };
+        self.text.replace_range(begin..inside.close, &added);
+    }
+
+    /// Hands the value at a place to `look`.
+    fn look<T>(&self, path: &[Step<'_>], look: impl FnOnce(&ast::Value<'_>) -> T) -> Option<T> {
+        let parsed = parse_to_ast(&self.text, &CollectOptions::default(), &syntax());
+        let top = parsed.ok()?.value?;
+        let mut value = &top;
+        for step in path {
+            value = match (value, step) {
+                (ast::Value::Object(object), Step::Key(key)) => {
+                    let mut properties = object.properties.iter();
+                    &properties
+                        .find(|property| key_of(&property.name) == *key)?
+                        .value
+                }
+                (ast::Value::Object(object), Step::At(at)) => &object.properties.get(*at)?.value,
+                (ast::Value::Array(array), Step::At(at)) => array.elements.get(*at)?,
+                _ => return None,
+            };
+        }
+        Some(look(value))
+    }
+
+    fn container(&self, path: &[Step<'_>]) -> Option<Inside> {
+        self.look(path, |value| {
+            let items = match value {
+                ast::Value::Object(object) => object
+                    .properties
+                    .iter()
+                    .map(|property| property.start()..property.end())
+                    .collect(),
+                ast::Value::Array(array) => array.elements.iter().map(span).collect(),
+                _ => return None,
+            };
+            Some(Inside {
+                open: value.start(),
+                close: value.end().checked_sub(1)?,
+                items,
+            })
+        })?
+    }
+
+    /// The comma that comes next, behind whitespace and comments.
+    fn comma_after(&self, from: usize) -> Option<usize> {
+        let at = self.skip_trivia(from);
+        self.text[at..].starts_with(',').then_some(at)
+    }
+
+    fn skip_trivia(&self, from: usize) -> usize {
+        let mut at = from;
+        loop {
+            let rest = &self.text[at..];
+            let trimmed = rest.trim_start();
+            at += rest.len() - trimmed.len();
+            match comment_len(trimmed) {
+                0 => return at,
+                len => at += len,
+            }
+        }
+    }
+
+    /// Where comments end that stand on the same line, and whether the last of
+    /// them goes to its end.
+    fn end_of_remarks(&self, from: usize) -> (usize, bool) {
+        let mut end = from;
+        loop {
+            let rest = &self.text[end..];
+            let trimmed = rest.trim_start_matches([' ', '\t']);
+            let len = comment_len(trimmed);
+            if len == 0 || trimmed[..len].contains(['\n', '\r']) {
+                return (end, false);
+            }
+            end += rest.len() - trimmed.len() + len;
+            if trimmed.starts_with("//") {
+                return (end, true);
+            }
+        }
+    }
+
+    /// A range and what would be left of its lines for nothing.
+    fn with_line(&self, range: Range<usize>) -> Range<usize> {
+        let blank = [' ', '\t'];
+        let before = self.text[..range.start].trim_end_matches(blank);
+        let rest = &self.text[range.end..];
+        let after = rest.trim_start_matches(blank);
+        let end = range.end + rest.len() - after.len();
+        let line_end = match after {
+            _ if after.starts_with("\r\n") => 2,
+            _ if after.starts_with('\n') => 1,
+            _ => 0,
+        };
+        if before.ends_with('\n') && line_end > 0 {
+            before.len()..end + line_end
+        } else if line_end > 0 {
+            // What stands before it keeps its line end.
+            range.start..range.end
+        } else {
+            range.start..end
+        }
+    }
+
+    /// Whether nothing but whitespace is left in it without its only item.
+    fn is_empty_without(&self, inside: &Inside, item: &Range<usize>, comma: Option<usize>) -> bool {
+        let behind = match comma {
+            Some(comma) => self.is_blank(item.end..comma) && self.is_blank(comma + 1..inside.close),
+            None => self.is_blank(item.end..inside.close),
+        };
+        behind && self.is_blank(inside.open + 1..item.start)
+    }
+
+    fn is_blank(&self, range: Range<usize>) -> bool {
+        self.text[range].trim().is_empty()
+    }
+
+    /// The whitespace that the line of a place begins with.
+    fn indent_of_line(&self, at: usize) -> &str {
+        let before = &self.text[..at];
+        let line = before.rfind('\n').map_or(0, |end| end + 1);
+        let line = &before[line..];
+        let rest = line.trim_start_matches([' ', '\t']);
+        &line[..line.len() - rest.len()]
+    }
+}
+
+/// An object or an array.
+struct Inside {
+    /// Where its brackets are.
+    open: usize,
+    close: usize,
+    items: Vec<Range<usize>>,
+}
+
+fn key_of<'a>(name: &'a ObjectPropName<'_>) -> &'a str {
+    match name {
+        ObjectPropName::String(text) => &text.value,
+        ObjectPropName::Word(word) => word.value,
+    }
+}
+
+fn span(value: &ast::Value<'_>) -> Range<usize> {
+    value.start()..value.end()
+}
+
+/// The length of the comment that a text begins with, or 0.
+fn comment_len(text: &str) -> usize {
+    if text.starts_with("//") {
+        text.find(['\n', '\r']).unwrap_or(text.len())
+    } else if let Some(inner) = text.strip_prefix("/*") {
+        inner.find("*/").map_or(text.len(), |end| end + 4)
+    } else {
+        0
+    }
+}
+
+/// Whether a value of the text is this one. The parser bounds its depth.
+fn says(value: &ast::Value<'_>, expected: &Value) -> bool {
+    match (value, expected) {
+        (ast::Value::StringLit(text), Value::String(expected)) => *text.value == **expected,
+        (ast::Value::NumberLit(number), Value::Number(expected)) => {
+            let number: Result<Number, _> = number.value.parse();
+            number.is_ok_and(|number| number == *expected)
+        }
+        (ast::Value::BooleanLit(literal), Value::Bool(expected)) => literal.value == *expected,
+        (ast::Value::NullKeyword(_), Value::Null) => true,
+        (ast::Value::Array(array), Value::Array(expected)) => {
+            let pairs = array.elements.iter().zip(expected);
+            array.elements.len() == expected.len()
+                && pairs
+                    .into_iter()
+                    .all(|(value, expected)| says(value, expected))
+        }
+        (ast::Value::Object(object), Value::Object(expected)) => {
+            let mut seen: Vec<&str> = Vec::new();
+            object.properties.len() == expected.len()
+                && object.properties.iter().all(|property| {
+                    let key = key_of(&property.name);
+                    let is_new = !seen.contains(&key);
+                    seen.push(key);
+                    let expected = expected.get(key).filter(|_| is_new);
+                    expected.is_some_and(|expected| says(&property.value, expected))
+                })
+        }
+        _ => false,
+    }
+}

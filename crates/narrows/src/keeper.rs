@@ -1,0 +1,492 @@
+//! Who changes the configuration while the gateway runs, and the only one who
+//! does: a file that was saved, and an operator's changes, take the same way.
+//!
+//! The text of the file, and over it the changes that nobody saved, are
+//! checked together. If nothing is wrong the gateway takes up what differs;
+//! otherwise everything stays as it was. Changes come one after the other, and
+//! one that has begun is finished even if nobody waits for it any more.
+
+mod disk;
+mod overlay;
+mod saved;
+#[cfg(test)]
+mod tests;
+mod told;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use narrows_gateway::settings::Settings;
+use narrows_gateway::{Applied, Gateway, clock};
+use narrows_serve::admin::{Change, Changed, ConfigurationStatus, Keep, Operations, Rejected};
+use tokio::sync::Mutex;
+
+use crate::config::{
+    self, Checked, Config, EditError, Environment, Problem, check_text, edit, has_preset,
+};
+use disk::Unwritten;
+use overlay::{Layered, Overlay};
+use saved::saved;
+use told::{Unfit, errors, invalid, rejected, said_of, summary};
+
+/// The one who keeps the configuration.
+pub(crate) struct Keeper(Arc<Inner>);
+
+/// What became of a file that was read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reloaded {
+    /// It says what it said before.
+    Same,
+    Applied,
+    /// It cannot be used. What was in force still is.
+    Refused,
+}
+
+/// Whether a file that cannot be used is worth a word yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tell {
+    Now,
+    /// It may be in the middle of being written.
+    NotYet,
+}
+
+struct Inner {
+    gateway: Gateway,
+    file: Option<PathBuf>,
+    environment: Environment,
+    prepare: Box<dyn Fn(&mut Settings) + Send + Sync>,
+    state: Arc<Mutex<State>>,
+    status: std::sync::Mutex<Status>,
+}
+
+/// What is in force.
+struct State {
+    /// The last text of the file that could be used.
+    text: String,
+    overlay: Overlay,
+    settings: Settings,
+    /// What the file says and what counts since the start, of what cannot
+    /// change while the program runs.
+    fixed: Fixed,
+    fixed_at_start: Fixed,
+    /// What has been said about the configuration.
+    said: Vec<String>,
+}
+
+/// What others may look at while a change is being made.
+struct Status {
+    shown: ConfigurationStatus,
+    preset_folder: Option<PathBuf>,
+}
+
+#[derive(Clone, PartialEq)]
+struct Fixed {
+    listen: SocketAddr,
+    allowed_hosts: Vec<String>,
+    allowed_origins: Vec<String>,
+}
+
+impl Keeper {
+    /// Keeps what `config` says for a gateway that was started with it.
+    /// `prepare` says over new settings what the command line said over these.
+    pub(crate) fn new(
+        gateway: Gateway,
+        config: Config,
+        environment: Environment,
+        prepare: impl Fn(&mut Settings) + Send + Sync + 'static,
+    ) -> Arc<Keeper> {
+        let fixed = Fixed::of(&config.checked);
+        let said = said_of(&config);
+        let shown = ConfigurationStatus {
+            file: config.file.clone(),
+            watched: false,
+            applied_at: clock::now().rfc3339(),
+            problems: Vec::new(),
+            unsaved: Vec::new(),
+        };
+        let preset_folder = config.checked.preset_folder;
+        let mut settings = config.checked.gateway;
+        prepare(&mut settings);
+        let state = State {
+            text: config.text,
+            overlay: Overlay::default(),
+            settings,
+            fixed_at_start: fixed.clone(),
+            fixed,
+            said,
+        };
+        Arc::new(Keeper(Arc::new(Inner {
+            gateway,
+            file: config.file,
+            environment,
+            prepare: Box::new(prepare),
+            state: Arc::new(Mutex::new(state)),
+            status: std::sync::Mutex::new(Status {
+                shown,
+                preset_folder,
+            }),
+        })))
+    }
+
+    /// The file, and the folder of presets that it names.
+    pub(crate) fn files(&self) -> (Option<PathBuf>, Option<PathBuf>) {
+        let status = self.0.status();
+        (self.0.file.clone(), status.preset_folder.clone())
+    }
+
+    pub(crate) fn set_watched(&self, watched: bool) {
+        self.0.status().shown.watched = watched;
+    }
+
+    /// Reads the file again and takes up what is new in it.
+    pub(crate) async fn reload(&self, tell: Tell) -> Reloaded {
+        let done = self
+            .work(move |inner, state| inner.reload(state, tell))
+            .await;
+        done.unwrap_or(Reloaded::Refused)
+    }
+
+    /// Does `work` when nobody else does any, where it may wait for disks.
+    async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Inner, &mut State) -> T + Send + 'static,
+    ) -> Option<T> {
+        let inner = self.0.clone();
+        // A task of its own, since whoever asked may leave at any moment.
+        let task = tokio::spawn(async move {
+            let mut state = inner.state.clone().lock_owned().await;
+            let work = tokio::task::spawn_blocking(move || work(&inner, &mut state));
+            work.await.ok()
+        });
+        task.await.ok().flatten()
+    }
+}
+
+impl Operations for Keeper {
+    fn change(&self, change: Change, keep: Keep) -> BoxFuture<'_, Result<Changed, Rejected>> {
+        Box::pin(async move {
+            let done = self.work(move |inner, state| match keep {
+                Keep::Memory => inner.keep_in_memory(state, change),
+                Keep::File => inner.keep_in_file(state, change),
+            });
+            let ended = || Err(Rejected::Invalid(vec!["the program is ending".to_owned()]));
+            done.await.unwrap_or_else(ended)
+        })
+    }
+
+    fn status(&self) -> ConfigurationStatus {
+        self.0.status().shown.clone()
+    }
+}
+
+/// How often a change is made anew because somebody saved the file meanwhile.
+const ATTEMPTS: usize = 5;
+
+impl Inner {
+    fn reload(&self, state: &mut State, tell: Tell) -> Reloaded {
+        let Some(file) = &self.file else {
+            return Reloaded::Same;
+        };
+        let text = match disk::read(file) {
+            Ok(text) => text,
+            Err(line) => return self.refuse(vec![line], tell),
+        };
+        let (config, overlay, dropped) = match self.check_dropping(&text, &state.overlay) {
+            Ok(checked) => checked,
+            Err(problems) => return self.refuse(errors(&problems), tell),
+        };
+        for line in &dropped {
+            tracing::warn!("an unsaved change does not fit the new configuration: {line}");
+        }
+        state.overlay = overlay;
+        let was_refused = !self.status().shown.problems.is_empty();
+        let is_same_text = state.text == text;
+        state.text = text;
+        let (applied, _) = self.apply(state, config);
+        self.status().shown.problems.clear();
+        if was_refused && is_same_text {
+            tracing::info!("the configuration file says again what is in force");
+        }
+        match applied.is_empty() {
+            true => Reloaded::Same,
+            false => Reloaded::Applied,
+        }
+    }
+
+    /// Everything stays as it is, which is said once.
+    fn refuse(&self, problems: Vec<String>, tell: Tell) -> Reloaded {
+        let is_news = self.status().shown.problems != problems;
+        if tell == Tell::Now && is_news {
+            for problem in &problems {
+                tracing::warn!("the configuration stays as it was: {problem}");
+            }
+            self.gateway.tell_refused(&problems);
+            self.status().shown.problems = problems;
+        }
+        Reloaded::Refused
+    }
+
+    fn keep_in_memory(&self, state: &mut State, change: Change) -> Result<Changed, Rejected> {
+        known_endpoint(state, &change)?;
+        let presets = self.preset_folder();
+        let is_file = |id: &str| self.preset_file(id).is_some();
+        let layered = self.layered(&state.text, &state.overlay, presets.as_deref())?;
+        match (edit(&layered.text, &change), &change) {
+            (Err(EditError::Unknown { .. }), Change::RemovePreset { id })
+                if is_file(id) && !layered.hidden.contains(id) => {}
+            (edited, _) => drop(edited.map_err(rejected)?),
+        }
+        let is_in_file = match &change {
+            Change::RemovePreset { id } => has_preset(&state.text, id) || is_file(id),
+            _ => true,
+        };
+        let overlay = state.overlay.with(change, is_in_file);
+        if overlay.len() > overlay::MOST {
+            let told = format!("there are {} unsaved changes already", overlay::MOST);
+            return Err(Rejected::Invalid(vec![told]));
+        }
+        let config = self.check(&state.text, &overlay).map_err(invalid)?;
+        state.overlay = overlay;
+        let (applied, warnings) = self.apply(state, config);
+        Ok(Changed {
+            applied,
+            saved_to: None,
+            warnings,
+        })
+    }
+
+    fn keep_in_file(&self, state: &mut State, change: Change) -> Result<Changed, Rejected> {
+        let Some(file) = &self.file else {
+            return Err(Rejected::NoFile);
+        };
+        known_endpoint(state, &change)?;
+        let is_there = |line| Rejected::Invalid(vec![line]);
+        for _ in 0..ATTEMPTS {
+            let before = disk::read(file).map_err(is_there)?;
+            if let Some(path) = self.own_file(&before, &change) {
+                return self.keep_in_preset_file(state, before, &path, &change);
+            }
+            let (text, overlay) = saved(&before, &state.overlay, &change)?;
+            let config = self.check(&text, &overlay).map_err(invalid)?;
+            if text != before {
+                match disk::replace(file, &before, &text) {
+                    Ok(()) => {}
+                    Err(Unwritten::Changed) => continue,
+                    Err(Unwritten::Failed(error)) => {
+                        return Err(Rejected::Unwritable(error.to_string()));
+                    }
+                }
+            }
+            return Ok(self.saved_to(file, state, text, overlay, config));
+        }
+        let told = "it changes all the time".to_owned();
+        Err(Rejected::Unwritable(told))
+    }
+
+    /// The same for a preset that lives in a file of its own.
+    fn keep_in_preset_file(
+        &self,
+        state: &mut State,
+        text: String,
+        path: &Path,
+        change: &Change,
+    ) -> Result<Changed, Rejected> {
+        let overlay = state.overlay.without(change);
+        // Tried out before anything is written: a file that cannot be used
+        // would only be skipped, and whoever names it be allowed nothing.
+        let tried: Overlay = overlay.changes().iter().chain([change]).cloned().collect();
+        self.check(&text, &tried).map_err(invalid)?;
+        let written = match change {
+            Change::PutPreset { entry, .. } => {
+                let before = disk::read(path).map_err(Rejected::Unwritable)?;
+                let after = config::preset_file(&before, entry).map_err(rejected)?;
+                match disk::replace(path, &before, &after) {
+                    Ok(()) => Ok(()),
+                    Err(Unwritten::Failed(error)) => Err(error.to_string()),
+                    Err(Unwritten::Changed) => Err("it was just changed".to_owned()),
+                }
+            }
+            _ => disk::remove(path).map_err(|error| error.to_string()),
+        };
+        written.map_err(Rejected::Unwritable)?;
+        let config = self.check(&text, &overlay).map_err(invalid)?;
+        Ok(self.saved_to(path, state, text, overlay, config))
+    }
+
+    /// Takes up what was written to `path`.
+    fn saved_to(
+        &self,
+        path: &Path,
+        state: &mut State,
+        text: String,
+        overlay: Overlay,
+        config: Config,
+    ) -> Changed {
+        state.text = text;
+        state.overlay = overlay;
+        let (applied, warnings) = self.apply(state, config);
+        self.status().shown.problems.clear();
+        Changed {
+            applied,
+            saved_to: Some(path.to_owned()),
+            warnings,
+        }
+    }
+
+    /// Hands the gateway what is new, and says what is to be said.
+    fn apply(&self, state: &mut State, config: Config) -> (Applied, Vec<String>) {
+        let said = said_of(&config);
+        for line in said.iter().filter(|line| !state.said.contains(line)) {
+            tracing::warn!("{line}");
+        }
+        let fixed = Fixed::of(&config.checked);
+        let preset_folder = config.checked.preset_folder;
+        let mut settings = config.checked.gateway;
+        (self.prepare)(&mut settings);
+        let mut applied = match settings == state.settings {
+            true => Applied::default(),
+            false => self.gateway.apply(settings.clone()),
+        };
+        for key in fixed.differing(&state.fixed, &state.fixed_at_start) {
+            if !applied.at_next_start.iter().any(|told| told == key) {
+                applied.at_next_start.push(key.to_owned());
+            }
+        }
+        state.settings = settings;
+        state.fixed = fixed;
+        state.said.clone_from(&said);
+        if !applied.is_empty() {
+            tracing::info!("the configuration was taken up: {}", summary(&applied));
+        }
+        let mut status = self.status();
+        status.preset_folder = preset_folder;
+        status.shown.applied_at = clock::now().rfc3339();
+        status.shown.unsaved = state.overlay.lines();
+        (applied, said)
+    }
+
+    /// The text with the unsaved changes, checked. Those of them that do not
+    /// fit any more are left out and told.
+    fn check_dropping(
+        &self,
+        text: &str,
+        overlay: &Overlay,
+    ) -> Result<(Config, Overlay, Vec<String>), Vec<Problem>> {
+        let whole = self.check(text, overlay);
+        if overlay.is_empty() {
+            return match whole {
+                Ok(config) => Ok((config, overlay.clone(), Vec::new())),
+                Err(Unfit::Problems(problems)) => Err(problems),
+                Err(Unfit::Change(_)) => unreachable!("there is no change"),
+            };
+        }
+        if let Ok(config) = whole {
+            return Ok((config, overlay.clone(), Vec::new()));
+        }
+        // Whose fault is it? The file's own problems come first.
+        let none = Overlay::default();
+        let (mut config, _, _) = self.check_dropping(text, &none)?;
+        let (mut fits, mut dropped) = (none, Vec::new());
+        for change in overlay.changes() {
+            let tried: Overlay = fits.changes().iter().chain([change]).cloned().collect();
+            match self.check(text, &tried) {
+                Ok(checked) => (config, fits) = (checked, tried),
+                Err(_) => dropped.push(overlay::line(change)),
+            }
+        }
+        Ok((config, fits, dropped))
+    }
+
+    fn check(&self, text: &str, overlay: &Overlay) -> Result<Config, Unfit> {
+        let file = self.file.as_deref();
+        let check = |text: String| check_text(file, text, &self.environment);
+        if overlay.is_empty() {
+            return check(text.to_owned()).map_err(Unfit::Problems);
+        }
+        let folder = check(text.to_owned()).ok();
+        let folder = folder.and_then(|config| config.checked.preset_folder);
+        let folder = folder.or_else(|| self.preset_folder());
+        let layered = overlay.laid_over(text, folder.as_deref());
+        let layered = layered.map_err(Unfit::Change)?;
+        let mut config = check(layered.text.clone()).map_err(Unfit::Problems)?;
+        layered.hide(&mut config).map_err(Unfit::Problems)?;
+        Ok(config)
+    }
+
+    fn layered(
+        &self,
+        text: &str,
+        overlay: &Overlay,
+        presets: Option<&Path>,
+    ) -> Result<Layered, Rejected> {
+        overlay.laid_over(text, presets).map_err(rejected)
+    }
+
+    /// The file of the preset that a change is about, unless the text has it.
+    fn own_file(&self, text: &str, change: &Change) -> Option<PathBuf> {
+        match change {
+            Change::PutPreset { id, .. } | Change::RemovePreset { id } if !has_preset(text, id) => {
+                self.preset_file(id)
+            }
+            _ => None,
+        }
+    }
+
+    fn preset_file(&self, id: &str) -> Option<PathBuf> {
+        disk::preset_path(&self.preset_folder()?, id)
+    }
+
+    fn preset_folder(&self) -> Option<PathBuf> {
+        self.status().preset_folder.clone()
+    }
+
+    fn status(&self) -> std::sync::MutexGuard<'_, Status> {
+        self.status
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Fixed {
+    fn of(checked: &Checked) -> Fixed {
+        Fixed {
+            listen: checked.listen,
+            allowed_hosts: checked.allowed_hosts.clone(),
+            allowed_origins: checked.allowed_origins.clone(),
+        }
+    }
+
+    /// The keys that are new in the file and not in force.
+    fn differing(&self, before: &Fixed, at_start: &Fixed) -> Vec<&'static str> {
+        let is_news = |value: &dyn Fn(&Fixed) -> String| {
+            value(self) != value(before) && value(self) != value(at_start)
+        };
+        let mut keys = Vec::new();
+        if is_news(&|fixed| fixed.listen.to_string()) {
+            keys.push("listen");
+        }
+        if is_news(&|fixed| fixed.allowed_hosts.join("\n")) {
+            keys.push("allowed_hosts");
+        }
+        if is_news(&|fixed| fixed.allowed_origins.join("\n")) {
+            keys.push("allowed_origins");
+        }
+        keys
+    }
+}
+
+fn known_endpoint(state: &State, change: &Change) -> Result<(), Rejected> {
+    let Change::SwitchPreset { endpoint, .. } = change else {
+        return Ok(());
+    };
+    let mut endpoints = state.settings.endpoints.iter();
+    if endpoints.any(|known| known.name == *endpoint) {
+        return Ok(());
+    }
+    Err(Rejected::Unknown {
+        kind: "endpoint",
+        name: endpoint.clone(),
+    })
+}

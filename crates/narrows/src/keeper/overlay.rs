@@ -1,0 +1,230 @@
+//! Changes that last until the program ends, laid over whatever the file says.
+
+use std::path::Path;
+
+use narrows_gateway::settings::DirectPreset;
+use narrows_serve::admin::Change;
+
+use super::disk::preset_path;
+use crate::config::{Config, EditError, Problem, edit};
+
+/// More unsaved changes than anybody makes.
+pub(super) const MOST: usize = 256;
+
+/// In the order they were made; each thing is said once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Overlay(Vec<Change>);
+
+/// A text with all changes made in it.
+pub(super) struct Layered {
+    pub(super) text: String,
+    /// Presets whose files count no more.
+    pub(super) hidden: Vec<String>,
+    /// Presets that are said here and go before their files.
+    pub(super) covered: Vec<String>,
+}
+
+impl Overlay {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn changes(&self) -> &[Change] {
+        &self.0
+    }
+
+    /// With one more change, which takes the place of what was said of the same
+    /// thing before. `is_in_file` is whether the file has what it is about.
+    pub(super) fn with(&self, change: Change, is_in_file: bool) -> Overlay {
+        let of_same = |old: &&Change| is_entry(old) && is_entry(&change) && same(old, &change);
+        let former = self.0.iter().find(of_same).cloned();
+        let mut all = self.without(&change);
+        all.0.extend(joined(former, change, is_in_file));
+        all
+    }
+
+    /// Without what another change makes pointless.
+    pub(super) fn without(&self, change: &Change) -> Overlay {
+        let stays = |old: &&Change| !yields(old, change);
+        Overlay(self.0.iter().filter(stays).cloned().collect())
+    }
+
+    /// Without anything about a server.
+    pub(super) fn without_server(&self, id: &str) -> Overlay {
+        self.without(&Change::RemoveServer { id: id.to_owned() })
+    }
+
+    /// The change that added a server which the file does not have.
+    pub(super) fn added(&self, id: &str) -> Option<&Change> {
+        let adds =
+            |change: &&Change| matches!(change, Change::AddServer { id: own, .. } if own == id);
+        self.0.iter().find(adds)
+    }
+
+    pub(super) fn removed_server(&self, id: &str) -> bool {
+        let removes =
+            |change: &Change| matches!(change, Change::RemoveServer { id: own } if own == id);
+        self.0.iter().any(removes)
+    }
+
+    /// The text with all changes, or the first of them that has no place in it.
+    pub(super) fn laid_over(
+        &self,
+        text: &str,
+        presets: Option<&Path>,
+    ) -> Result<Layered, EditError> {
+        let mut layered = Layered {
+            text: text.to_owned(),
+            hidden: Vec::new(),
+            covered: Vec::new(),
+        };
+        for change in &self.0 {
+            let is_file =
+                |id: &str| presets.is_some_and(|folder| preset_path(folder, id).is_some());
+            match (edit(&layered.text, change), change) {
+                (Ok(text), Change::RemovePreset { id }) => {
+                    layered.text = text;
+                    // Below the one in the text there may be one in a file.
+                    layered.hidden.push(id.clone());
+                }
+                (Ok(text), Change::PutPreset { id, .. }) => {
+                    layered.text = text;
+                    layered.covered.push(id.clone());
+                }
+                (Ok(text), _) => layered.text = text,
+                (Err(EditError::Unknown { .. }), Change::RemovePreset { id }) if is_file(id) => {
+                    layered.hidden.push(id.clone());
+                }
+                (Err(error), _) => return Err(error),
+            }
+        }
+        Ok(layered)
+    }
+
+    /// One line for each, for people. Entries may hold secrets, so none is told.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.0.iter().map(line).collect()
+    }
+}
+
+impl Layered {
+    /// Takes presets away whose files do not count any more, unless somebody
+    /// names one of them.
+    pub(super) fn hide(&self, config: &mut Config) -> Result<(), Vec<Problem>> {
+        let settings = &mut config.checked.gateway;
+        let is_hidden = |id: &str| self.hidden.iter().any(|hidden| hidden == id);
+        settings.presets.retain(|preset| !is_hidden(preset.id()));
+        let is_gone =
+            |id: &str| is_hidden(id) && !settings.presets.iter().any(|preset| **preset.id() == *id);
+        let mut problems = Vec::new();
+        let mut missing = |id: &str, who: String| {
+            let what = format!("preset `{id}` is in force for {who}");
+            let name = format!("preset_{id}.json");
+            problems.push(Problem::with_file(&name, what, None));
+        };
+        for endpoint in &settings.endpoints {
+            if let Some(id) = endpoint.preset.as_deref().filter(|id| is_gone(id)) {
+                missing(id, format!("endpoint '{}'", endpoint.name));
+            }
+        }
+        for upstream in &settings.upstreams {
+            if let DirectPreset::Named(id) = &upstream.preset
+                && is_gone(id)
+            {
+                missing(id, format!("server '{}'", upstream.id));
+            }
+        }
+        for client in &settings.clients {
+            if let Some(id) = client.preset.as_deref().filter(|id| is_gone(id)) {
+                missing(id, format!("client '{}'", client.name));
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        // That a preset stands in two places is what was asked for.
+        let of_covered = |problem: &Problem| {
+            let file = problem.place.as_ref().map(|place| Path::new(&place.file));
+            let name = file.and_then(Path::file_name).unwrap_or_default();
+            let mut covered = self.covered.iter();
+            covered.any(|id| *name == *format!("preset_{id}.json"))
+        };
+        config.problems.retain(|problem| !of_covered(problem));
+        Ok(())
+    }
+}
+
+impl FromIterator<Change> for Overlay {
+    fn from_iter<I: IntoIterator<Item = Change>>(changes: I) -> Self {
+        Overlay(changes.into_iter().collect())
+    }
+}
+
+/// A change in one line.
+pub(super) fn line(change: &Change) -> String {
+    match change {
+        Change::AddServer { id, .. } => format!("server '{id}' is added"),
+        Change::ReplaceServer { id, .. } => format!("server '{id}' is replaced"),
+        Change::RemoveServer { id } => format!("server '{id}' is removed"),
+        Change::EnableServer { id, enabled: true } => format!("server '{id}' is switched on"),
+        Change::EnableServer { id, .. } => format!("server '{id}' is switched off"),
+        Change::PutPreset { id, .. } => format!("preset '{id}' is set"),
+        Change::RemovePreset { id } => format!("preset '{id}' is removed"),
+        Change::SwitchPreset { endpoint, preset } => match preset {
+            Some(id) => format!("endpoint '{endpoint}' has preset '{id}'"),
+            None => format!("endpoint '{endpoint}' has no preset of its own"),
+        },
+    }
+}
+
+/// What a former change and a later one of the same entry come to.
+fn joined(former: Option<Change>, change: Change, is_in_file: bool) -> Option<Change> {
+    match (former, change) {
+        (Some(Change::AddServer { .. }), Change::ReplaceServer { id, entry }) => {
+            Some(Change::AddServer { id, entry })
+        }
+        (Some(Change::AddServer { .. }), Change::RemoveServer { .. }) => None,
+        (Some(Change::RemoveServer { .. }), Change::AddServer { id, entry }) => {
+            Some(Change::ReplaceServer { id, entry })
+        }
+        (_, Change::RemovePreset { .. }) if !is_in_file => None,
+        (_, change) => Some(change),
+    }
+}
+
+/// Whether it says what the whole entry is.
+fn is_entry(change: &Change) -> bool {
+    !matches!(change, Change::EnableServer { .. })
+}
+
+/// Whether `old` says nothing any more once `new` is said.
+fn yields(old: &Change, new: &Change) -> bool {
+    same(old, new) && (is_entry(new) || !is_entry(old))
+}
+
+/// Whether two changes are about the same thing.
+fn same(one: &Change, other: &Change) -> bool {
+    subject(one) == subject(other)
+}
+
+#[derive(PartialEq)]
+enum Subject<'a> {
+    Server(&'a str),
+    Preset(&'a str),
+    Endpoint(&'a str),
+}
+
+fn subject(change: &Change) -> Subject<'_> {
+    match change {
+        Change::AddServer { id, .. }
+        | Change::ReplaceServer { id, .. }
+        | Change::RemoveServer { id }
+        | Change::EnableServer { id, .. } => Subject::Server(id),
+        Change::PutPreset { id, .. } | Change::RemovePreset { id } => Subject::Preset(id),
+        Change::SwitchPreset { endpoint, .. } => Subject::Endpoint(endpoint),
+    }
+}

@@ -1,0 +1,53 @@
+//! What a change that is saved does to the file, where some of what it is about
+//! may be unsaved.
+
+use narrows_serve::admin::{Change, Rejected};
+
+use super::overlay::Overlay;
+use super::told::rejected;
+use crate::config::{EditError, edit};
+
+/// The text of a file with a change in it, and the unsaved changes that are
+/// left then. What was unsaved of the same thing is settled by it.
+pub(super) fn saved(
+    text: &str,
+    overlay: &Overlay,
+    change: &Change,
+) -> Result<(String, Overlay), Rejected> {
+    let exists = |id: &String| Rejected::Exists {
+        kind: "server",
+        name: id.clone(),
+    };
+    match (edit(text, change), change) {
+        (Ok(_), Change::AddServer { id, .. }) if overlay.added(id).is_some() => Err(exists(id)),
+        (Ok(text), _) => Ok((text, overlay.without(change))),
+        // It was removed for the time being, so that it is new to whoever adds it.
+        (Err(EditError::Exists { .. }), Change::AddServer { id, entry })
+            if overlay.removed_server(id) =>
+        {
+            let (id, entry) = (id.clone(), entry.clone());
+            let replace = Change::ReplaceServer { id, entry };
+            let text = edit(text, &replace).map_err(rejected)?;
+            Ok((text, overlay.without(change)))
+        }
+        // It was added for the time being, and is saved with what is said of it now.
+        (Err(EditError::Unknown { .. }), Change::ReplaceServer { id, entry })
+            if overlay.added(id).is_some() =>
+        {
+            let (id, entry) = (id.clone(), entry.clone());
+            let text = edit(text, &Change::AddServer { id, entry }).map_err(rejected)?;
+            Ok((text, overlay.without(change)))
+        }
+        (Err(EditError::Unknown { .. }), Change::RemoveServer { id })
+            if overlay.added(id).is_some() =>
+        {
+            Ok((text.to_owned(), overlay.without(change)))
+        }
+        (Err(error @ EditError::Unknown { .. }), Change::EnableServer { id, .. }) => {
+            let added = overlay.added(id).ok_or_else(|| rejected(error))?;
+            let text = edit(text, added).and_then(|text| edit(&text, change));
+            Ok((text.map_err(rejected)?, overlay.without_server(id)))
+        }
+        (Err(error), _) => Err(rejected(error)),
+    }
+}

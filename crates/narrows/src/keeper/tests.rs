@@ -1,0 +1,296 @@
+//! Files and changes in, what is in force and what stands on the disk out.
+
+mod overlays;
+mod saving;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use narrows_gateway::Gateway;
+use narrows_gateway::settings::Settings;
+use narrows_serve::admin::{Change, Changed, Keep, Operations, Rejected};
+use serde_json::{Value, json};
+
+use super::{Keeper, Reloaded, Tell};
+use crate::config::{self, Environment};
+
+/// A keeper over a file in a folder of its own, which is gone in the end.
+struct Desk {
+    keeper: Arc<Keeper>,
+    folder: PathBuf,
+}
+
+const FILE: &str = r#"{
+  "mcpServers": {
+    // for trying
+    "demo": { "type": "builtin" },
+  },
+  "presets": { "few": { "tools": ["demo/*"] } }
+}
+"#;
+
+impl Desk {
+    fn new(text: &str) -> Desk {
+        Desk::with(text, &[])
+    }
+
+    /// With other files beside it.
+    fn with(text: &str, others: &[(&str, &str)]) -> Desk {
+        let folder = folder();
+        for (name, text) in others {
+            let path = folder.join(name);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
+            fs::write(path, text).expect("it can be written");
+        }
+        let path = folder.join("narrows.json");
+        fs::write(&path, text).expect("it can be written");
+        let keeper = keeper(Some(&path));
+        Desk { keeper, folder }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.join("narrows.json")
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.file()).expect("it is there")
+    }
+
+    fn write(&self, text: &str) {
+        fs::write(self.file(), text).expect("it can be written");
+    }
+
+    async fn memory(&self, change: Change) -> Result<Changed, Rejected> {
+        self.keeper.change(change, Keep::Memory).await
+    }
+
+    async fn save(&self, change: Change) -> Result<Changed, Rejected> {
+        self.keeper.change(change, Keep::File).await
+    }
+
+    async fn reload(&self) -> Reloaded {
+        self.keeper.reload(Tell::Now).await
+    }
+
+    /// The servers in force; those that are off have a `-`.
+    async fn servers(&self) -> String {
+        servers(&self.settings().await)
+    }
+
+    async fn settings(&self) -> Settings {
+        self.keeper.0.state.lock().await.settings.clone()
+    }
+
+    async fn preset_of(&self, endpoint: &str) -> Option<String> {
+        let settings = self.settings().await;
+        let mut endpoints = settings.endpoints.into_iter();
+        endpoints.find(|found| found.name == endpoint)?.preset
+    }
+
+    fn unsaved(&self) -> Vec<String> {
+        self.keeper.status().unsaved
+    }
+
+    fn problems(&self) -> Vec<String> {
+        self.keeper.status().problems
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn folder() -> PathBuf {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("narrows-keeper-{}-{count}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    folder
+}
+
+fn keeper(file: Option<&Path>) -> Arc<Keeper> {
+    let environment: Environment = [("HOME", "/nowhere/at/all"), ("TOKEN", "s3cr3t")]
+        .into_iter()
+        .collect();
+    let config = config::load(file, &environment);
+    let config = config.unwrap_or_else(|problems| panic!("{}", problems[0]));
+    let gateway = Gateway::start(Settings::default());
+    Keeper::new(gateway, config, environment, |settings| {
+        settings.guard = Some(vec!["guard".into()]);
+    })
+}
+
+fn servers(settings: &Settings) -> String {
+    let ids = settings.upstreams.iter().map(|upstream| {
+        let off = if upstream.enabled { "" } else { "-" };
+        format!("{off}{}", upstream.id)
+    });
+    ids.collect::<Vec<_>>().join(" ")
+}
+
+fn add(id: &str) -> Change {
+    let entry = json!({ "type": "builtin", "name": "demo" });
+    add_entry(id, entry)
+}
+
+fn add_entry(id: &str, entry: Value) -> Change {
+    let id = id.to_owned();
+    Change::AddServer { id, entry }
+}
+
+fn replace(id: &str, entry: Value) -> Change {
+    let id = id.to_owned();
+    Change::ReplaceServer { id, entry }
+}
+
+fn remove(id: &str) -> Change {
+    Change::RemoveServer { id: id.to_owned() }
+}
+
+fn enable(id: &str, enabled: bool) -> Change {
+    let id = id.to_owned();
+    Change::EnableServer { id, enabled }
+}
+
+fn put_preset(id: &str, entry: Value) -> Change {
+    let id = id.to_owned();
+    Change::PutPreset { id, entry }
+}
+
+fn remove_preset(id: &str) -> Change {
+    Change::RemovePreset { id: id.to_owned() }
+}
+
+fn switch(endpoint: &str, preset: Option<&str>) -> Change {
+    Change::SwitchPreset {
+        endpoint: endpoint.to_owned(),
+        preset: preset.map(str::to_owned),
+    }
+}
+
+fn unknown(kind: &'static str, name: &str) -> Rejected {
+    let name = name.to_owned();
+    Rejected::Unknown { kind, name }
+}
+
+#[tokio::test]
+async fn a_saved_file_is_taken_up_once() {
+    let desk = Desk::new(FILE);
+    assert_eq!(desk.reload().await, Reloaded::Same);
+    desk.write(r#"{ "mcpServers": { "pruner": { "type": "builtin" } }, "listen": "127.0.0.1:1" }"#);
+    assert_eq!(desk.reload().await, Reloaded::Applied);
+    assert_eq!(desk.servers().await, "pruner");
+    assert_eq!(desk.reload().await, Reloaded::Same);
+    let guard = desk.settings().await.guard;
+    assert_eq!(
+        guard,
+        Some(vec!["guard".into()]),
+        "the command line goes on counting"
+    );
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_used_changes_nothing() {
+    let desk = Desk::new(FILE);
+    for (text, told) in [
+        ("", "the file is empty"),
+        ("{ \"mcpServers\": {", "this is not valid JSON"),
+        ("\0\0\0", "this is not valid JSON"),
+        ("{ \"mcpServers\": [] }", "expected an object"),
+        ("{}", "there are no servers"),
+    ] {
+        desk.write(text);
+        assert_eq!(desk.reload().await, Reloaded::Refused, "{text}");
+        let problems = desk.problems().join("\n");
+        assert!(problems.contains(told), "{problems}");
+        assert!(problems.contains("narrows.json"), "{problems}");
+        assert_eq!(desk.servers().await, "demo");
+    }
+    desk.write(FILE);
+    assert_eq!(desk.reload().await, Reloaded::Same);
+    assert!(desk.problems().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_in_the_place_of_the_file_changes_nothing() {
+    let desk = Desk::new(FILE);
+    let file = desk.file();
+    let large = vec![b' '; 17 * 1024 * 1024];
+    fs::write(&file, large).expect("it can be written");
+    assert_eq!(desk.reload().await, Reloaded::Refused);
+    assert!(desk.problems()[0].ends_with("the file is larger than 16 MiB"));
+    fs::write(&file, [0xff, 0xfe]).expect("it can be written");
+    assert_eq!(desk.reload().await, Reloaded::Refused);
+    assert!(desk.problems()[0].contains("the file is not UTF-8 text"));
+    fs::remove_file(&file).expect("it was there");
+    assert_eq!(desk.reload().await, Reloaded::Refused);
+    assert!(desk.problems()[0].ends_with("the file is gone"));
+    fs::create_dir(&file).expect("a folder can be made");
+    assert_eq!(desk.reload().await, Reloaded::Refused);
+    assert!(desk.problems()[0].contains("Is a directory"));
+    fs::remove_dir(&file).expect("it was there");
+    let made = std::process::Command::new("mkfifo").arg(&file).status();
+    assert!(made.expect("mkfifo can be run").success());
+    assert_eq!(desk.reload().await, Reloaded::Refused);
+    assert!(desk.problems()[0].contains("no regular file"));
+    fs::remove_file(&file).expect("it was there");
+    desk.write(FILE);
+    assert_eq!(desk.reload().await, Reloaded::Same);
+    assert_eq!(desk.servers().await, "demo");
+}
+
+#[tokio::test]
+async fn half_a_file_is_not_told_of_at_first() {
+    let desk = Desk::new(FILE);
+    desk.write("{");
+    let reloaded = desk.keeper.reload(Tell::NotYet).await;
+    assert_eq!(reloaded, Reloaded::Refused);
+    assert!(desk.problems().is_empty());
+    let mut happenings = desk.keeper.0.gateway.listen();
+    assert_eq!(desk.reload().await, Reloaded::Refused);
+    assert_eq!(desk.problems().len(), 1);
+    assert_eq!(desk.reload().await, Reloaded::Refused);
+    let told = happenings.try_recv().expect("it is told");
+    let told = serde_json::to_value(&*told).expect("it is JSON");
+    assert_eq!(told["event"], "settings_refused");
+    assert!(happenings.try_recv().is_err(), "once");
+}
+
+#[tokio::test]
+async fn what_counts_at_the_next_start_is_told() {
+    let desk = Desk::new(FILE);
+    desk.write(r#"{ "mcpServers": { "demo": { "type": "builtin" } }, "listen": "127.0.0.1:1" }"#);
+    assert_eq!(desk.reload().await, Reloaded::Applied);
+    let changed = desk.memory(add("more")).await.expect("it fits");
+    assert_eq!(changed.applied.at_next_start, [""; 0], "it was told before");
+    desk.write(r#"{ "mcpServers": { "demo": { "type": "builtin" } }, "allowed_hosts": ["a"] }"#);
+    assert_eq!(desk.reload().await, Reloaded::Applied);
+}
+
+#[tokio::test]
+async fn the_built_in_default_can_be_changed_but_not_saved() {
+    let environment = Environment::default();
+    let built_in = config::load(None, &environment).expect("it is built in");
+    assert_eq!(
+        built_in.file, None,
+        "there is none in the folder of this crate"
+    );
+    let desk = Desk {
+        keeper: keeper(None),
+        folder: folder(),
+    };
+    assert_eq!(desk.save(add("more")).await, Err(Rejected::NoFile));
+    assert!(desk.memory(add("more")).await.is_ok());
+    assert_eq!(desk.servers().await, "demo pruner more");
+    let settings = desk.settings().await;
+    assert_eq!(settings.rpc_servers, built_in.checked.gateway.rpc_servers);
+    assert!(desk.memory(remove("more")).await.is_ok());
+    let mut settings = desk.settings().await;
+    settings.guard = None;
+    assert_eq!(settings, built_in.checked.gateway);
+}

@@ -1,0 +1,159 @@
+//! Changes that last until the program ends.
+
+use super::*;
+
+#[tokio::test]
+async fn they_outlast_a_new_file() {
+    let desk = Desk::new(FILE);
+    let changed = desk.memory(add("more")).await.expect("it fits");
+    assert_eq!(changed.saved_to, None);
+    desk.memory(enable("demo", false)).await.expect("it fits");
+    desk.memory(switch("default", Some("few")))
+        .await
+        .expect("it fits");
+    assert_eq!(desk.text(), FILE);
+    assert_eq!(desk.servers().await, "-demo more");
+    let text = FILE.replace("\"presets\"", "\"list_wait_s\": 1, \"presets\"");
+    desk.write(&text);
+    desk.reload().await;
+    assert_eq!(desk.servers().await, "-demo more");
+    assert_eq!(desk.preset_of("default").await.as_deref(), Some("few"));
+    assert_eq!(desk.preset_of("lazy").await.as_deref(), Some("few"));
+    assert_eq!(
+        desk.unsaved(),
+        [
+            "server 'more' is added",
+            "server 'demo' is switched off",
+            "endpoint 'default' has preset 'few'",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_later_one_takes_the_place_of_a_former() {
+    let desk = Desk::new(FILE);
+    let pruner = json!({ "type": "builtin", "name": "pruner" });
+    for change in [
+        add("more"),
+        enable("more", false),
+        replace("more", pruner.clone()),
+        remove("demo"),
+        add_entry("demo", pruner.clone()),
+        enable("demo", false),
+        enable("demo", true),
+        put_preset("p", json!({ "tools": [] })),
+        put_preset("p", json!({ "tools": ["*/*"] })),
+    ] {
+        desk.memory(change).await.expect("it fits");
+    }
+    assert_eq!(desk.servers().await, "demo more");
+    assert_eq!(
+        desk.unsaved(),
+        [
+            "server 'more' is added",
+            "server 'demo' is replaced",
+            "server 'demo' is switched on",
+            "preset 'p' is set",
+        ]
+    );
+    desk.memory(remove("more")).await.expect("it fits");
+    desk.memory(remove_preset("p")).await.expect("it fits");
+    desk.memory(remove("demo")).await.expect("it fits");
+    assert_eq!(desk.servers().await, "");
+    assert_eq!(desk.unsaved(), ["server 'demo' is removed"]);
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_not_taken_up() {
+    let desk = Desk::new(FILE);
+    let exists = Rejected::Exists {
+        kind: "server",
+        name: "demo".into(),
+    };
+    assert_eq!(desk.memory(add("demo")).await, Err(exists));
+    assert_eq!(desk.memory(remove("x")).await, Err(unknown("server", "x")));
+    let switched = desk.memory(switch("nowhere", None)).await;
+    assert_eq!(switched, Err(unknown("endpoint", "nowhere")));
+    let removed = desk.memory(remove_preset("x")).await;
+    assert_eq!(removed, Err(unknown("preset", "x")));
+    for change in [
+        add_entry("x", json!({ "command": 5 })),
+        switch("default", Some("nothing")),
+        put_preset("x", json!({ "toools": [] })),
+    ] {
+        let Err(Rejected::Invalid(lines)) = desk.memory(change).await else {
+            panic!("it was taken up");
+        };
+        assert_eq!(lines.len(), 1, "{lines:?}");
+    }
+    assert!(desk.unsaved().is_empty());
+    assert_eq!(desk.servers().await, "demo");
+}
+
+#[tokio::test]
+async fn those_that_fit_no_more_are_dropped() {
+    let desk = Desk::new(FILE);
+    desk.memory(enable("demo", false)).await.expect("it fits");
+    desk.memory(switch("lazy", Some("few")))
+        .await
+        .expect("it fits");
+    desk.memory(add("more")).await.expect("it fits");
+    // Neither the server nor the preset is there any more.
+    desk.write(r#"{ "mcpServers": { "pruner": { "type": "builtin" } } }"#);
+    assert_eq!(desk.reload().await, Reloaded::Applied);
+    assert_eq!(desk.servers().await, "pruner more");
+    assert_eq!(desk.unsaved(), ["server 'more' is added"]);
+}
+
+#[tokio::test]
+async fn a_broken_file_takes_none_of_them_away() {
+    let desk = Desk::new(FILE);
+    desk.memory(add("more")).await.expect("it fits");
+    desk.write("{");
+    assert_eq!(desk.reload().await, Reloaded::Refused);
+    assert_eq!(desk.servers().await, "demo more");
+    // Over what was in force, and the file stays a problem.
+    desk.memory(add("other")).await.expect("it fits");
+    assert_eq!(desk.servers().await, "demo more other");
+    assert_eq!(desk.problems().len(), 1);
+}
+
+#[tokio::test]
+async fn presets_of_files_are_hidden_and_covered() {
+    let text = FILE.replace("\"presets\"", "\"preset_dir\": \"p\", \"presets\"");
+    let desk = Desk::with(
+        &text,
+        &[("p/preset_own.json", r#"{ "tools": ["demo/*"] }"#)],
+    );
+    let ids = async || {
+        let presets = desk.settings().await.presets;
+        let ids = presets.iter().map(|preset| preset.id().to_string());
+        ids.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(ids().await, "few own");
+    let put = put_preset("own", json!({ "tools": ["demo/echo"] }));
+    let changed = desk.memory(put).await.expect("it fits");
+    assert!(changed.warnings.is_empty(), "{:?}", changed.warnings);
+    desk.memory(remove_preset("own")).await.expect("it fits");
+    assert_eq!(ids().await, "few");
+    let again = desk.memory(remove_preset("own")).await;
+    assert_eq!(again, Err(unknown("preset", "own")));
+    desk.memory(put_preset("own", json!({ "tools": [] })))
+        .await
+        .expect("it fits");
+    desk.memory(switch("default", Some("own")))
+        .await
+        .expect("it fits");
+    let removed = desk.memory(remove_preset("own")).await;
+    let Err(Rejected::Invalid(lines)) = removed else {
+        panic!("{removed:?}");
+    };
+    assert_eq!(
+        lines,
+        [
+            "preset_own.json: preset `own` is in force for endpoint 'default'",
+            "preset_own.json: preset `own` is in force for endpoint 'lazy'"
+        ]
+    );
+    assert!(desk.folder.join("p/preset_own.json").exists());
+}

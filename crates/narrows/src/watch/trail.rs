@@ -1,0 +1,185 @@
+//! The way to the files: every folder and every link that decides what a name
+//! means, so that it shows when another file stands behind it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Links behind links, as the kernel allows them.
+const MOST_LINKS: usize = 40;
+
+/// Preset files whose state is looked at, as many as are read.
+const MOST_PRESETS: usize = 1_000;
+
+/// What is on the way to the configuration file and the folder of presets.
+#[derive(Debug, Clone)]
+pub(super) struct Trail {
+    file: PathBuf,
+    presets: Option<PathBuf>,
+    pub(super) names: Names,
+    /// The folders as they were found.
+    way: Way,
+}
+
+/// Names by their folders.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Names {
+    /// What counts in each folder.
+    by_folder: BTreeMap<PathBuf, BTreeSet<OsString>>,
+    /// Where files of presets count.
+    presets: Option<PathBuf>,
+}
+
+/// What tells one state of all files from another, without reading them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct State {
+    way: Way,
+    files: Vec<(PathBuf, Option<Version>)>,
+}
+
+/// Folders, and which of that name they are.
+type Way = Vec<(PathBuf, Option<Identity>)>;
+
+/// Which file or folder it is.
+type Identity = (u64, u64);
+
+/// Which state of a file it is: itself, its size, when it was changed.
+type Version = (Identity, u64, (i64, i64), (i64, i64));
+
+impl Trail {
+    pub(super) fn find(file: &Path, presets: Option<&Path>) -> Trail {
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let (file, presets) = (absolute(file), presets.map(absolute));
+        let mut names = Names::default();
+        names.add_way(&file);
+        if let Some(presets) = &presets {
+            names.add_way(presets);
+            names.presets = Some(fs::canonicalize(presets).unwrap_or_else(|_| presets.clone()));
+        }
+        Trail {
+            file,
+            presets,
+            way: names.way(),
+            names,
+        }
+    }
+
+    /// Whether the file can be read more than once.
+    pub(super) fn is_lasting(&self) -> bool {
+        let found = fs::metadata(&self.file);
+        found.map_or(true, |found| found.is_file() || found.is_dir())
+    }
+
+    /// The state of all files as it is now.
+    pub(super) fn look(&self) -> State {
+        let mut files = vec![(self.file.clone(), version(&self.file))];
+        files.extend(self.presets.iter().flat_map(|folder| preset_files(folder)));
+        State {
+            way: self.names.way(),
+            files,
+        }
+    }
+
+    /// Whether the same folders are to be watched.
+    pub(super) fn is_same_way(&self, other: &Trail) -> bool {
+        self.way == other.way && self.names.presets == other.names.presets
+    }
+}
+
+impl Names {
+    pub(super) fn folders(&self) -> impl Iterator<Item = &PathBuf> {
+        self.by_folder.keys()
+    }
+
+    fn way(&self) -> Way {
+        let folders = self.folders().map(|folder| {
+            let found = fs::metadata(folder).ok();
+            (folder.clone(), found.as_ref().map(identity))
+        });
+        folders.collect()
+    }
+
+    /// Whether something that happened at `path` may matter.
+    pub(super) fn concern(&self, path: &Path) -> bool {
+        let is_preset = |folder: &Path| self.presets.as_deref() == Some(folder);
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return true;
+        };
+        // The folder itself: it was moved or removed.
+        self.by_folder.contains_key(path)
+            || is_preset(folder)
+            || self
+                .by_folder
+                .get(folder)
+                .is_some_and(|names| names.contains(name))
+    }
+
+    /// Every step of a path, through all links.
+    fn add_way(&mut self, path: &Path) {
+        let mut links = 0;
+        let mut rest: Vec<OsString> = steps(path);
+        rest.reverse();
+        let mut folder = PathBuf::from("/");
+        while let Some(name) = rest.pop() {
+            if name == ".." {
+                folder.pop();
+                continue;
+            }
+            let names = self.by_folder.entry(folder.clone()).or_default();
+            names.insert(name.clone());
+            let step = folder.join(&name);
+            match fs::read_link(&step) {
+                Ok(target) if links < MOST_LINKS => {
+                    links += 1;
+                    if target.is_absolute() {
+                        folder = PathBuf::from("/");
+                    }
+                    rest.extend(steps(&target).into_iter().rev());
+                }
+                _ => folder = step,
+            }
+        }
+        // What the way leads to is watched from inside if it is a folder.
+        if folder.is_dir() {
+            self.by_folder.entry(folder).or_default();
+        }
+    }
+}
+
+fn steps(path: &Path) -> Vec<OsString> {
+    let steps = path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    });
+    steps.collect()
+}
+
+fn preset_files(folder: &Path) -> Vec<(PathBuf, Option<Version>)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_preset = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with("preset_") && name.ends_with(".json"))
+    };
+    let paths = entries.map(|entry| entry.path()).filter(is_preset);
+    let mut paths: Vec<PathBuf> = paths.take(MOST_PRESETS).collect();
+    paths.sort_unstable();
+    let versions = paths.into_iter().map(|path| {
+        let version = version(&path);
+        (path, version)
+    });
+    versions.collect()
+}
+
+fn identity(found: &fs::Metadata) -> Identity {
+    (found.dev(), found.ino())
+}
+
+fn version(path: &Path) -> Option<Version> {
+    let found = fs::metadata(path).ok()?;
+    let changed = (found.mtime(), found.mtime_nsec());
+    let touched = (found.ctime(), found.ctime_nsec());
+    Some((identity(&found), found.size(), changed, touched))
+}

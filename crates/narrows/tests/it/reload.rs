@@ -1,0 +1,143 @@
+//! A configuration that changes while the gateway runs, seen through a session
+//! that stays open.
+
+mod presets;
+mod refusing;
+mod saving;
+mod stdio;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use narrows_testkit::scripted::{Installed, Script};
+use narrows_testkit::{LIMIT, until};
+use serde_json::{Value, json};
+
+use crate::gateway::{Gateway, Session, config};
+use crate::program::Folder;
+
+/// Two servers with a tool each.
+struct Servers {
+    one: Installed,
+    two: Installed,
+}
+
+impl Servers {
+    fn install() -> Servers {
+        let server = |name: &str| Script::new(name).plain_tool("tool").install();
+        Servers {
+            one: server("one"),
+            two: server("two"),
+        }
+    }
+
+    /// The text of a configuration with only the first of them.
+    fn alone(&self) -> String {
+        config([("one", self.one.config())]).to_string()
+    }
+
+    fn both(&self) -> String {
+        config([("one", self.one.config()), ("two", self.two.config())]).to_string()
+    }
+}
+
+const ALONE: [&str; 1] = ["one__tool"];
+const BOTH: [&str; 2] = ["one__tool", "two__tool"];
+
+/// A gateway that follows its file, and a client.
+struct Watched {
+    servers: Servers,
+    gateway: Gateway,
+    session: Session,
+}
+
+impl Watched {
+    /// With the first server in `narrows.json`.
+    async fn start() -> Watched {
+        let servers = Servers::install();
+        let folder = Folder::with(&servers.alone());
+        Watched::start_in(servers, folder, &[]).await
+    }
+
+    async fn start_in(servers: Servers, folder: Folder, more: &[&str]) -> Watched {
+        let gateway = Gateway::serve_in(folder, more).await;
+        let session = gateway.session("/mcp").await;
+        let mut watched = Watched {
+            servers,
+            gateway,
+            session,
+        };
+        watched.lists(&ALONE).await;
+        watched
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.gateway.folder().path().join(name)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.at("narrows.json")
+    }
+
+    /// Waits until these are the tools of the session.
+    #[track_caller]
+    fn lists(&mut self, expected: &[&str]) -> impl Future<Output = ()> {
+        let caller = std::panic::Location::caller();
+        async move {
+            let limit = Instant::now() + LIMIT;
+            loop {
+                let names = self.session.tool_names().await;
+                if names == expected {
+                    return;
+                }
+                assert!(
+                    Instant::now() < limit,
+                    "{caller}: {names:?}, not {expected:?}; {}",
+                    self.log()
+                );
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+    }
+
+    /// Saves what has both servers in some way, and then what has one.
+    async fn check(&mut self, save: impl Fn(&Watched, &str)) {
+        let (both, alone) = (self.servers.both(), self.servers.alone());
+        for _ in 0..2 {
+            save(self, &both);
+            self.lists(&BOTH).await;
+            save(self, &alone);
+            self.lists(&ALONE).await;
+        }
+        assert_eq!(self.servers.one.server_pids().len(), 1, "it goes on");
+    }
+
+    fn log(&self) -> String {
+        self.gateway.program.stderr()
+    }
+
+    /// How often something was said.
+    fn said(&self, what: &str) -> usize {
+        self.log().matches(what).count()
+    }
+
+    async fn says(&self, what: &str) {
+        until(format_args!("it says {what}"), || self.said(what) > 0).await;
+    }
+}
+
+fn write(path: PathBuf, text: impl AsRef<[u8]>) {
+    fs::write(path, text).expect("it can be written");
+}
+
+fn rename(from: PathBuf, to: PathBuf) {
+    fs::rename(from, to).expect("it can be moved");
+}
+
+/// What is said of a file that cannot be used.
+const REFUSED: &str = "the configuration stays as it was";
+
+fn preset(tools: &[&str]) -> Value {
+    json!({ "tools": tools })
+}

@@ -1,0 +1,74 @@
+//! Presets, and the folder with their files.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{ALONE, BOTH, Servers, Watched, preset, write};
+use crate::program::Folder;
+
+/// A configuration whose default endpoint has a preset of a file.
+fn config(servers: &Servers, folder: &str, id: &str) -> String {
+    json!({
+        "mcpServers": { "one": servers.one.config(), "two": servers.two.config() },
+        "shape": false,
+        "preset_dir": folder,
+        "endpoints": { "default": { "preset": id } }
+    })
+    .to_string()
+}
+
+#[tokio::test]
+async fn files_of_presets_are_followed() {
+    let servers = Servers::install();
+    let folder = Folder::with(&config(&servers, "p", "mine"));
+    fs::create_dir(folder.path().join("p")).expect("a folder can be made");
+    let one = preset(&["one/*"]).to_string();
+    folder.write("p/preset_mine.json", &one);
+    let mut watched = Watched::start_in(servers, folder, &[]).await;
+    let all = preset(&["*/*"]).to_string();
+    for _ in 0..2 {
+        write(watched.at("p/preset_mine.json"), &all);
+        watched.lists(&BOTH).await;
+        write(watched.at("p/new"), &one);
+        super::rename(watched.at("p/new"), watched.at("p/preset_mine.json"));
+        watched.lists(&ALONE).await;
+    }
+    // Another folder, which did not matter before.
+    fs::create_dir(watched.at("q")).expect("a folder can be made");
+    write(watched.at("q/preset_mine.json"), &all);
+    write(watched.file(), config(&watched.servers, "q", "mine"));
+    watched.lists(&BOTH).await;
+    write(watched.at("q/preset_mine.json"), &one);
+    watched.lists(&ALONE).await;
+    // A broken one allows nothing.
+    write(watched.at("q/preset_mine.json"), "{");
+    watched.lists(&[]).await;
+    write(watched.at("q/preset_mine.json"), &all);
+    watched.lists(&BOTH).await;
+    // Without its folder the configuration is wrong, and stays as it was.
+    super::rename(watched.at("q"), watched.at("r"));
+    watched.says(super::REFUSED).await;
+    watched.lists(&BOTH).await;
+    super::rename(watched.at("r"), watched.at("q"));
+    write(watched.at("q/preset_mine.json"), &one);
+    watched.lists(&ALONE).await;
+}
+
+#[tokio::test]
+async fn an_endpoint_gets_another_preset() {
+    let mut watched = Watched::start().await;
+    let config = |it: &Watched, tools: &[&str]| {
+        json!({
+            "mcpServers": { "one": it.servers.one.config(), "two": it.servers.two.config() },
+            "shape": false,
+            "presets": { "few": preset(tools) },
+            "endpoints": { "default": { "preset": "few" } }
+        })
+        .to_string()
+    };
+    write(watched.file(), config(&watched, &["two/*"]));
+    watched.lists(&["two__tool"]).await;
+    write(watched.file(), config(&watched, &["*/*", "!two/*"]));
+    watched.lists(&ALONE).await;
+}
