@@ -92,6 +92,7 @@ async function everything() {
   await overStreams(`127.0.0.1:${gateway.port}`);
   await toStreams(base);
   await contentLength(all, config);
+  await step("metrics for the parsers of Prometheus", [python, "-B", join(here, "clients/py/metrics.py"), base, "mem"]);
 
   count("the gateway stops when asked", await stop(gateway.child));
   if (failed > 0) console.log(`what the gateway said:\n${tail(gateway.output(), 60)}`);

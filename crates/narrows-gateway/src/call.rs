@@ -15,6 +15,7 @@ use crate::catalogue::{Target, View};
 use crate::error::{Error, ItemKind};
 use crate::events::{self, Tag};
 use crate::exchange::{Cancel, EventSink};
+use crate::meter::Trace;
 use crate::permit::{self, permit};
 use crate::recover;
 use crate::repair::{self, Repaired};
@@ -35,6 +36,8 @@ pub(crate) struct Call<'a> {
     pub(crate) params: Option<Raw>,
     pub(crate) sink: EventSink,
     pub(crate) cancel: Arc<Cancel>,
+    /// What is found out on the way.
+    pub(crate) trace: &'a Trace,
 }
 
 /// A call that found its upstream.
@@ -253,6 +256,7 @@ impl Call<'_> {
                 return Err(Error::BadParams(told.into()));
             }
         };
+        self.trace.named(&place);
         self.permit(kind, &target, &place.as_text().unwrap_or_default())?;
         self.send(Routed::to(&target, place)).await
     }
@@ -272,6 +276,14 @@ impl Call<'_> {
 
     /// Sends it upstream and waits for the answer.
     async fn send(self, routed: Routed) -> Result<Raw, Error> {
+        let upstream = routed.upstream.clone();
+        let timed = upstream.meter.begin(self.method, self.trace);
+        let answer = self.deliver(routed).await;
+        timed.end(&answer);
+        answer
+    }
+
+    async fn deliver(self, routed: Routed) -> Result<Raw, Error> {
         let Routed { upstream, rename } = routed;
         // Held until the answer is there: a server that is replaced meanwhile
         // ends after it.
@@ -371,7 +383,10 @@ impl Call<'_> {
             Kind::String if value.len() > MAX_NAME => Err(Error::BadParams(format!(
                 "'{name}' is longer than {MAX_NAME} bytes"
             ))),
-            Kind::String => Ok(value),
+            Kind::String => {
+                self.trace.named(&value);
+                Ok(value)
+            }
             _ => Err(Error::BadParams(format!(
                 "{} needs '{name}' as text",
                 self.method

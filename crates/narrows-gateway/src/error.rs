@@ -187,6 +187,15 @@ fn told_next_try(next_try: Option<Duration>) -> String {
 }
 
 impl ItemKind {
+    /// In the order in which they are declared.
+    pub(crate) const ALL: [ItemKind; 5] = [
+        ItemKind::Tool,
+        ItemKind::Prompt,
+        ItemKind::Resource,
+        ItemKind::Server,
+        ItemKind::Method,
+    ];
+
     fn title(self) -> &'static str {
         match self {
             ItemKind::Tool => "Tool",

@@ -8,7 +8,10 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use narrows_wire::{Id, Raw, Revision, encode_notification, encode_request};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc};
+
+use crate::meter::Meter;
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -258,20 +261,51 @@ impl Refusal {
 
 /// Where the events of one call, or of one session, go. Sending never waits:
 /// an upstream's reader must not be held up by one client.
-#[derive(Clone, Debug)]
-pub struct EventSink(mpsc::Sender<Box<Event>>);
+#[derive(Clone)]
+pub struct EventSink {
+    queue: mpsc::Sender<Box<Event>>,
+    /// Where it is counted what found the queue full.
+    meter: Option<Arc<Meter>>,
+}
 
 pub type EventStream = mpsc::Receiver<Box<Event>>;
 
 impl EventSink {
     pub fn channel(capacity: usize) -> (EventSink, EventStream) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
-        (EventSink(sender), receiver)
+        let sink = EventSink {
+            queue: sender,
+            meter: None,
+        };
+        (sink, receiver)
+    }
+
+    /// The same, with what it drops counted.
+    pub(crate) fn counted(self, meter: &Arc<Meter>) -> EventSink {
+        EventSink {
+            meter: Some(meter.clone()),
+            ..self
+        }
+    }
+
+    /// Events that wait to be read.
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.max_capacity() - self.queue.capacity()
     }
 
     /// False if the event was dropped: the queue is full or its reader gone. A
     /// dropped question is refused by its own drop.
     pub fn send(&self, event: Event) -> bool {
-        self.0.try_send(Box::new(event)).is_ok()
+        let sent = self.queue.try_send(Box::new(event));
+        if let (Err(TrySendError::Full(_)), Some(meter)) = (&sent, &self.meter) {
+            meter.dropped();
+        }
+        sent.is_ok()
+    }
+}
+
+impl std::fmt::Debug for EventSink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EventSink").finish_non_exhaustive()
     }
 }

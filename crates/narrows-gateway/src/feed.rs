@@ -4,12 +4,15 @@
 //! Nothing here holds a body. Who listens too slowly misses happenings and is
 //! told how many; nobody waits for a listener.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tokio::sync::broadcast;
 
+use crate::clock::Moment;
 use crate::gateway::Applied;
 use crate::lock::Mutex;
 
@@ -22,25 +25,36 @@ const WAITING: usize = 1_024;
 /// One request of a client, after its end.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallRecord {
-    /// When it ended, RFC 3339.
-    pub at: String,
+    pub at: At,
     /// The session's number; 0 for plain JSON-RPC, which has none.
     pub session: u64,
+    /// The name of an endpoint, `servers/` and the id of a server, or
+    /// `api/mcp-gateway` for plain JSON-RPC.
     pub endpoint: Arc<str>,
     /// The name of the client; none where no token was needed.
     pub client: Option<Arc<str>>,
-    pub method: Box<str>,
+    pub method: MethodName,
     /// What was asked for, as the client named it, cut where it is long.
     pub name: Option<Box<str>>,
     /// The server that worked on it.
     pub server: Option<Arc<str>>,
     /// From the request to the answer.
     pub elapsed_us: u64,
+    /// The params.
     pub bytes_in: usize,
+    /// The result, or the error that a server answered.
     pub bytes_out: usize,
     /// `None` if it ended well.
     pub error: Option<CallError>,
 }
+
+/// A method of MCP, or what a client sent in its place, cut where it is long.
+pub type MethodName = Cow<'static, str>;
+
+/// When a call ended. It is written as RFC 3339 by who reads it, since most
+/// calls are remembered and never read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct At(SystemTime);
 
 /// Why a call has no result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -103,17 +117,41 @@ impl Default for Feed {
     }
 }
 
+impl From<SystemTime> for At {
+    fn from(time: SystemTime) -> At {
+        At(time)
+    }
+}
+
+impl At {
+    pub fn rfc3339(&self) -> String {
+        let since = self.0.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Moment::at(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)).rfc3339()
+    }
+}
+
+impl Serialize for At {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.rfc3339())
+    }
+}
+
 impl Feed {
     pub(crate) fn remember(&self, call: CallRecord) {
         let call = Arc::new(call);
-        {
+        let told = call.clone();
+        let oldest = {
             let mut calls = self.calls.lock();
-            if calls.len() == REMEMBERED {
-                calls.pop_front();
-            }
-            calls.push_back(call.clone());
-        }
-        self.tell(|| Happening::Call(call));
+            let oldest = match calls.len() == REMEMBERED {
+                true => calls.pop_front(),
+                false => None,
+            };
+            calls.push_back(call);
+            oldest
+        };
+        // What it holds is given back without the lock.
+        drop(oldest);
+        self.tell(|| Happening::Call(told));
     }
 
     /// Makes and sends a happening, if anybody listens.

@@ -23,6 +23,7 @@ pub use self::request::PlainRequest;
 use self::restricted::Restricted;
 use crate::error::{Error, ItemKind};
 use crate::events::{self, Tag};
+use crate::meter::{ServerMeter, Trace, Watch};
 use crate::names;
 use crate::permit;
 use crate::preset::{Preset, Presets, ServerName};
@@ -76,6 +77,7 @@ pub(crate) struct Forwarding {
     max_message_bytes: usize,
     /// Goes on when servers change.
     count: Arc<AtomicU64>,
+    watch: Watch,
 }
 
 struct Destination {
@@ -86,6 +88,7 @@ struct Destination {
     preset: Option<Arc<Preset>>,
     mask: Mask,
     timeout: Duration,
+    meter: Arc<ServerMeter>,
 }
 
 /// How a server is reached.
@@ -122,10 +125,12 @@ impl Forwarding {
             upstream: Some((*upstream).clone()),
             preset: presets.direct(&settings.preset),
             mask: settings.mask,
+            meter: upstream.meter.clone(),
             timeout: settings.rpc_timeout,
         });
         let others = others.iter().map(|server| Destination {
             way: post(&server.remote),
+            meter: around.meter.server(&server.id),
             id: server.id.clone(),
             upstream: None,
             preset: presets.direct(&DirectPreset::AsDefault),
@@ -136,6 +141,7 @@ impl Forwarding {
             destinations: upstreams.chain(others).collect(),
             max_message_bytes: around.limits.max_message_bytes,
             count,
+            watch: Watch::plain(&around.meter, &around.feed),
         }
     }
 
@@ -151,10 +157,17 @@ impl Forwarding {
             session: 0,
             request: self.count.fetch_add(1, Ordering::Relaxed) + 1,
         };
+        let method = request.method().and_then(Raw::as_text).unwrap_or_default();
+        let watched = self.watch.begin(&method, request.body().len());
         let carried = match self.destination(server, besides.as_ref()) {
-            Ok(destination) => self.carry(destination, besides, tag, request).await,
+            Ok(destination) => {
+                let trace = &watched.trace;
+                self.carry(destination, besides, tag, request, &method, trace)
+                    .await
+            }
             Err(unknown) => Err(unknown),
         };
+        watched.end(carried.as_ref().map(|carried| &carried.reply));
         let about = || {
             let method = request.method();
             let elapsed = began.elapsed().as_micros() as u64;
@@ -218,6 +231,8 @@ impl Forwarding {
         besides: Option<Arc<Preset>>,
         tag: Tag,
         request: &PlainRequest,
+        method: &str,
+        trace: &Trace,
     ) -> Result<Carried, ForwardError> {
         let upstream = destination.upstream.as_ref();
         if let Some(upstream) = upstream.filter(|upstream| !upstream.settings.enabled) {
@@ -225,7 +240,9 @@ impl Forwarding {
         }
         if upstream.is_some() {
             // What is named twice is not passed on, preset or not.
-            request.subject()?;
+            if let Some((_, subject)) = request.subject()? {
+                trace.named(&subject);
+            }
         }
         if let Some(preset) = &Preset::both(destination.preset.clone(), besides) {
             request.refuse_twins()?;
@@ -239,13 +256,16 @@ impl Forwarding {
             }
         }
         let max = self.max_message_bytes;
-        match &destination.way {
+        let timed = destination.meter.begin(method, trace);
+        let carried = match &destination.way {
             Way::Post(server) => destination.post(server, request, max).await,
             Way::Link(upstream) => {
                 let Destination { mask, timeout, .. } = destination;
                 link::carry(upstream, *mask, *timeout, tag, request).await
             }
-        }
+        };
+        timed.end(carried.as_ref().map(|carried| &carried.reply));
+        carried
     }
 }
 
@@ -352,7 +372,7 @@ impl Destination {
 }
 
 impl Reply {
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Reply::Message { body, .. } => body.len(),
             Reply::Result(raw) | Reply::Error(raw) => raw.len(),

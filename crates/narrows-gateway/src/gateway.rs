@@ -3,6 +3,7 @@
 mod applied;
 mod control;
 mod endpoint;
+mod measure;
 mod refused;
 mod report;
 mod roster;
@@ -37,8 +38,9 @@ use crate::exchange::{
 use crate::feed::{CallRecord, Feed, Happening};
 use crate::forward::{ForwardError, PlainRequest, Reply};
 use crate::lock::Mutex;
+use crate::meter::{CountedStore, Meter, RefusedFor};
 use crate::permit;
-use crate::recovery::{self, totals::write_totals};
+use crate::recovery::{self, Store, totals::write_totals};
 use crate::session::{LogLevel, Session};
 use crate::settings::{Limits, Settings};
 use crate::shaping::Shaping;
@@ -88,7 +90,7 @@ pub(crate) struct Inner {
     folder: Option<PathBuf>,
     pub(crate) limits: Limits,
     pub(crate) list_wait: Duration,
-    pub(crate) feed: Feed,
+    pub(crate) feed: Arc<Feed>,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     last_session: AtomicU64,
     /// The change up to which views are built. Held by whoever builds them or
@@ -208,7 +210,9 @@ impl Inner {
             .iter()
             .map(|upstream| upstream.connect_timeout)
             .max();
-        let store = recovery::open(&settings.recovery);
+        let meter = Arc::<Meter>::default();
+        let store = CountedStore::new(recovery::open(&settings.recovery), &meter);
+        let store: Arc<dyn Store> = Arc::new(store);
         let stop = CancellationToken::new();
         let surroundings = Arc::new(Surroundings {
             limits: settings.limits.clone(),
@@ -223,6 +227,8 @@ impl Inner {
             numbers: Default::default(),
             stop: stop.clone(),
             changes: Default::default(),
+            meter,
+            feed: Arc::default(),
             tasks: TaskTracker::new(),
         });
         let shaping = Arc::new(Shaping::new(store, Arc::new(Lexical)));
@@ -240,9 +246,9 @@ impl Inner {
             patience: started + settings.list_wait,
             roster: ArcSwap::from_pointee(Roster::first(settings, &making)),
             making,
+            feed: surroundings.feed.clone(),
             surroundings,
             shaping,
-            feed: Feed::default(),
             sessions: Mutex::default(),
             last_session: AtomicU64::new(0),
             built: Mutex::new(0),
@@ -276,6 +282,7 @@ impl Inner {
             let (server, offer) = (only.names(), only.offer());
             let denial = permit::named(preset, ItemKind::Server, server, &offer, server.id);
             if let Some(denial) = denial {
+                self.meter().denied(ItemKind::Server);
                 return Err(permit::not_allowed(ItemKind::Server, server.id, &denial));
             }
             // There is nothing to mirror of a server that is not there.
@@ -287,6 +294,7 @@ impl Inner {
             return Err(Error::SessionClosed);
         }
         if sessions.len() >= self.limits.max_sessions {
+            self.meter().refused(RefusedFor::Sessions);
             return Err(Error::TooManySessions(self.limits.max_sessions));
         }
         let (outbox, stream) = EventSink::channel(self.limits.client_queue);
@@ -381,7 +389,11 @@ impl Inner {
         let parts = roster.parts();
         let seen = self.seen();
         for endpoint in roster.doors() {
-            endpoint.rebuild(&parts);
+            if endpoint.rebuild(&parts) {
+                self.feed.tell(|| Happening::ListsChanged {
+                    endpoint: endpoint.label(),
+                });
+            }
         }
         *built = count;
         self.tell_differences(seen, &parts);

@@ -18,6 +18,7 @@ pub mod feed;
 mod forward;
 mod gateway;
 mod lock;
+pub mod meter;
 mod names;
 mod permit;
 pub mod preset;
@@ -40,5 +41,5 @@ pub use gateway::{
 };
 pub use recover::NAME as RECOVER_TOOL;
 pub use session::{Session, Stay, random_id};
-pub use shaping::{GOAL_META, RECEIPT_META};
+pub use shaping::{GOAL_META, RECEIPT_META, Saved, Savings, ToolSavings};
 pub use upstream::{Failure, FailureKind, Found, State as UpstreamState, guard};

@@ -35,6 +35,11 @@ pub trait Store: Send + Sync {
     /// Lets go of what nobody can ask for any more.
     fn purge(&self);
 
+    /// How much it holds, where that is known. May wait for who is writing.
+    fn fill(&self) -> Fill {
+        Fill::default()
+    }
+
     /// Whether all this may take its time, and is better done where nobody
     /// waits for the thread.
     fn blocks(&self) -> bool {
@@ -89,6 +94,14 @@ impl Owner {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// How much a store holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fill {
+    pub texts: usize,
+    /// As they count against the store's bound.
+    pub bytes: u64,
 }
 
 /// The store cannot hold this text.
@@ -208,6 +221,14 @@ impl Store for MemoryStore {
 
     fn purge(&self) {
         self.kept.lock().purge(Instant::now());
+    }
+
+    fn fill(&self) -> Fill {
+        let kept = self.kept.lock();
+        Fill {
+            texts: kept.texts.len(),
+            bytes: kept.bytes as u64,
+        }
     }
 }
 

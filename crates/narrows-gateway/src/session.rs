@@ -35,6 +35,7 @@ use crate::events::Tag;
 use crate::exchange::{AskKey, Asks, Caller, Cancel, Event, EventSink, Notice};
 use crate::gateway::{Endpoint, Face, Inner, Lifetime};
 use crate::lock::Mutex;
+use crate::meter::Watch;
 use crate::recovery::Owner;
 use crate::upstream::{Link, ListKind, Upstream};
 
@@ -75,6 +76,7 @@ pub struct Session {
     /// Milliseconds after `born`.
     last_sign: AtomicU64,
     born: Instant,
+    watch: Watch,
 }
 
 impl Session {
@@ -87,6 +89,8 @@ impl Session {
         gateway: &Arc<Inner>,
         outbox: EventSink,
     ) -> Session {
+        let (meter, feed) = (gateway.meter(), &gateway.feed);
+        let watch = Watch::open(meter, feed, serial, endpoint.label(), &caller.principal);
         Session {
             serial,
             id: random_id(),
@@ -97,7 +101,7 @@ impl Session {
             face: ArcSwap::new(face),
             own_preset: Mutex::default(),
             gateway: Arc::downgrade(gateway),
-            outbox,
+            outbox: outbox.counted(meter),
             calls: Mutex::default(),
             call_ended: Notify::new(),
             requests: AtomicU64::new(0),
@@ -114,6 +118,7 @@ impl Session {
             stays: AtomicUsize::new(0),
             last_sign: AtomicU64::new(0),
             born: Instant::now(),
+            watch,
         }
     }
 
@@ -139,22 +144,34 @@ impl Session {
         sink: EventSink,
     ) -> Result<Raw, Error> {
         let Request { id, method, params } = request;
+        let watched = self
+            .watch
+            .begin(&method, params.as_ref().map_or(0, Raw::len));
         let cancel = Arc::new(Cancel::default());
-        let _call = self.admit(id, cancel.clone())?;
+        let _call = match self.admit(id, cancel.clone()) {
+            Ok(call) => call,
+            Err(error) => {
+                watched.end(&error);
+                return Err(error);
+            }
+        };
         let tag = self.tag();
         let call = Call {
             session: self,
             tag,
             method: &method,
             params,
-            sink,
+            sink: sink.counted(self.watch.meter()),
             cancel: cancel.clone(),
+            trace: &watched.trace,
         };
-        tokio::select! {
+        let outcome = tokio::select! {
             biased;
             outcome = call::perform(call) => outcome,
             () = cancel.raised() => Err(Error::Cancelled),
-        }
+        };
+        watched.end(&outcome);
+        outcome
     }
 
     /// The answer to a request that needs nobody else: a list that is rendered
@@ -173,16 +190,15 @@ impl Session {
         self.sign_of_life();
         let tag = self.tag();
         let params = request.params.as_ref();
-        Some(call::observed(
-            tag,
-            self,
-            &request.method,
-            params,
-            || match kind {
-                Some(kind) => self.view().listing(kind).page(params),
-                None => Ok(Raw::empty_object()),
-            },
-        ))
+        let watched = self
+            .watch
+            .begin(&request.method, params.map_or(0, Raw::len));
+        let answer = call::observed(tag, self, &request.method, params, || match kind {
+            Some(kind) => self.view().listing(kind).page(params),
+            None => Ok(Raw::empty_object()),
+        });
+        watched.end(&answer);
+        Some(answer)
     }
 
     /// A notification of the client. Never waits.
@@ -253,6 +269,7 @@ impl Session {
             return;
         }
         self.closed.cancel();
+        self.watch.close();
         for cancel in self.calls.lock().values() {
             cancel.raise(Some("the client has gone"));
         }
@@ -416,6 +433,11 @@ impl Session {
             && self.stays.load(Ordering::Relaxed) == 0
             && self.calls.lock().is_empty()
             && self.silence() > limit
+    }
+
+    /// Events that wait for its client.
+    pub(crate) fn waiting(&self) -> usize {
+        self.outbox.waiting()
     }
 
     /// How long nothing has been heard.

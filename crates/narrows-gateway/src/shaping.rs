@@ -25,6 +25,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 pub(crate) use self::account::Account;
+pub use self::account::{Saved, Savings, ToolSavings};
 pub(crate) use self::blocks::only_text;
 pub use self::goal::META as GOAL_META;
 pub(crate) use self::goal::{ARGUMENT as GOAL_ARGUMENT, Aim, schema as goal_schema};

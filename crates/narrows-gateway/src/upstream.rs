@@ -51,7 +51,9 @@ pub(crate) use self::web::HttpClient;
 use crate::builtin::Pruner;
 use crate::error::Error;
 use crate::exchange::{Asks, ClientHello};
+use crate::feed::{Feed, Happening};
 use crate::lock::Mutex;
+use crate::meter::{Meter, ServerMeter};
 use crate::preset::ServerName;
 use crate::settings::{Limits, Sharing, Transport, UpstreamSettings};
 use connect::Connected;
@@ -89,6 +91,7 @@ pub(crate) struct Upstream {
     older_since: Mutex<Option<String>>,
     /// What it was found to speak instead of what is configured.
     speaks: OnceLock<Transport>,
+    pub(crate) meter: Arc<ServerMeter>,
 }
 
 /// What all upstreams of a gateway have in common.
@@ -105,6 +108,8 @@ pub(crate) struct Surroundings {
     /// Ends everything.
     pub(crate) stop: CancellationToken,
     pub(crate) changes: Changes,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) feed: Arc<Feed>,
     /// Everything that runs in the background; the gateway's end waits for it.
     pub(crate) tasks: TaskTracker,
 }
@@ -175,6 +180,16 @@ impl State {
     pub(crate) fn settled(&self) -> bool {
         !matches!(self, State::Starting)
     }
+
+    /// In one word, as operators read it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            State::Disabled => "disabled",
+            State::Starting => "starting",
+            State::Up { .. } => "up",
+            State::Down { .. } => "down",
+        }
+    }
 }
 
 impl Upstream {
@@ -194,6 +209,7 @@ impl Upstream {
             serial: surroundings.numbers.next_instance(),
             slug: slug.into(),
             tenure: Tenure::new(surroundings.stop.child_token()),
+            meter: surroundings.meter.server(&settings.id),
             surroundings,
             secrets: Secrets::of(&settings.kind),
             state: watch::Sender::new(state),
@@ -284,6 +300,26 @@ impl Upstream {
             reason,
             next_try: None,
         }
+    }
+
+    /// Links that are open or being opened.
+    pub(crate) fn links(&self) -> usize {
+        let free = self.own_links.available_permits();
+        let own = self.settings.max_links.saturating_sub(free);
+        own + usize::from(self.shared.load().is_some())
+    }
+
+    /// Has it counted and told that the server is in another state.
+    fn tell_state(&self, state: &State) {
+        self.meter.changed(state);
+        self.surroundings.feed.tell(|| Happening::ServerState {
+            server: self.settings.id.clone(),
+            state: state.word(),
+            reason: match state {
+                State::Down { failure, .. } => Some(failure.detail.clone()),
+                _ => None,
+            },
+        });
     }
 
     /// Has these lists read again soon.

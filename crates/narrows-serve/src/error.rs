@@ -39,6 +39,10 @@ pub(crate) enum Refused {
     Origin,
     UnknownEndpoint,
     UnknownPath,
+    /// The page is for peers on this machine.
+    NotLocal,
+    /// The page needs a token, and not this one if there is one.
+    Token,
     Method,
     /// A header that decides something came twice; two readers might believe different ones.
     RepeatedHeader,
@@ -84,7 +88,8 @@ impl Refused {
     pub(crate) fn status(&self) -> StatusCode {
         use Refused::*;
         match self {
-            Host | Origin => StatusCode::FORBIDDEN,
+            Host | Origin | NotLocal => StatusCode::FORBIDDEN,
+            Token => StatusCode::UNAUTHORIZED,
             UnknownEndpoint | UnknownPath | UnknownSession | UnknownStream => StatusCode::NOT_FOUND,
             Method | OlderTransport => StatusCode::METHOD_NOT_ALLOWED,
             ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -141,6 +146,8 @@ impl Refused {
             Origin => "origin_not_allowed",
             UnknownEndpoint => "unknown_endpoint",
             UnknownPath => "unknown_path",
+            NotLocal => "not_local",
+            Token => "token_required",
             Method | OlderTransport => "method_not_allowed",
             RepeatedHeader => "repeated_header",
             ContentType => "unsupported_content_type",
@@ -172,6 +179,8 @@ impl Refused {
             Origin => "Origin is not allowed (see allowed_origins)",
             UnknownEndpoint => "There is no such endpoint",
             UnknownPath => "There is nothing at this path",
+            NotLocal => "This page is for callers on the same machine",
+            Token => "A token is required: Authorization: Bearer",
             Method => "Method is not allowed at this path",
             RepeatedHeader => "A header that must be unique came more than once",
             ContentType => "Content-Type must be application/json",

@@ -22,6 +22,7 @@ use tokio_util::task::TaskTracker;
 
 use self::connection::Connection;
 use self::guard::Guard;
+pub use self::metrics::{MetricsAccess, TokenCheck};
 use self::replay::Bounds;
 use self::sessions::Sessions;
 use crate::duplex::DuplexSettings;
@@ -34,6 +35,7 @@ mod forward;
 mod guard;
 mod head;
 mod mcp;
+mod metrics;
 mod pages;
 mod replay;
 mod rpc;
@@ -59,6 +61,7 @@ pub enum Front {
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
     pub front: Front,
+    pub metrics: MetricsAccess,
     /// Names by which clients may call us, besides loopback. With a port only
     /// that port, without one any.
     pub allowed_hosts: Vec<String>,
@@ -100,6 +103,7 @@ impl Default for HttpSettings {
     fn default() -> Self {
         HttpSettings {
             front: Front::Gateway,
+            metrics: MetricsAccess::default(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             max_message_bytes: 16 * 1024 * 1024,
@@ -140,8 +144,8 @@ pub async fn serve(
             () = stop.cancelled() => break,
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < max_connections => match accepted {
-                Ok((socket, _)) => {
-                    let connection = Connection::new(edge.clone(), pages.clone());
+                Ok((socket, peer)) => {
+                    let connection = Connection::new(edge.clone(), pages.clone(), peer);
                     connections.spawn(connection.serve(socket, stop.clone()));
                 }
                 Err(error) => accept_failed(&error).await,

@@ -19,5 +19,5 @@ mod hello;
 mod http;
 mod stdio;
 
-pub use http::{Front, HttpSettings, serve};
+pub use http::{Front, HttpSettings, MetricsAccess, TokenCheck, serve};
 pub use stdio::{StdioSettings, stdio};

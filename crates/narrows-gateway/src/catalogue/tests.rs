@@ -32,6 +32,8 @@ fn parts() -> Vec<Part> {
         pruner: Arc::new(Pruner::in_memory(Default::default(), &Default::default())),
         links: Default::default(),
         changes: Changes::default(),
+        meter: Default::default(),
+        feed: Default::default(),
         tasks: Default::default(),
     });
     let part = |(index, id): (usize, &str)| {

@@ -56,6 +56,8 @@ fn upstream(id: &str, slug: &str) -> Arc<Upstream> {
         pruner: Arc::new(Pruner::in_memory(Default::default(), &Default::default())),
         links: Default::default(),
         changes: Changes::default(),
+        meter: Default::default(),
+        feed: Default::default(),
         tasks: Default::default(),
     });
     let settings = UpstreamSettings::new(id, UpstreamKind::Builtin(Builtin::Demo));

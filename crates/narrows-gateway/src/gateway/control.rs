@@ -206,6 +206,10 @@ impl Inner {
             }
         }
         self.tell_differences(staying, &next.parts());
+        self.meter().retain(
+            |id| next.serves(id),
+            |door| next.doors().any(|own| *own.label() == *door),
+        );
         for Turnover { old, new } in turnovers {
             if let Some(old) = &old {
                 old.retire(new.clone());

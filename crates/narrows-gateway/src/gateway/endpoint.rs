@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use narrows_wire::Raw;
 
 use super::roster::Roster;
-use crate::catalogue::{Part, Plan, Scope, View};
+use crate::catalogue::{Part, Plan, Scope, View, changes};
 use crate::exchange::Notice;
 use crate::lock::Mutex;
 use crate::settings::Uris;
@@ -48,6 +48,15 @@ impl Endpoint {
         }
     }
 
+    /// Its name as operators read it, which no other way in has.
+    pub(crate) fn label(&self) -> Arc<str> {
+        match self.single {
+            false => self.name.clone(),
+            // No name of an endpoint holds a slash.
+            true => format!("servers/{}", self.name).into(),
+        }
+    }
+
     pub(crate) fn shaping(&self) -> &Arc<Shaping> {
         &self.shaping
     }
@@ -63,12 +72,15 @@ impl Endpoint {
         face
     }
 
-    /// Builds every view anew.
-    pub(super) fn rebuild(&self, parts: &[Part]) {
+    /// Builds every view anew. True if any of them lists something else now.
+    pub(super) fn rebuild(&self, parts: &[Part]) -> bool {
+        let mut differs = false;
         for face in self.faces().values() {
             let view = View::build(&face.plan, parts);
+            differs |= !changes(&face.view.load(), &view).is_empty();
             face.view.store(Arc::new(view));
         }
+        differs
     }
 
     /// Builds every view anew by what is planned now. Faces that nobody looks at

@@ -181,6 +181,12 @@ impl Roster {
         all.find(|upstream| upstream.settings.id == id)
     }
 
+    /// Whether a server of this id is known to any way in.
+    pub(super) fn serves(&self, id: &str) -> bool {
+        let mut plain = self.settings.rpc_servers.iter();
+        self.upstream(id).is_some() || plain.any(|own| own.id == id)
+    }
+
     /// A server by the number that its id has.
     pub(crate) fn numbered(&self, index: usize) -> Option<&Arc<Upstream>> {
         let mut all = self.upstreams.iter();

@@ -23,7 +23,7 @@ use std::time::{Duration, SystemTime};
 use self::recent::Recent;
 use self::record::Record;
 use self::shelf::Shelf;
-use super::{Owner, Receipt, RecoverySettings, Store, Unavailable, files, totals};
+use super::{Fill, Owner, Receipt, RecoverySettings, Store, Unavailable, files, totals};
 use crate::lock::Mutex;
 
 /// Texts in a folder: each for the same time, and all within a number of bytes;
@@ -194,6 +194,10 @@ impl Store for DiskStore {
                 None
             }
         }
+    }
+
+    fn fill(&self) -> Fill {
+        self.shelf.lock().fill()
     }
 
     fn blocks(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::json;
+use serde::Serialize;
 
 use crate::clock;
 use crate::lock::Mutex;
@@ -19,9 +19,31 @@ pub(crate) struct Account {
     news: AtomicBool,
 }
 
+/// What was saved since the start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Savings {
+    /// When it began, RFC 3339.
+    pub since: String,
+    /// Of all tools together.
+    #[serde(flatten)]
+    pub all: Saved,
+    /// Of each, by server and name.
+    pub tools: Vec<ToolSavings>,
+}
+
+/// What was saved of one tool's results.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ToolSavings {
+    pub server: String,
+    /// The server's own name of it; for resources the method.
+    pub tool: String,
+    #[serde(flatten)]
+    pub saved: Saved,
+}
+
 /// What shaping came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Saved {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Saved {
     /// Results that were shaped.
     pub results: u64,
     /// Results that should have been and were passed on as they came.
@@ -72,23 +94,38 @@ impl Account {
         if !self.news.swap(false, Ordering::Relaxed) {
             return None;
         }
+        let Savings { since, tools, .. } = self.savings();
+        Some(serde_json::json!({ "since": since, "tools": tools }).to_string())
+    }
+
+    /// All that there is to tell.
+    pub(crate) fn savings(&self) -> Savings {
         let mut saved: Vec<_> = self.saved.lock().clone().into_iter().collect();
         saved.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let tools: Vec<_> = saved
-            .iter()
-            .map(|((server, tool), saved)| {
-                json!({
-                    "server": server,
-                    "tool": tool,
-                    "results": saved.results,
-                    "failed": saved.failed,
-                    "chars_before": saved.chars_before,
-                    "chars_after": saved.chars_after,
-                    "tokens_before": saved.tokens_before,
-                    "tokens_after": saved.tokens_after,
-                })
-            })
-            .collect();
-        Some(json!({ "since": self.since, "tools": tools }).to_string())
+        let mut all = Saved::default();
+        saved.iter().for_each(|(_, saved)| all.add(saved));
+        let tools = saved
+            .into_iter()
+            .map(|((server, tool), saved)| ToolSavings {
+                server,
+                tool,
+                saved,
+            });
+        Savings {
+            since: self.since.clone(),
+            all,
+            tools: tools.collect(),
+        }
+    }
+}
+
+impl Saved {
+    pub(crate) fn add(&mut self, other: &Saved) {
+        self.results += other.results;
+        self.failed += other.failed;
+        self.chars_before += other.chars_before;
+        self.chars_after += other.chars_after;
+        self.tokens_before += other.tokens_before;
+        self.tokens_after += other.tokens_after;
     }
 }

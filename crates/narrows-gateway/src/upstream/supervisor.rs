@@ -239,6 +239,7 @@ impl Upstream {
         self.surroundings.changes.raise();
         self.state.send_replace(state);
         self.surroundings.changes.raise();
+        self.tell_state(&self.state());
     }
 }
 

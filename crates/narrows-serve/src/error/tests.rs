@@ -205,6 +205,8 @@ fn every_refusal_has_its_status_and_code() {
         (Refused::Origin, 403, -32600, "origin_not_allowed"),
         (Refused::UnknownEndpoint, 404, -32600, "unknown_endpoint"),
         (Refused::UnknownPath, 404, -32600, "unknown_path"),
+        (Refused::NotLocal, 403, -32600, "not_local"),
+        (Refused::Token, 401, -32600, "token_required"),
         (Refused::Method, 405, -32600, "method_not_allowed"),
         (Refused::RepeatedHeader, 400, -32600, "repeated_header"),
         (

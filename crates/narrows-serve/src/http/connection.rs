@@ -4,6 +4,7 @@
 //! the router, because they are the ones that must be cheap.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use http::{Method, Request, Response};
@@ -31,6 +32,7 @@ pub(super) type Pages = TowerToHyperService<axum::Router>;
 pub(super) struct Connection {
     edge: Arc<Edge>,
     pages: Pages,
+    peer: SocketAddr,
     current: Arc<Current>,
 }
 
@@ -39,10 +41,11 @@ pub(super) struct Connection {
 pub(super) struct Current(Mutex<Weak<Stream>>);
 
 impl Connection {
-    pub(super) fn new(edge: Arc<Edge>, pages: Pages) -> Arc<Connection> {
+    pub(super) fn new(edge: Arc<Edge>, pages: Pages, peer: SocketAddr) -> Arc<Connection> {
         Arc::new(Connection {
             edge,
             pages,
+            peer,
             current: Arc::default(),
         })
     }
@@ -127,6 +130,7 @@ impl Connection {
             }
             None => {
                 parts.headers = headers;
+                parts.extensions.insert(self.peer);
                 let page = self.pages.call(Request::from_parts(parts, body));
                 match Box::pin(page).await {
                     Ok(page) => page.map(Body::Page),

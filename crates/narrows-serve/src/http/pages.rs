@@ -12,7 +12,7 @@ use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::body::Body;
-use super::{Edge, Front};
+use super::{Edge, Front, metrics};
 use crate::error::Refused;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -22,6 +22,7 @@ pub(super) fn router(edge: Arc<Edge>) -> Router {
         .route("/", get(index))
         .route("/health", get(health))
         .route("/ready", get(ready))
+        .route("/metrics", get(metrics::metrics))
         .fallback(async || refused(&Refused::UnknownPath).map(axum::body::Body::new))
         .method_not_allowed_fallback(async || refused(&Refused::Method).map(axum::body::Body::new))
         .with_state(edge)
@@ -75,7 +76,7 @@ async fn index(State(edge): State<Arc<Edge>>) -> impl IntoResponse {
     text.push_str("\nOne server over plain JSON-RPC, long strings masked:\n");
     text.push_str("  /api/mcp-gateway/{server}/rpc\n");
     text.push_str("\nThe pruner (plain JSON-RPC):\n  /rpc\n");
-    text.push_str("\nHealth:\n  /health\n  /ready\n");
+    text.push_str("\nHealth and figures:\n  /health\n  /ready\n  /metrics\n");
     text
 }
 

@@ -5,6 +5,7 @@ mod batch;
 mod client;
 mod forward;
 mod guard;
+mod metrics;
 mod pages;
 mod post;
 mod rpc;

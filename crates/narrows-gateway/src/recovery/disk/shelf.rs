@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::super::{Receipt, files};
+use super::super::{Fill, Receipt, files};
 
 /// How the names of texts end, and of those that turned out to be damaged.
 const TEXT: &str = "text";
@@ -141,6 +141,14 @@ impl Shelf {
     /// A text has come, and takes so much room.
     pub(super) fn add(&mut self, receipt: &str, now: SystemTime, size: u64) {
         self.insert(file_name(receipt), now, size);
+    }
+
+    /// What is there, as far as is known.
+    pub(super) fn fill(&self) -> Fill {
+        Fill {
+            texts: self.files.len(),
+            bytes: self.bytes,
+        }
     }
 
     fn insert(&mut self, name: String, since: SystemTime, size: u64) {

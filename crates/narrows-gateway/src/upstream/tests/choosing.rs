@@ -33,6 +33,8 @@ fn upstream(manner: RemoteManner, settings: RemoteSettings) -> Arc<Upstream> {
         pruner: Arc::new(Pruner::in_memory(Default::default(), &Default::default())),
         links: AtomicU64::new(1),
         changes: Default::default(),
+        meter: Default::default(),
+        feed: Default::default(),
         tasks: TaskTracker::new(),
     };
     let kind = UpstreamKind::Remote(RemoteSettings { manner, ..settings });

@@ -1,0 +1,123 @@
+//! What a gateway measures: what its meter has counted, and what can be looked
+//! at.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Gateway, Inner};
+use crate::meter::{self, Family, Label, Meter};
+use crate::shaping::{Saved, Savings};
+
+/// The states that a server may be in.
+const STATES: [&str; 4] = ["up", "starting", "down", "disabled"];
+
+impl Gateway {
+    /// Where is counted what this crate does not see.
+    pub fn meter(&self) -> &Meter {
+        self.0.meter()
+    }
+
+    /// Everything that is measured, at this moment. Reads `/proc` and may wait
+    /// for the recovery store, so it is for a thread that may wait.
+    pub fn measure(&self) -> Vec<Family> {
+        let inner = &self.0;
+        let build = Family::gauge("narrows_build_info", "The version of the program.");
+        let version = ("version", env!("CARGO_PKG_VERSION").into());
+        let mut families = vec![build.with([version], 1.0)];
+        families.extend(inner.meter().families());
+        families.extend(inner.of_upstreams());
+        families.extend(inner.of_queues());
+        families.extend(inner.of_recovery());
+        families.extend(inner.of_shaping());
+        families.extend(meter::process());
+        families
+    }
+
+    /// What shaping saved since the start.
+    pub fn savings(&self) -> Savings {
+        self.0.shaping.account().savings()
+    }
+}
+
+impl Inner {
+    pub(crate) fn meter(&self) -> &Arc<Meter> {
+        &self.surroundings.meter
+    }
+
+    fn of_upstreams(&self) -> [Family; 2] {
+        let mut states = Family::gauge("narrows_upstream_state", "1 for the state a server is in.");
+        let mut links = Family::gauge("narrows_upstream_links", "Connections to a server.");
+        for upstream in &self.roster().upstreams {
+            let server = ("server", Label::from(upstream.settings.id.clone()));
+            let is = upstream.state().word();
+            for state in STATES {
+                let value = f64::from(u8::from(state == is));
+                states.add([server.clone(), ("state", state.into())], value);
+            }
+            links.add([server], upstream.links());
+        }
+        [states, links]
+    }
+
+    fn of_queues(&self) -> [Family; 2] {
+        let sessions = self.sessions.lock();
+        let waiting = sessions.values().map(|session| session.waiting());
+        let (sum, max) = waiting.fold((0, 0), |(sum, max), waiting| {
+            (sum + waiting, waiting.max(max))
+        });
+        drop(sessions);
+        let all = Family::gauge(
+            "narrows_queued_messages",
+            "Messages outside of calls that wait for their clients.",
+        );
+        let longest = Family::gauge(
+            "narrows_queued_messages_max",
+            "Messages outside of calls that wait for the client with the most of them.",
+        );
+        [all.with([], sum), longest.with([], max)]
+    }
+
+    fn of_recovery(&self) -> [Family; 2] {
+        let fill = self.shaping.store().fill();
+        let texts = Family::gauge("narrows_recovery_texts", "Texts in the recovery store.");
+        let bytes = Family::gauge(
+            "narrows_recovery_bytes",
+            "Room that the texts in the recovery store take.",
+        );
+        [texts.with([], fill.texts), bytes.with([], fill.bytes)]
+    }
+
+    /// Only of servers that are configured: names of others stay in the
+    /// account as long as the process.
+    fn of_shaping(&self) -> [Family; 3] {
+        let mut by_server: HashMap<String, Saved> = HashMap::new();
+        for tool in self.shaping.account().savings().tools {
+            by_server.entry(tool.server).or_default().add(&tool.saved);
+        }
+        let mut results = Family::counter(
+            "narrows_shaping_results_total",
+            "Results that were over their budget, and whether they were made to fit.",
+        );
+        let mut chars = Family::counter(
+            "narrows_shaping_chars_total",
+            "Characters of the results that were made to fit, before and after.",
+        );
+        let mut tokens = Family::counter(
+            "narrows_shaping_tokens_total",
+            "Tokens, as estimated, of the results that were made to fit, before and after.",
+        );
+        for upstream in &self.roster().upstreams {
+            let id = &upstream.settings.id;
+            let saved = by_server.remove(id).unwrap_or_default();
+            let label =
+                |name, word: &'static str| [("server", id.clone().into()), (name, word.into())];
+            results.add(label("result", "shaped"), saved.results);
+            results.add(label("result", "failed"), saved.failed);
+            chars.add(label("when", "before"), saved.chars_before);
+            chars.add(label("when", "after"), saved.chars_after);
+            tokens.add(label("when", "before"), saved.tokens_before);
+            tokens.add(label("when", "after"), saved.tokens_after);
+        }
+        [results, chars, tokens]
+    }
+}

@@ -1,0 +1,212 @@
+//! What a gateway counts, for who watches it over time.
+//!
+//! Counters are plain atomics, and whoever counts holds those that it counts
+//! on: a session its endpoint's, an upstream its own. The call path looks
+//! nothing up. Labels come from configuration or from fixed lists of words, so
+//! that no client and no server can make series; what was called by which name
+//! is in the [`feed`](crate::feed).
+//!
+//! Written here, read as [`Family`]s by [`Gateway::measure`](crate::Gateway::measure);
+//! how those are spelled for a scraper is the edge's matter.
+
+mod ended;
+mod exposed;
+mod family;
+mod histogram;
+mod process;
+mod store;
+#[cfg(test)]
+mod tests;
+mod watch;
+mod words;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+pub(crate) use self::ended::Ended;
+pub use self::family::{Family, Kind, Label, Sample, Value};
+pub(crate) use self::histogram::Histogram;
+pub(crate) use self::process::process;
+pub(crate) use self::store::CountedStore;
+pub(crate) use self::watch::{Trace, Watch};
+pub use self::words::RefusedFor;
+use self::words::{Method, Outcome};
+use crate::error::ItemKind;
+use crate::lock::Mutex;
+use crate::upstream::State;
+
+/// What one gateway counts.
+#[derive(Default)]
+pub struct Meter {
+    in_flight: AtomicU64,
+    inside: Histogram,
+    dropped: AtomicU64,
+    denials: [AtomicU64; ItemKind::ALL.len()],
+    refusals: [AtomicU64; RefusedFor::ALL.len()],
+    reloads: [AtomicU64; 2],
+    recovery: RecoveryMeter,
+    doors: Mutex<HashMap<Arc<str>, Arc<DoorMeter>>>,
+    servers: Mutex<HashMap<Arc<str>, Arc<ServerMeter>>>,
+}
+
+/// What is counted of one way in.
+#[derive(Default)]
+pub(crate) struct DoorMeter {
+    requests: [[AtomicU64; Outcome::ALL.len()]; Method::ALL.len()],
+    open: AtomicU64,
+    opened: AtomicU64,
+}
+
+/// What is counted of one server.
+pub(crate) struct ServerMeter {
+    id: Arc<str>,
+    /// Made when a method is first called: most servers are asked one or two.
+    calls: [OnceLock<Box<CallMeter>>; Method::ALL.len()],
+    connects: AtomicU64,
+    failures: AtomicU64,
+    health_failures: AtomicU64,
+}
+
+/// Calls of one method of one server.
+#[derive(Default)]
+struct CallMeter {
+    outcomes: [AtomicU64; Outcome::ALL.len()],
+    latency: Histogram,
+}
+
+/// What is counted of the recovery store.
+#[derive(Default)]
+struct RecoveryMeter {
+    kept: AtomicU64,
+    refused: AtomicU64,
+    found: AtomicU64,
+    missed: AtomicU64,
+}
+
+/// A call on its way to a server. Dropped before its end, its client took it
+/// back.
+pub(crate) struct Timed<'a> {
+    meter: &'a CallMeter,
+    trace: &'a Trace,
+    began: Instant,
+    outcome: Outcome,
+}
+
+impl Meter {
+    /// A client was turned away before its request was looked at.
+    pub fn refused(&self, reason: RefusedFor) {
+        count(&self.refusals[reason as usize]);
+    }
+
+    /// A changed configuration was taken up, or was not because it is wrong.
+    pub fn reloaded(&self, taken: bool) {
+        count(&self.reloads[usize::from(!taken)]);
+    }
+
+    /// Forgets the servers and ways in that are configured no more. The ways
+    /// in of a single server are called `servers/` and its id; that of plain
+    /// JSON-RPC always stays.
+    pub fn retain(&self, server: impl Fn(&str) -> bool, door: impl Fn(&str) -> bool) {
+        self.servers.lock().retain(|id, _| server(id));
+        let mut doors = self.doors.lock();
+        doors.retain(|name, _| &**name == watch::PLAIN || door(name));
+    }
+
+    /// The meter of a server, the same for as long as the id is configured.
+    pub(crate) fn server(&self, id: &str) -> Arc<ServerMeter> {
+        let mut servers = self.servers.lock();
+        if let Some(known) = servers.get(id) {
+            return known.clone();
+        }
+        let new = Arc::new(ServerMeter::new(id));
+        servers.insert(new.id.clone(), new.clone());
+        new
+    }
+
+    /// The meter of a way in.
+    pub(crate) fn door(&self, name: &Arc<str>) -> Arc<DoorMeter> {
+        let mut doors = self.doors.lock();
+        doors.entry(name.clone()).or_default().clone()
+    }
+
+    /// A message for a client was dropped, since its queue is full.
+    pub(crate) fn dropped(&self) {
+        count(&self.dropped);
+    }
+
+    /// A preset refused something of this kind.
+    pub(crate) fn denied(&self, kind: ItemKind) {
+        count(&self.denials[kind as usize]);
+    }
+}
+
+impl DoorMeter {
+    fn request(&self, method: Method, outcome: Outcome) {
+        count(&self.requests[method as usize][outcome as usize]);
+    }
+}
+
+impl ServerMeter {
+    fn new(id: &str) -> ServerMeter {
+        ServerMeter {
+            id: id.into(),
+            calls: Default::default(),
+            connects: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            health_failures: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes the time of a call until its [`Timed::end`], and notes in the
+    /// trace of the request that this server works on it.
+    pub(crate) fn begin<'a>(&'a self, method: &str, trace: &'a Trace) -> Timed<'a> {
+        trace.went_to(&self.id);
+        let meter = &self.calls[Method::of(method) as usize];
+        Timed {
+            meter: meter.get_or_init(Box::default),
+            trace,
+            began: Instant::now(),
+            outcome: Outcome::Client,
+        }
+    }
+
+    /// The server is in another state than before.
+    pub(crate) fn changed(&self, state: &State) {
+        match state {
+            State::Up { .. } => count(&self.connects),
+            State::Down { .. } => count(&self.failures),
+            State::Starting | State::Disabled => {}
+        }
+    }
+
+    /// The server was asked for a sign of life and gave none.
+    #[expect(dead_code, reason = "health checks count here")]
+    pub(crate) fn health_failed(&self) {
+        count(&self.health_failures);
+    }
+}
+
+impl Timed<'_> {
+    pub(crate) fn end(mut self, answer: impl Into<Ended>) {
+        self.outcome = answer.into().outcome;
+    }
+}
+
+impl Drop for Timed<'_> {
+    fn drop(&mut self) {
+        let took = self.began.elapsed();
+        count(&self.meter.outcomes[self.outcome as usize]);
+        self.meter.latency.observe(took);
+        self.trace.took(took);
+    }
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+fn read(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}

@@ -1,0 +1,186 @@
+//! The counters as families.
+
+use std::sync::Arc;
+
+use super::family::name;
+use super::words::{Method, Outcome, RefusedFor};
+use super::{DoorMeter, Family, Label, Meter, ServerMeter, read};
+use crate::error::ItemKind;
+
+impl Meter {
+    /// Everything that is counted here. What is not counted but looked at is
+    /// for whoever has it.
+    pub(crate) fn families(&self) -> Vec<Family> {
+        let mut families = self.of_requests();
+        families.extend(self.of_servers());
+        families.extend(self.of_refusals());
+        families.extend(self.of_recovery());
+        families
+    }
+
+    fn of_requests(&self) -> Vec<Family> {
+        let mut requests = Family::counter(
+            "narrows_requests_total",
+            "Requests of clients that have ended, by who had to act for them to succeed.",
+        );
+        let mut open = Family::gauge("narrows_sessions", "Sessions that are open.");
+        let mut opened = Family::counter(
+            "narrows_sessions_opened_total",
+            "Sessions that were opened.",
+        );
+        for (door, meter) in sorted(self.doors.lock().iter()) {
+            meter.add_requests(&door, &mut requests);
+            open.add([("endpoint", name(&door))], read(&meter.open));
+            opened.add([("endpoint", name(&door))], read(&meter.opened));
+        }
+        let in_flight = Family::gauge(
+            "narrows_requests_in_flight",
+            "Requests of clients that are being answered.",
+        );
+        let inside = Family::histogram(
+            "narrows_gateway_seconds",
+            "Time that requests took without the time that servers took for them.",
+        );
+        let dropped = Family::counter(
+            "narrows_messages_dropped_total",
+            "Messages for clients that were dropped since the client does not read.",
+        );
+        vec![
+            requests,
+            in_flight.with([], read(&self.in_flight)),
+            inside.with([], self.inside.value()),
+            open,
+            opened,
+            dropped.with([], read(&self.dropped)),
+        ]
+    }
+
+    fn of_servers(&self) -> Vec<Family> {
+        let mut calls = Family::counter(
+            "narrows_upstream_calls_total",
+            "Calls to servers that have ended, by who had to act for them to succeed.",
+        );
+        let mut latency = Family::histogram(
+            "narrows_upstream_call_seconds",
+            "Time from a call to the server's answer.",
+        );
+        let mut restarts = Family::counter(
+            "narrows_upstream_restarts_total",
+            "Times that a server came up again after the first.",
+        );
+        let mut failures = Family::counter(
+            "narrows_upstream_failures_total",
+            "Times that a server did not come up or went down.",
+        );
+        let mut health = Family::counter(
+            "narrows_upstream_health_failures_total",
+            "Times that a server was asked for a sign of life and gave none.",
+        );
+        for (id, meter) in sorted(self.servers.lock().iter()) {
+            let server = || [("server", name(&id))];
+            meter.add_calls(&mut calls, &mut latency);
+            restarts.add(server(), read(&meter.connects).saturating_sub(1));
+            failures.add(server(), read(&meter.failures));
+            health.add(server(), read(&meter.health_failures));
+        }
+        vec![calls, latency, restarts, failures, health]
+    }
+
+    fn of_refusals(&self) -> Vec<Family> {
+        let mut denials = Family::counter(
+            "narrows_denials_total",
+            "Requests that a preset refused, by what they asked for.",
+        );
+        for (kind, count) in ItemKind::ALL.iter().zip(&self.denials) {
+            denials.add([("kind", Label::from(kind.to_string()))], read(count));
+        }
+        let mut refusals = Family::counter(
+            "narrows_refusals_total",
+            "Clients that were turned away before their request was looked at.",
+        );
+        for (reason, count) in RefusedFor::ALL.iter().zip(&self.refusals) {
+            refusals.add([("reason", reason.word().into())], read(count));
+        }
+        let reloads = Family::counter(
+            "narrows_reloads_total",
+            "Changed configurations that were taken up, or not because they are wrong.",
+        );
+        let [taken, refused] = &self.reloads;
+        let reloads = reloads
+            .with([("result", "ok".into())], read(taken))
+            .with([("result", "failed".into())], read(refused));
+        vec![denials, refusals, reloads]
+    }
+
+    fn of_recovery(&self) -> Vec<Family> {
+        let recovery = &self.recovery;
+        let receipts = Family::counter(
+            "narrows_recovery_receipts_total",
+            "Texts that were kept before they were cut.",
+        );
+        let refused = Family::counter(
+            "narrows_recovery_refused_total",
+            "Texts that could not be kept, and so were not cut.",
+        );
+        let fetches = Family::counter(
+            "narrows_recovery_fetches_total",
+            "Times that a text was asked for by its receipt.",
+        );
+        vec![
+            receipts.with([], read(&recovery.kept)),
+            refused.with([], read(&recovery.refused)),
+            fetches
+                .with([("result", "found".into())], read(&recovery.found))
+                .with([("result", "missed".into())], read(&recovery.missed)),
+        ]
+    }
+}
+
+impl DoorMeter {
+    /// All outcomes of the methods that were asked by: a first error shows as
+    /// a step from nought only where there was a nought.
+    fn add_requests(&self, door: &Arc<str>, requests: &mut Family) {
+        for (method, outcomes) in Method::ALL.iter().zip(&self.requests) {
+            let outcomes = outcomes.each_ref().map(read);
+            if outcomes.iter().all(|count| *count == 0) {
+                continue;
+            }
+            for (outcome, count) in Outcome::ALL.iter().zip(outcomes) {
+                let labels = [
+                    ("endpoint", name(door)),
+                    ("method", method.word().into()),
+                    ("outcome", outcome.word().into()),
+                ];
+                requests.add(labels, count);
+            }
+        }
+    }
+}
+
+impl ServerMeter {
+    fn add_calls(&self, calls: &mut Family, latency: &mut Family) {
+        for (method, meter) in Method::ALL.iter().zip(&self.calls) {
+            let Some(meter) = meter.get() else {
+                continue;
+            };
+            let server = ("server", name(&self.id));
+            let method = ("method", Label::from(method.word()));
+            for (outcome, count) in Outcome::ALL.iter().zip(&meter.outcomes) {
+                let outcome = ("outcome", outcome.word().into());
+                calls.add([server.clone(), method.clone(), outcome], read(count));
+            }
+            latency.add([server, method], meter.latency.value());
+        }
+    }
+}
+
+/// By name, so that two scrapes can be compared by eye.
+fn sorted<'a, T: 'a>(
+    meters: impl Iterator<Item = (&'a Arc<str>, &'a Arc<T>)>,
+) -> Vec<(Arc<str>, Arc<T>)> {
+    let mut meters: Vec<_> = meters
+        .map(|(name, meter)| (name.clone(), meter.clone()))
+        .collect();
+    meters.sort_by(|(a, _), (b, _)| a.cmp(b));
+    meters
+}

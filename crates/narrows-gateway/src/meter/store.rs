@@ -1,0 +1,53 @@
+//! A recovery store that is counted.
+
+use std::sync::Arc;
+
+use super::{Meter, count};
+use crate::recovery::{Fill, Owner, Receipt, Store, Unavailable};
+
+/// Counts what any other store keeps and gives back.
+pub(crate) struct CountedStore {
+    store: Arc<dyn Store>,
+    meter: Arc<Meter>,
+}
+
+impl CountedStore {
+    pub(crate) fn new(store: Arc<dyn Store>, meter: &Arc<Meter>) -> CountedStore {
+        CountedStore {
+            store,
+            meter: meter.clone(),
+        }
+    }
+}
+
+impl Store for CountedStore {
+    fn keep(&self, owner: &Owner, text: Arc<str>) -> Result<Receipt, Unavailable> {
+        let kept = self.store.keep(owner, text);
+        count(match kept {
+            Ok(_) => &self.meter.recovery.kept,
+            Err(_) => &self.meter.recovery.refused,
+        });
+        kept
+    }
+
+    fn fetch(&self, owner: &Owner, receipt: &str) -> Option<Arc<str>> {
+        let text = self.store.fetch(owner, receipt);
+        count(match text {
+            Some(_) => &self.meter.recovery.found,
+            None => &self.meter.recovery.missed,
+        });
+        text
+    }
+
+    fn purge(&self) {
+        self.store.purge();
+    }
+
+    fn fill(&self) -> Fill {
+        self.store.fill()
+    }
+
+    fn blocks(&self) -> bool {
+        self.store.blocks()
+    }
+}

@@ -1,0 +1,155 @@
+//! The fixed words that things are counted under.
+
+use crate::error::Fault;
+
+/// The methods of MCP that clients ask by. Whatever else they send is `Other`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    Initialize,
+    Ping,
+    ToolsList,
+    ToolsCall,
+    ResourcesList,
+    TemplatesList,
+    ResourcesRead,
+    Subscribe,
+    Unsubscribe,
+    PromptsList,
+    PromptsGet,
+    Complete,
+    SetLevel,
+    Other,
+}
+
+/// How a request ended: well, or who has to act for it to succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Ok,
+    Client,
+    Upstream,
+    Gateway,
+}
+
+/// Why a client was turned away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusedFor {
+    /// It asks too often.
+    Rate,
+    /// It has too many requests in flight.
+    Concurrency,
+    /// It has too many sessions, or all clients together have.
+    Sessions,
+    /// It brought no token where one is needed, or a wrong one.
+    Token,
+    /// Its token does not open this door.
+    Door,
+    /// It called us by a name, or from a page, that is not allowed.
+    Origin,
+}
+
+impl Method {
+    pub(super) const ALL: [Method; 14] = [
+        Method::Initialize,
+        Method::Ping,
+        Method::ToolsList,
+        Method::ToolsCall,
+        Method::ResourcesList,
+        Method::TemplatesList,
+        Method::ResourcesRead,
+        Method::Subscribe,
+        Method::Unsubscribe,
+        Method::PromptsList,
+        Method::PromptsGet,
+        Method::Complete,
+        Method::SetLevel,
+        Method::Other,
+    ];
+
+    pub(super) fn of(method: &str) -> Method {
+        match method {
+            "initialize" => Method::Initialize,
+            "ping" => Method::Ping,
+            "tools/list" => Method::ToolsList,
+            "tools/call" => Method::ToolsCall,
+            "resources/list" => Method::ResourcesList,
+            "resources/templates/list" => Method::TemplatesList,
+            "resources/read" => Method::ResourcesRead,
+            "resources/subscribe" => Method::Subscribe,
+            "resources/unsubscribe" => Method::Unsubscribe,
+            "prompts/list" => Method::PromptsList,
+            "prompts/get" => Method::PromptsGet,
+            "completion/complete" => Method::Complete,
+            "logging/setLevel" => Method::SetLevel,
+            _ => Method::Other,
+        }
+    }
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Method::Initialize => "initialize",
+            Method::Ping => "ping",
+            Method::ToolsList => "tools/list",
+            Method::ToolsCall => "tools/call",
+            Method::ResourcesList => "resources/list",
+            Method::TemplatesList => "resources/templates/list",
+            Method::ResourcesRead => "resources/read",
+            Method::Subscribe => "resources/subscribe",
+            Method::Unsubscribe => "resources/unsubscribe",
+            Method::PromptsList => "prompts/list",
+            Method::PromptsGet => "prompts/get",
+            Method::Complete => "completion/complete",
+            Method::SetLevel => "logging/setLevel",
+            Method::Other => "other",
+        }
+    }
+}
+
+impl Outcome {
+    pub(super) const ALL: [Outcome; 4] = [
+        Outcome::Ok,
+        Outcome::Client,
+        Outcome::Upstream,
+        Outcome::Gateway,
+    ];
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::Client => "client",
+            Outcome::Upstream => "upstream",
+            Outcome::Gateway => "gateway",
+        }
+    }
+}
+
+impl From<Fault> for Outcome {
+    fn from(fault: Fault) -> Outcome {
+        match fault {
+            Fault::Client => Outcome::Client,
+            Fault::Upstream => Outcome::Upstream,
+            Fault::Gateway => Outcome::Gateway,
+        }
+    }
+}
+
+impl RefusedFor {
+    pub(super) const ALL: [RefusedFor; 6] = [
+        RefusedFor::Rate,
+        RefusedFor::Concurrency,
+        RefusedFor::Sessions,
+        RefusedFor::Token,
+        RefusedFor::Door,
+        RefusedFor::Origin,
+    ];
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            RefusedFor::Rate => "rate",
+            RefusedFor::Concurrency => "concurrency",
+            RefusedFor::Sessions => "sessions",
+            RefusedFor::Token => "token",
+            RefusedFor::Door => "door",
+            RefusedFor::Origin => "origin",
+        }
+    }
+}

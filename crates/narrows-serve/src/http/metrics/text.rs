@@ -1,0 +1,148 @@
+//! Measurements as text, for scrapers.
+//!
+//! Written by hand, since two formats have to be met that differ in little: the
+//! classic one (0.0.4) calls a counter by the name of its samples, with
+//! `_total`, and OpenMetrics (1.0.0) without it and ends in `# EOF`. A library
+//! that writes one of them leaves the readers of the other without the types.
+
+use std::fmt::Write as _;
+
+use http::header::HeaderValue;
+use narrows_gateway::meter::{Family, Kind, Label, Sample, Value};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    Classic,
+    OpenMetrics,
+}
+
+impl Format {
+    /// What a client accepts at least as gladly as the other. Who says
+    /// nothing, or that anything will do, gets the classic format.
+    pub(super) fn asked_for<'a>(accept: impl IntoIterator<Item = &'a HeaderValue>) -> Format {
+        let (mut open, mut classic) = (0.0_f32, 0.0_f32);
+        let values = accept.into_iter().filter_map(|value| value.to_str().ok());
+        for range in values.flat_map(|value| value.split(',')) {
+            let mut parts = range.split(';').map(str::trim);
+            let place = match parts.next().unwrap_or_default() {
+                kind if kind.eq_ignore_ascii_case("application/openmetrics-text") => &mut open,
+                kind if kind.eq_ignore_ascii_case("text/plain") => &mut classic,
+                _ => continue,
+            };
+            let weight = parts.find_map(|part| part.strip_prefix("q="));
+            let weight = weight.map_or(Some(1.0), |weight| weight.trim().parse().ok());
+            *place = place.max(weight.unwrap_or(0.0));
+        }
+        match open > 0.0 && open >= classic {
+            true => Format::OpenMetrics,
+            false => Format::Classic,
+        }
+    }
+
+    pub(super) fn content_type(self) -> &'static str {
+        match self {
+            Format::Classic => "text/plain; version=0.0.4; charset=utf-8",
+            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+
+    pub(super) fn write(self, families: &[Family]) -> String {
+        let mut text = String::with_capacity(16 * 1024);
+        for family in families {
+            let (name, kind) = (self.name(family), kind(family.kind));
+            text += "# HELP ";
+            text += name;
+            text += " ";
+            escape(family.help, self == Format::OpenMetrics, &mut text);
+            // Writing to a String cannot fail.
+            let _ = write!(text, "\n# TYPE {name} {kind}\n");
+            for one in &family.samples {
+                sample(family.name, one, &mut text);
+            }
+        }
+        if self == Format::OpenMetrics {
+            text += "# EOF\n";
+        }
+        text
+    }
+
+    fn name(self, family: &Family) -> &'static str {
+        match (self, family.kind) {
+            (Format::OpenMetrics, Kind::Counter) => {
+                family.name.strip_suffix("_total").unwrap_or(family.name)
+            }
+            _ => family.name,
+        }
+    }
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Counter => "counter",
+        Kind::Gauge => "gauge",
+        Kind::Histogram => "histogram",
+    }
+}
+
+fn sample(name: &str, sample: &Sample, text: &mut String) {
+    let mut line = |suffix: &str, le: Option<&str>, value: f64| {
+        text.push_str(name);
+        text.push_str(suffix);
+        labels(&sample.labels, le, text);
+        let _ = writeln!(text, " {value}");
+    };
+    match &sample.value {
+        Value::Number(number) => line("", None, *number),
+        Value::Histogram {
+            buckets,
+            count,
+            sum,
+        } => {
+            for (bound, count) in buckets {
+                line("_bucket", Some(&spelled(*bound)), *count as f64);
+            }
+            line("_bucket", Some("+Inf"), *count as f64);
+            line("_sum", None, *sum);
+            line("_count", None, *count as f64);
+        }
+    }
+}
+
+/// A bound in the one spelling that OpenMetrics has for it, so that a series
+/// has the same name from whatever wrote it: whole numbers with a point,
+/// exponents with two digits.
+fn spelled(bound: f64) -> String {
+    let text = format!("{bound:?}");
+    match text.split_once("e-") {
+        Some((digits, exponent)) => format!("{digits}e-{exponent:0>2}"),
+        None => text,
+    }
+}
+
+fn labels(labels: &[(&'static str, Label)], le: Option<&str>, text: &mut String) {
+    let all = labels.iter().map(|(name, word)| (*name, &**word));
+    let mut before = '{';
+    for (name, word) in all.chain(le.map(|le| ("le", le))) {
+        text.push(before);
+        text.push_str(name);
+        text.push_str("=\"");
+        escape(word, true, text);
+        text.push('"');
+        before = ',';
+    }
+    if before == ',' {
+        text.push('}');
+    }
+}
+
+/// Help of the classic format has no quotes to escape.
+fn escape(word: &str, quotes: bool, text: &mut String) {
+    for letter in word.chars() {
+        match letter {
+            '\\' => text.push_str("\\\\"),
+            '\n' => text.push_str("\\n"),
+            '"' if quotes => text.push_str("\\\""),
+            letter => text.push(letter),
+        }
+    }
+}
