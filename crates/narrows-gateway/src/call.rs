@@ -4,6 +4,7 @@
 //! fetched here, no configuration read, no lock held while waiting.
 
 mod exposed;
+mod retry;
 mod shaped;
 
 use std::sync::Arc;
@@ -22,7 +23,8 @@ use crate::repair::{self, Repaired};
 use crate::session::{LogLevel, Session};
 use crate::shaping::Form;
 use crate::twins;
-use crate::upstream::{ListKind, Origin, Outgoing, Upstream};
+use crate::upstream::{LinkError, ListKind, Origin, Outgoing, Upstream};
+use retry::Lost;
 use shaped::Wish;
 
 /// Names and URIs are looked up, compared and logged; beyond this they are none.
@@ -288,6 +290,8 @@ impl Call<'_> {
         // Held until the answer is there: a server that is replaced meanwhile
         // ends after it.
         let upstream = upstream.board().await?;
+        // While a server is down nobody knows what it said of its tools.
+        let view = self.session.view();
         let link = self.session.link_to(&upstream).await?;
         let began = Instant::now();
         events::step("facade_to_downstream.request", self.tag, || {
@@ -301,23 +305,43 @@ impl Call<'_> {
             ]
         });
         let progress_token = progress_token(self.params.as_ref())?;
-        let answer = link
-            .request(Outgoing {
-                method: self.method,
-                params: self.params,
-                // Equal bytes need no edit, and then params pass as they came.
-                rename: rename.filter(|(place, own)| place != own),
-                progress_token,
-                origin: Some(Origin {
-                    session: self.session.serial(),
-                    sink: self.sink,
-                    asks: self.session.asks(),
-                    cancel: self.cancel,
-                }),
-                timeout: upstream.settings.request_timeout,
-            })
-            .await
-            .map_err(|error| upstream.error(error));
+        let own_name = rename.as_ref().map(|(_, own)| own.clone());
+        // Equal bytes need no edit, and then params pass as they came.
+        let rename = rename.filter(|(place, own)| place != own);
+        let outgoing = |timeout| Outgoing {
+            method: self.method,
+            params: self.params.clone(),
+            rename: rename.clone(),
+            progress_token: progress_token.clone(),
+            origin: Some(Origin {
+                session: self.session.serial(),
+                sink: self.sink.clone(),
+                asks: self.session.asks(),
+                cancel: self.cancel.clone(),
+            }),
+            timeout,
+        };
+        let limit = upstream.settings.request_timeout;
+        let mut answer = link.request(outgoing(limit)).await;
+        if let Err(LinkError::Closed { failure, sent }) = answer {
+            let lost = Lost {
+                upstream: &upstream,
+                link,
+                failure,
+                sent,
+                left: limit.saturating_sub(began.elapsed()),
+            };
+            let tool = own_name.and_then(|own| self.listed_tool(&view, &upstream, &own));
+            // Boxed: this is rare, and would make the future of every call large.
+            answer = match Box::pin(self.link_after(lost, tool.as_ref())).await {
+                Ok((link, left)) => Box::pin(link.request(outgoing(left))).await,
+                Err(error) => {
+                    events::trouble("downstream.response.error", self.tag, || describe(&error));
+                    return Err(error);
+                }
+            };
+        }
+        let answer = answer.map_err(|error| upstream.error(error));
         match &answer {
             Ok(result) => events::step("downstream.response", self.tag, || {
                 let elapsed = began.elapsed().as_micros() as u64;

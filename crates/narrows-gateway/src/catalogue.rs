@@ -235,6 +235,11 @@ impl View {
         self.item(target).is_none_or(lacks_goal)
     }
 
+    /// A tool as its server listed it, by the server's own name.
+    pub(crate) fn listed_tool(&self, upstream: &Upstream, name: &Raw) -> Option<Raw> {
+        self.tool_of(upstream, name).map(|item| item.raw.clone())
+    }
+
     /// Those of the upstreams below that are up and declare this capability.
     pub(crate) fn with_capability<'a>(
         &'a self,
@@ -332,8 +337,12 @@ impl View {
 
     /// A tool as its server listed it.
     fn item(&self, target: &Target) -> Option<&Item> {
-        let name = target.name.as_text()?;
-        let index = target.upstream.index;
+        self.tool_of(&target.upstream, &target.name)
+    }
+
+    fn tool_of(&self, upstream: &Upstream, name: &Raw) -> Option<&Item> {
+        let name = name.as_text()?;
+        let index = upstream.index;
         let part = (self.parts.iter()).find(|part| part.upstream.index == index)?;
         part.offer.tools.iter().find(|item| *item.key == *name)
     }

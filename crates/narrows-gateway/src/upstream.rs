@@ -7,9 +7,11 @@
 //! [`connect`].
 
 mod channel;
+mod circuit;
 mod connect;
 mod duplex;
 pub mod guard;
+mod health;
 mod http;
 mod link;
 mod offer;
@@ -35,6 +37,7 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use narrows_wire::{Raw, Revision};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -55,10 +58,12 @@ use crate::feed::{Feed, Happening};
 use crate::lock::Mutex;
 use crate::meter::{Meter, ServerMeter};
 use crate::preset::ServerName;
-use crate::settings::{Limits, Sharing, Transport, UpstreamSettings};
+use crate::settings::{Limits, Sharing, Transport, UpstreamKind, UpstreamSettings};
+use circuit::Circuit;
 use connect::Connected;
 use duplex::Duplex;
 use guard::LazyGuard;
+use health::{Vitals, Work};
 use http::HttpLink;
 
 /// One server we call.
@@ -73,6 +78,9 @@ pub(crate) struct Upstream {
     surroundings: Arc<Surroundings>,
     secrets: Secrets,
     state: watch::Sender<State>,
+    circuit: Circuit,
+    /// What all links to it have in flight, where one server is behind them.
+    work: Work,
     shared: ArcSwapOption<Link>,
     offer: ArcSwap<Offer>,
     /// What it offers to clients that can be asked, where that has been seen:
@@ -171,7 +179,10 @@ pub enum State {
     },
     Down {
         failure: Arc<Failure>,
+        /// Since it was last up for a while.
         attempts: u32,
+        /// When the next one begins; in the past while it is under way.
+        next_try: Instant,
     },
 }
 
@@ -213,6 +224,8 @@ impl Upstream {
             surroundings,
             secrets: Secrets::of(&settings.kind),
             state: watch::Sender::new(state),
+            circuit: Circuit::default(),
+            work: Work::default(),
             shared: ArcSwapOption::empty(),
             offer: ArcSwap::default(),
             variants: Mutex::default(),
@@ -288,20 +301,6 @@ impl Upstream {
         }
     }
 
-    pub(crate) fn down(&self) -> Error {
-        let reason = match &*self.state.borrow() {
-            State::Disabled => "it is disabled".to_owned(),
-            State::Starting => "it is still starting".to_owned(),
-            State::Up { .. } => "the connection was just lost".to_owned(),
-            State::Down { failure, .. } => failure.detail.clone(),
-        };
-        Error::UpstreamDown {
-            server: self.settings.id.clone(),
-            reason,
-            next_try: None,
-        }
-    }
-
     /// Links that are open or being opened.
     pub(crate) fn links(&self) -> usize {
         let free = self.own_links.available_permits();
@@ -340,6 +339,9 @@ impl Upstream {
             server: self.settings.id.clone(),
             max: self.settings.max_links,
         };
+        if let State::Down { .. } = self.state() {
+            return Err(self.down());
+        }
         let permit = match self.own_links.clone().try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) if make_room() => {
@@ -350,17 +352,44 @@ impl Upstream {
             Err(_) => return Err(full()),
         };
         match self.connect(hello, ears).await {
-            Ok(Connected { link, hello, .. }) => Ok(OwnLink {
-                link: Arc::new(link),
-                hello,
-                _permit: permit,
-            }),
-            Err(failure) => Err(Error::UpstreamDown {
-                server: self.settings.id.clone(),
-                reason: self.secrets.blot(failure.detail),
-                next_try: None,
-            }),
+            Ok(Connected { link, hello, .. }) => {
+                self.watch_over(&link);
+                Ok(OwnLink {
+                    link: Arc::new(link),
+                    hello,
+                    _permit: permit,
+                })
+            }
+            Err(failure) => Err(self.refused(self.secrets.blot(failure.detail), None)),
         }
+    }
+
+    /// Has a link ended when its server does nothing any more. Servers of our
+    /// own are part of us, and need no checks.
+    fn watch_over(&self, link: &Link) {
+        let health = self.settings.health;
+        let local = match &self.settings.kind {
+            UpstreamKind::Builtin(_) => return,
+            UpstreamKind::Stdio(_) => true,
+            UpstreamKind::Remote(_) => false,
+        };
+        if health.interval.is_none() {
+            return;
+        }
+        // Every link to a program has a process of its own behind it.
+        if !local {
+            link.vitals().share(&self.work);
+        }
+        link.vitals().count_in(&self.meter);
+        // Not the link itself: it ends when nobody else holds it.
+        let watched = link.watched();
+        self.surroundings.tasks.spawn(async move {
+            let watching = health::watch(watched.vitals(), &health, |limit| watched.ping(limit));
+            tokio::select! {
+                failure = watching => watched.give_up(failure),
+                _ = watched.ended() => {}
+            }
+        });
     }
 
     /// Whose link a call takes. A server without sessions has nothing to keep apart.
@@ -377,49 +406,112 @@ impl Upstream {
         match error {
             LinkError::Answered(error) => Error::Answered(error),
             LinkError::Timeout(after) => Error::UpstreamTimeout { server, after },
-            LinkError::Closed(failure) => Error::UpstreamDown {
-                server,
-                reason: self.secrets.blot(failure.detail.clone()),
-                next_try: None,
-            },
+            LinkError::Closed { failure, .. } => {
+                self.refused(self.secrets.blot(failure.detail.clone()), None)
+            }
             LinkError::Invalid(reason) => Error::UpstreamInvalid { server, reason },
             LinkError::TooLarge(max) => Error::UpstreamTooLarge { server, max },
         }
     }
 }
 
-/// One initialised connection, of either kind.
-pub(crate) enum Link {
+/// One initialised connection, which ends when nobody holds it any more.
+pub(crate) struct Link(Carrier);
+
+/// What carries it, of either kind.
+#[derive(Clone)]
+enum Carrier {
     Duplex(Arc<Duplex>),
     Http(Arc<HttpLink>),
 }
 
 impl Link {
     pub(crate) async fn request(&self, call: Outgoing<'_>) -> Result<Raw, LinkError> {
-        match self {
-            Link::Duplex(link) => link.request(call).await,
-            Link::Http(link) => link.request(call).await,
-        }
+        self.0.request(call).await
     }
 
     pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
-        match self {
-            Link::Duplex(link) => link.notify(method, params),
-            Link::Http(link) => link.notify(method, params),
+        match &self.0 {
+            Carrier::Duplex(link) => link.notify(method, params),
+            Carrier::Http(link) => link.notify(method, params),
         }
     }
 
     pub(crate) async fn close(&self) {
-        match self {
-            Link::Duplex(link) => link.close().await,
-            Link::Http(link) => link.close().await,
+        match &self.0 {
+            Carrier::Duplex(link) => link.close().await,
+            Carrier::Http(link) => link.close().await,
         }
     }
 
     pub(crate) async fn ended(&self) -> Arc<Failure> {
+        self.0.ended().await
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        match &self.0 {
+            Carrier::Duplex(link) => link.has_ended().is_some(),
+            Carrier::Http(link) => link.has_ended().is_some(),
+        }
+    }
+
+    /// Waits until nothing is left of a link that has ended: a process, above
+    /// all, that may hold what the next one needs.
+    async fn cleared(&self) {
+        if let Carrier::Duplex(link) = &self.0 {
+            link.clear_away().await;
+        }
+    }
+
+    /// Whether the server answers over this link, which may take `limit`.
+    pub(crate) async fn answers(&self, limit: Duration) -> bool {
+        let asked = Instant::now();
+        self.0.ping(limit).await;
+        self.vitals().heard_since(asked)
+    }
+
+    fn vitals(&self) -> &Vitals {
+        self.0.vitals()
+    }
+
+    fn watched(&self) -> Carrier {
+        self.0.clone()
+    }
+}
+
+impl Carrier {
+    async fn request(&self, call: Outgoing<'_>) -> Result<Raw, LinkError> {
         match self {
-            Link::Duplex(link) => link.ended().await,
-            Link::Http(link) => link.ended().await,
+            Carrier::Duplex(link) => link.request(call).await,
+            Carrier::Http(link) => link.request(call).await,
+        }
+    }
+
+    async fn ended(&self) -> Arc<Failure> {
+        match self {
+            Carrier::Duplex(link) => link.ended().await,
+            Carrier::Http(link) => link.ended().await,
+        }
+    }
+
+    fn vitals(&self) -> &Vitals {
+        match self {
+            Carrier::Duplex(link) => &link.vitals,
+            Carrier::Http(link) => link.vitals(),
+        }
+    }
+
+    /// Asks for a sign of life; whether one came is found in the vitals, for
+    /// any message is one, and so is an answer that is an error.
+    async fn ping(&self, limit: Duration) {
+        let _ = self.request(Outgoing::own("ping", None, limit)).await;
+    }
+
+    fn give_up(&self, failure: Failure) {
+        match self {
+            Carrier::Duplex(link) => link.end(failure),
+            Carrier::Http(link) => link.give_up(failure),
         }
     }
 }
@@ -428,9 +520,9 @@ impl Drop for Link {
     // Nobody can end it any more, so it ends now: a connection that nobody
     // holds would keep a process or a session on the server alive for ever.
     fn drop(&mut self) {
-        match self {
-            Link::Duplex(link) => link.abandon(),
-            Link::Http(link) => link.abandon(),
+        match &self.0 {
+            Carrier::Duplex(link) => link.abandon(),
+            Carrier::Http(link) => link.abandon(),
         }
     }
 }

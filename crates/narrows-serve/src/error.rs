@@ -8,6 +8,7 @@
 //! `{code, message, data}`, where `data.code` is a word that programs can rely on.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -354,6 +355,10 @@ fn details(error: &ForwardError) -> Map<String, Value> {
         ForwardError::Core(Error::UpstreamTimeout { after, .. }) => {
             json!({ "timeout_ms": after.as_millis() as u64 })
         }
+        ForwardError::Core(Error::UpstreamDown {
+            next_try: Some(pause),
+            ..
+        }) => json!({ "retry_after_ms": millis(*pause) }),
         ForwardError::Core(Error::UpstreamTooLarge { max, .. }) => json!({ "max_bytes": max }),
         ForwardError::Core(Error::NotAllowed { denial, .. }) => {
             json!({ "preset": &*denial.preset, "reason": denial.to_string() })
@@ -390,8 +395,15 @@ pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
             data.insert("preset".into(), (&*denial.preset).into());
             data.insert("reason".into(), denial.to_string().into());
         }
-        Error::UpstreamDown { server, .. }
-        | Error::UpstreamTimeout { server, .. }
+        Error::UpstreamDown {
+            server, next_try, ..
+        } => {
+            data.insert("server".into(), server.as_str().into());
+            if let Some(pause) = next_try {
+                data.insert("retry_after_ms".into(), millis(*pause).into());
+            }
+        }
+        Error::UpstreamTimeout { server, .. }
         | Error::UpstreamInvalid { server, .. }
         | Error::UpstreamTooLarge { server, .. }
         | Error::TooManyLinks { server, .. } => {
@@ -405,6 +417,11 @@ pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
         error.word(),
         data,
     )
+}
+
+/// Rounded up: whoever waits that long must not come too early.
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 /// The status of an answer that opens no session. Anything else that the core

@@ -22,6 +22,21 @@ pub fn is_unreaped(pid: u32) -> bool {
     exists && !is_alive(pid) && parent_of(pid) == Some(std::process::id())
 }
 
+/// Whether nothing is left of a process, not even a zombie.
+pub fn is_reaped(pid: u32) -> bool {
+    !fs::exists(format!("/proc/{pid}")).unwrap_or_default()
+}
+
+/// Ends a process as the kernel would that has run out of memory.
+pub fn kill(pid: u32) {
+    let pid = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    let pid = pid.expect("it is the number of a process");
+    // It may be gone already.
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+}
+
 /// The numbers of the living children of a process.
 pub fn children(parent: u32) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else {

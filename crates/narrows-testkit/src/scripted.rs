@@ -107,6 +107,14 @@ pub enum Step {
     Reach(String),
     /// Never goes on, never answers.
     Stall,
+    /// Stands still with all that it is, until the test has released the name:
+    /// nothing is read meanwhile, and nothing answered.
+    Block(String),
+    /// From now on no request is answered any more. It still reads, and says
+    /// all that is no answer.
+    Mute,
+    /// On stdio: closes stdout, and lives on.
+    CloseOutput,
     /// Sends a notification.
     Notify { method: String, params: String },
     /// Sends progress for this request, if it has a token.

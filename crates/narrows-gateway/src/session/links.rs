@@ -49,6 +49,8 @@ pub(super) struct Held {
     changed: Notify,
     /// Raised once its lists were read.
     pub(super) seen: CancellationToken,
+    /// Raised once it has ended and its place is free.
+    gone: CancellationToken,
 }
 
 impl OwnLinks {
@@ -98,6 +100,13 @@ impl Session {
         loop {
             // Boxed: opening is rare, and its future would make that of every call large.
             let held = Box::pin(self.own_link(upstream)).await?;
+            // It was lost just now: the next one takes its place.
+            if held.own.link.has_ended() {
+                let gone = held.gone.clone();
+                drop(held);
+                gone.cancelled().await;
+                continue;
+            }
             // Whoever would close it as unused looks at this under the lock.
             let slot = self.links.0.lock().get(&upstream.serial).cloned();
             let slot = slot.ok_or(Error::SessionClosed)?;
@@ -119,7 +128,7 @@ impl Session {
         !self.needs_own_link(upstream) && upstreams.any(|other| other.index == upstream.index)
     }
 
-    pub(super) fn needs_own_link(&self, upstream: &Upstream) -> bool {
+    pub(crate) fn needs_own_link(&self, upstream: &Upstream) -> bool {
         match upstream.sharing() {
             Sharing::Auto => self.asks.any(),
             Sharing::Shared => false,
@@ -168,6 +177,7 @@ impl Session {
             used: AtomicBool::new(false),
             changed: Notify::new(),
             seen: CancellationToken::new(),
+            gone: CancellationToken::new(),
         });
         *slot.link.lock() = Some(held.clone());
         // A session that ended meanwhile did not see this link.
@@ -228,6 +238,9 @@ impl Session {
 /// it if no call takes it, and forgets it when it ends, so that the next call
 /// opens another.
 async fn tend(session: Weak<Session>, upstream: Arc<Upstream>, slot: Arc<Slot>, held: Arc<Held>) {
+    // Dropped last, also where this task is: whoever waits wants the place.
+    let _gone = held.gone.clone().drop_guard();
+    let held = held;
     let work = async {
         if let Some(session) = session.upgrade() {
             session.restore(&upstream, &held.own.link).await;

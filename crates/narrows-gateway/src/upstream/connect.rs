@@ -10,7 +10,7 @@ use super::channel::Channel;
 use super::duplex::Duplex;
 use super::http::{HttpLink, Manner};
 use super::link::{Ears, Failure, FailureKind, Found, ServerHello};
-use super::{Link, Upstream, sse, stdio, ws};
+use super::{Carrier, Link, Upstream, sse, stdio, ws};
 use crate::builtin;
 use crate::exchange::ClientHello;
 use crate::settings::{RemoteManner, RemoteSettings, Transport, UpstreamKind};
@@ -147,7 +147,7 @@ impl Upstream {
         )
         .await?;
         Ok(Connected {
-            link: Link::Http(link),
+            link: Link(Carrier::Http(link)),
             hello,
             found: Found::configured(transport),
         })
@@ -165,7 +165,7 @@ impl Upstream {
         let serial = self.next_serial();
         let opened = Duplex::open(channel, slug, serial, hello, ears, limit, tasks).await;
         opened.map(|(link, hello)| Connected {
-            link: Link::Duplex(link),
+            link: Link(Carrier::Duplex(link)),
             hello,
             found: Found::configured(transport),
         })

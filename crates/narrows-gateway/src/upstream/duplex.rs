@@ -21,6 +21,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
 
 use super::channel::{Arrival, Channel, Closer};
+use super::health::Vitals;
 use super::link::{
     Complaints, Ears, Failure, FailureKind, LinkError, Origin, Outgoing, ServerHello,
 };
@@ -57,6 +58,7 @@ pub(crate) struct Duplex {
     late_answers: Arc<Semaphore>,
     ended: watch::Sender<Option<Arc<Failure>>>,
     complaints: Complaints,
+    pub(super) vitals: Vitals,
     /// Held while it runs: whoever comes second waits until nothing is left.
     closer: AsyncMutex<Option<Closer>>,
 }
@@ -126,6 +128,7 @@ impl Duplex {
             late_answers: Arc::new(Semaphore::new(LATE_ANSWERS)),
             ended: watch::Sender::new(None),
             complaints: Complaints::default(),
+            vitals: Vitals::new(),
             closer: AsyncMutex::new(Some(closer)),
         }
     }
@@ -152,14 +155,14 @@ impl Duplex {
             call.params_with_token(id).as_ref(),
         );
         let (done, mut answer) = oneshot::channel();
-        let alive = Instant::now();
+        let sent = Instant::now();
         let cancellable = call.method != "initialize";
         let reason = call.origin.as_ref().map(|origin| origin.cancel.clone());
         let pending = Pending {
             done,
             origin: call.origin,
             token: call.progress_token,
-            alive,
+            alive: sent,
         };
         self.pending.lock().insert(id, pending);
         // From here on, leaving this future early must not leave the entry behind.
@@ -170,18 +173,24 @@ impl Duplex {
             cancellable,
             answered: false,
         };
-        if let Some(failure) = self.ended.borrow().clone() {
-            return Err(LinkError::Closed(failure));
+        if let Some(failure) = self.has_ended() {
+            return Err(LinkError::unsent(failure));
         }
-        let mut deadline = alive + call.timeout;
+        // A question for a sign of life is no work that would explain silence.
+        let _in_flight = (call.method != "ping").then(|| self.vitals.in_flight());
+        let mut deadline = sent + call.timeout;
         match timeout_at(deadline, self.outgoing.send(message)).await {
             Ok(Ok(())) => entry.sent = true,
             // The reader knows why the channel ended; it is about to say so.
             Ok(Err(_)) => {
                 let ended = timeout_at(deadline, self.ended()).await;
-                return Err(ended.map_or(LinkError::Timeout(call.timeout), LinkError::Closed));
+                return Err(ended.map_or(LinkError::Timeout(call.timeout), LinkError::unsent));
             }
-            Err(_) => return Err(LinkError::Timeout(call.timeout)),
+            // It does not even read.
+            Err(_) => {
+                self.doubt(call.method, sent);
+                return Err(LinkError::Timeout(call.timeout));
+            }
         }
         loop {
             match timeout_at(deadline, &mut answer).await {
@@ -189,7 +198,7 @@ impl Duplex {
                     entry.answered = true;
                     return match answer {
                         Ok(answer) => answer,
-                        Err(_) => Err(LinkError::Closed(self.ended().await)),
+                        Err(_) => Err(LinkError::lost(self.ended().await)),
                     };
                 }
                 Err(_) => {
@@ -199,6 +208,7 @@ impl Duplex {
                         if let Some(cancel) = &reason {
                             cancel.give_reason("timeout");
                         }
+                        self.doubt(call.method, sent);
                         return Err(LinkError::Timeout(call.timeout));
                     }
                     deadline = alive.unwrap_or(deadline) + call.timeout;
@@ -228,6 +238,11 @@ impl Duplex {
     /// in the background.
     pub(crate) fn abandon(&self) {
         self.end(Failure::new(FailureKind::Closed, "closed by the gateway"));
+    }
+
+    /// Why it has ended, if it has.
+    pub(super) fn has_ended(&self) -> Option<Arc<Failure>> {
+        self.ended.borrow().clone()
     }
 
     /// Ready once the link has ended, with the reason.
@@ -277,14 +292,16 @@ impl Duplex {
         self.clear_away().await;
     }
 
-    async fn clear_away(&self) {
+    /// Waits until nothing is left of a link that has ended.
+    pub(super) async fn clear_away(&self) {
         let mut closer = self.closer.lock().await;
         if let Some(closer) = closer.take() {
             closer().await;
         }
     }
 
-    fn end(&self, failure: Failure) {
+    /// Ends the link, unless it has ended before.
+    pub(super) fn end(&self, failure: Failure) {
         let failure = Arc::new(failure);
         let first = self.ended.send_if_modified(|ended| {
             let first = ended.is_none();
@@ -299,7 +316,7 @@ impl Duplex {
             }
             let pending = std::mem::take(&mut *self.pending.lock());
             for entry in pending.into_values() {
-                let _ = entry.done.send(Err(LinkError::Closed(failure.clone())));
+                let _ = entry.done.send(Err(LinkError::lost(failure.clone())));
             }
         }
     }
@@ -386,6 +403,7 @@ impl Duplex {
     }
 
     fn hear_message(self: &Arc<Self>, message: Message, ears: &Arc<dyn Ears>) {
+        self.vitals.heard();
         match message {
             Message::Response(response) => self.hear_answer(response),
             Message::Notification(notification) => self.hear_notice(notification, ears),
@@ -509,6 +527,13 @@ impl Duplex {
         {
             true => Meant::Unclear,
             false => Meant::Call(origin.clone()),
+        }
+    }
+
+    /// A request was not answered in its time.
+    fn doubt(&self, method: &str, sent: Instant) {
+        if method != "ping" {
+            self.vitals.unanswered(sent);
         }
     }
 

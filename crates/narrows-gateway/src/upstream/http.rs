@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use narrows_wire::{Id, Raw, encode_error, encode_notification, encode_request, encode_result};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use self::endpoint::Endpoint;
@@ -29,6 +29,7 @@ use self::hear::Call;
 use self::outbox::Outbox;
 use self::patience::Patience;
 use self::progress::Progress;
+use super::health::Vitals;
 use super::link::{Complaints, Ears, Failure, FailureKind, LinkError, Outgoing, ServerHello};
 use super::web::HttpClient;
 use crate::exchange::{AnswerTo, ClientHello};
@@ -114,8 +115,12 @@ impl HttpLink {
         outgoing: Outgoing<'_>,
     ) -> Result<Raw, LinkError> {
         if let Some(failure) = self.endpoint.has_ended() {
-            return Err(LinkError::Closed(failure.clone()));
+            return Err(LinkError::unsent(failure.clone()));
         }
+        let sent = Instant::now();
+        // A question for a sign of life is no work that would explain silence.
+        let asks_for_life = outgoing.method == "ping";
+        let _in_flight = (!asks_for_life).then(|| self.endpoint.vitals.in_flight());
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let params = outgoing.params_with_token(id);
         let message = encode_request(&Id::number(id), outgoing.method, params.as_ref());
@@ -126,8 +131,16 @@ impl HttpLink {
             outgoing: &outgoing,
         };
         let answer = pin!(call::call(self, &call, message));
-        if let Some(answer) = patience.limit(answer).await {
+        let limited = tokio::select! {
+            biased;
+            limited = patience.limit(answer) => limited,
+            failure = self.endpoint.given_up() => return Err(LinkError::lost(failure)),
+        };
+        if let Some(answer) = limited {
             return answer;
+        }
+        if !asks_for_life {
+            self.endpoint.vitals.unanswered(sent);
         }
         // The call is dropped after this, and tells the server why.
         if let Some(origin) = &outgoing.origin {
@@ -153,6 +166,27 @@ impl HttpLink {
         *self.listener.lock() = None;
         let _ = timeout(FAREWELL, self.outbox.empty()).await;
         let _ = timeout(FAREWELL, self.endpoint.delete()).await;
+    }
+
+    /// Ends the link, and all that waits for an answer over it, because the
+    /// server does nothing any more. The session may be there nevertheless,
+    /// and is ended in the background.
+    pub(super) fn give_up(self: &Arc<Self>, failure: Failure) {
+        self.endpoint.give_up(Arc::new(failure));
+        *self.listener.lock() = None;
+        let endpoint = self.endpoint.clone();
+        tokio::spawn(async move {
+            let _ = timeout(FAREWELL, endpoint.delete()).await;
+        });
+    }
+
+    /// Why it has ended, if it has.
+    pub(super) fn has_ended(&self) -> Option<Arc<Failure>> {
+        self.endpoint.has_ended().cloned()
+    }
+
+    pub(super) fn vitals(&self) -> &Vitals {
+        &self.endpoint.vitals
     }
 
     /// Ends the session in the background.

@@ -170,16 +170,33 @@ pub(crate) enum LinkError {
     Answered(Raw),
     Timeout(Duration),
     /// The link is gone, or was never there.
-    Closed(Arc<Failure>),
+    Closed {
+        failure: Arc<Failure>,
+        /// Whether the server may have got the request. False only where that
+        /// is certain: it was never handed to what writes to the server.
+        sent: bool,
+    },
     Invalid(String),
     TooLarge(usize),
 }
 
 impl LinkError {
+    /// The link is gone, and the request never left.
+    pub(crate) fn unsent(failure: Arc<Failure>) -> LinkError {
+        let sent = false;
+        LinkError::Closed { failure, sent }
+    }
+
+    /// The link is gone, and perhaps the request has come through.
+    pub(crate) fn lost(failure: Arc<Failure>) -> LinkError {
+        let sent = true;
+        LinkError::Closed { failure, sent }
+    }
+
     /// For a request without which the link is of no use.
     pub(crate) fn into_failure(self, method: &str) -> Failure {
         match self {
-            LinkError::Closed(failure) => (*failure).clone(),
+            LinkError::Closed { failure, .. } => (*failure).clone(),
             LinkError::Timeout(after) => Failure::new(
                 FailureKind::TimedOut,
                 format!("no answer to {method} within {} s", after.as_secs_f64()),

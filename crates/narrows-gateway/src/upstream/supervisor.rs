@@ -29,6 +29,7 @@ pub(crate) async fn supervise(
 ) {
     let mut attempts = 0;
     loop {
+        let mut lost = None;
         let began = Instant::now();
         let opening = open(&upstream, &ears);
         let opened = tokio::select! {
@@ -40,6 +41,7 @@ pub(crate) async fn supervise(
                 let link = Arc::new(link);
                 // Before anybody can subscribe over the new link by itself.
                 let before = upstream.subscribers.uris();
+                upstream.watch_over(&link);
                 upstream.come_up(link.clone(), offer, found, began.elapsed());
                 upstream.restore(link.clone(), ears.level(), before);
                 let up = Instant::now();
@@ -54,6 +56,7 @@ pub(crate) async fn supervise(
                 if up.elapsed() > STEADY {
                     attempts = 0;
                 }
+                lost = Some(link);
                 failure
             }
             Err(failure) => Arc::new(failure),
@@ -69,9 +72,15 @@ pub(crate) async fn supervise(
             "server is down: {}",
             failure.detail
         );
-        upstream.go_down(failure, attempts);
+        upstream.go_down(failure, attempts, Instant::now() + pause);
+        // What is left of the old one may hold what the new one needs.
+        let cleared = async {
+            if let Some(lost) = lost {
+                lost.cleared().await;
+            }
+        };
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
+            _ = async { tokio::join!(upstream.next_try_due(), cleared) } => {}
             () = stop.cancelled() => break,
         }
     }
@@ -227,10 +236,15 @@ impl Upstream {
         });
     }
 
-    fn go_down(&self, failure: Arc<Failure>, attempts: u32) {
+    pub(super) fn go_down(&self, failure: Arc<Failure>, attempts: u32, next_try: Instant) {
         self.shared.store(None);
         self.store_offer(Offer::default());
-        self.change_state(State::Down { failure, attempts });
+        self.opened_circuit();
+        self.change_state(State::Down {
+            failure,
+            attempts,
+            next_try,
+        });
     }
 
     /// Counted before and after: who wakes by the new state must find that

@@ -4,6 +4,7 @@
 
 mod choosing;
 pub(in crate::upstream) mod fronts;
+mod healing;
 pub(in crate::upstream) mod server;
 
 use std::net::SocketAddr;
@@ -37,13 +38,18 @@ pub(in crate::upstream) fn soon<F: Future>(future: F) -> impl Future<Output = F:
 /// A listener and a hold on its port: when the listener is gone nobody is
 /// there, and not the server of another test that was given the same port.
 pub(in crate::upstream) fn listen() -> (TcpListener, TcpSocket) {
+    listen_at(([127, 0, 0, 1], 0).into())
+}
+
+/// The same at an address that such a hold keeps for us.
+pub(in crate::upstream) fn listen_at(address: SocketAddr) -> (TcpListener, TcpSocket) {
     let bind = |to: SocketAddr| {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_reuseport(true).unwrap();
         socket.bind(to).unwrap();
         socket
     };
-    let listener = bind(([127, 0, 0, 1], 0).into());
+    let listener = bind(address);
     let port = bind(listener.local_addr().unwrap());
     (listener.listen(1_024).unwrap(), port)
 }

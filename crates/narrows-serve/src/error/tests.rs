@@ -104,6 +104,14 @@ fn what_an_upstream_got_wrong_names_it() {
         r#"{"code":-32603,"message":"Server 'git' is not available: it exited","data":{"code":"upstream_unavailable","server":"git"}}"#,
     );
     check_core(
+        Error::UpstreamDown {
+            server: server(),
+            reason: "it exited".into(),
+            next_try: Some(Duration::from_micros(4_200_001)),
+        },
+        r#"{"code":-32603,"message":"Server 'git' is not available: it exited; it is tried again in 4.2 s","data":{"code":"upstream_unavailable","server":"git","retry_after_ms":4201}}"#,
+    );
+    check_core(
         Error::UpstreamTimeout {
             server: server(),
             after: Duration::from_secs(300),
@@ -384,6 +392,15 @@ fn a_refused_tool_and_an_unexpected_status_say_what_they_are_about() {
     assert_eq!(
         std::str::from_utf8(&refusal.encode("git", Some(&Id::number(1)))).unwrap(),
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Tool 'push' is not allowed by current preset","data":{"code":"not_allowed","server_name":"git","preset":"review","reason":"no entry of preset 'review' allows it"}}}"#,
+    );
+    let refusal = ForwardRefusal::Gateway(ForwardError::Core(Error::UpstreamDown {
+        server: "git".to_owned(),
+        reason: "it exited".to_owned(),
+        next_try: Some(Duration::from_secs(1)),
+    }));
+    assert_eq!(
+        std::str::from_utf8(&refusal.encode("git", None)).unwrap(),
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32012,"message":"Server 'git' is not available: it exited; it is tried again in 1.0 s","data":{"code":"upstream_unreachable","server_name":"git","retry_after_ms":1000}}}"#,
     );
     let refusal = ForwardRefusal::Gateway(ForwardError::Status {
         server: "git".to_owned(),

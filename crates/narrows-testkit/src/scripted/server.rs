@@ -6,7 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -50,6 +50,8 @@ pub(super) struct Server {
     pub(super) lists: Mutex<Lists>,
     asked: Mutex<HashMap<String, oneshot::Sender<Value>>>,
     next_ask: AtomicU64,
+    /// See [`Step::Mute`].
+    mute: AtomicBool,
     /// Over HTTP: the ids of open sessions, also of those over HTTP+SSE.
     pub(super) sessions: Mutex<Vec<String>>,
 }
@@ -62,6 +64,7 @@ impl Server {
             folder: folder.to_owned(),
             asked: Mutex::default(),
             next_ask: AtomicU64::new(1),
+            mute: AtomicBool::new(false),
             sessions: Mutex::default(),
         };
         server.note(SERVERS, &std::process::id().to_string());
@@ -186,6 +189,9 @@ impl<'a> Turn<'a> {
             Step::Wait(name) => self.wait(name).await,
             Step::Reach(name) => drop(File::create(self.file(&format!("reached-{name}")))),
             Step::Stall => std::future::pending().await,
+            Step::Block(name) => self.block(name),
+            Step::Mute => self.server.mute.store(true, Ordering::Relaxed),
+            Step::CloseOutput => close_output(),
             Step::Notify { method, params } => self.say(format!(
                 r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#,
                 Value::from(method.as_str())
@@ -244,6 +250,14 @@ impl<'a> Turn<'a> {
         let file = self.file(&format!("release-{name}"));
         while !file.exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// The runtime has one thread, and this is it.
+    fn block(&self, name: &str) {
+        let file = self.file(&format!("release-{name}"));
+        while !file.exists() {
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 
@@ -325,7 +339,9 @@ impl<'a> Turn<'a> {
     /// Sends what comes in place of any other answer.
     fn end(&mut self, output: Output) {
         self.answered = true;
-        self.put(output);
+        if !self.server.mute.load(Ordering::Relaxed) {
+            self.put(output);
+        }
     }
 
     fn say(&self, text: String) {
@@ -356,6 +372,13 @@ fn complain(lines: u64, text: &str) {
     for number in 1..=lines {
         let _ = writeln!(stderr, "{text} {number}");
     }
+}
+
+/// Whoever reads it sees its end: nobody else holds it.
+fn close_output() {
+    let nowhere = OpenOptions::new().write(true).open("/dev/null");
+    let nowhere = nowhere.expect("it is everywhere");
+    rustix::stdio::dup2_stdout(nowhere).expect("stdout can be replaced");
 }
 
 /// As if the kernel had run out of memory.

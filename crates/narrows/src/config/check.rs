@@ -5,6 +5,7 @@
 
 mod address;
 mod endpoint;
+mod health;
 mod presets;
 mod recovery;
 mod remote;
@@ -16,7 +17,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use narrows_gateway::settings::{Limits, Settings, Transport};
+use narrows_gateway::settings::{HealthSettings, Limits, Settings, Transport};
 
 use super::expand::{Forms, Scope, expand, expand_home};
 use super::problem::{At, Problems};
@@ -68,6 +69,7 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
     let presets = presets::check_all(raw, &ids, scope, problems);
     let top = server::Top {
         request_timeout,
+        health: health::health(HealthSettings::default(), &raw.health, problems),
         mask: MaskLimits::default().with(&raw.shape, problems),
         presets: &presets,
     };

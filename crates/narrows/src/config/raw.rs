@@ -11,7 +11,7 @@ mod values;
 use super::read::{Given, Map, table, words};
 
 pub(crate) use values::{
-    Anything, Command, Entry, InheritEnv, PresetChoice, Selection, Servers, ServersById,
+    Anything, Command, Entry, Health, InheritEnv, PresetChoice, Selection, Servers, ServersById,
     ServersInList, Shape,
 };
 
@@ -56,6 +56,8 @@ table! {
         /// The request timeout of servers that set none, in seconds. Default
         /// 300, and 30 on the route of plain JSON-RPC.
         "request_timeout_s" | "requestTimeoutSeconds" | "response_timeout" => request_timeout_s: f64,
+        /// How servers that do nothing any more are found out; `false` never looks.
+        "health" => health: Health,
         /// Bounds on everything that peers can make grow.
         "limits" => limits: RawLimits,
 
@@ -143,6 +145,8 @@ table! {
         "sharing" => sharing: SharingWord,
         /// How many connections of sessions' own there may be at once. Default 8.
         "max_links" => max_links: usize,
+        /// Like the top-level `health`, for this server.
+        "health" => health: Health,
 
         /// Like the top-level `shape`, for this server.
         "shape" => shape: Shape,
@@ -329,6 +333,22 @@ table! {
         "grace_s" => grace_s: f64,
         /// Items of one kind that are read from one server. Default 10000.
         "max_items_per_list" => max_items_per_list: usize,
+    }
+}
+
+table! {
+    /// When a server is asked for a sign of life, and when it is given up.
+    struct RawHealth {
+        /// A server that has said nothing for this many seconds is asked, 1 at
+        /// least. Default 30.
+        "interval_s" => interval_s: f64,
+        /// How long the answer may take, in seconds, 0.1 at least. Default 10.
+        "timeout_s" => timeout_s: f64,
+        /// So many unanswered in a row, and the connection is made anew. Default 3.
+        "failures" => failures: usize,
+        /// How long a server may be silent while calls wait for it, in
+        /// seconds. Default 300.
+        "busy_s" => busy_s: f64,
     }
 }
 

@@ -9,6 +9,7 @@ mod fidelity;
 mod filters;
 mod gateway;
 mod hard_cases;
+mod healing;
 mod help;
 mod operator;
 mod presets;

@@ -344,14 +344,50 @@ async fn the_end_of_the_link_ends_every_call() {
     server.next().await;
     let failure = Failure::new(FailureKind::Process, "exited with status 1");
     assert!(server.to_link.send(Arrival::Ended(failure)).is_ok());
-    let Err(LinkError::Closed(failure)) = task.await.expect("no panic") else {
+    let Err(LinkError::Closed { failure, sent }) = task.await.expect("no panic") else {
         panic!("the link is closed")
     };
     assert_eq!(failure.detail, "exited with status 1");
-    let Err(LinkError::Closed(failure)) = link.request(call(json!({}), None)).await else {
+    assert!(sent, "the server may be at work on it");
+    let outcome = link.request(call(json!({}), None)).await;
+    let Err(LinkError::Closed { failure, sent }) = outcome else {
         panic!("still closed")
     };
+    assert!(!sent, "nobody could take it");
     assert_eq!(failure.kind, FailureKind::Process);
+}
+
+#[tokio::test]
+async fn what_nobody_took_was_not_sent() {
+    let (link, server, _) = open().await;
+    let Server { to_link, from_link } = server;
+    // Nobody writes to the server any more, and why is told only later.
+    drop(from_link);
+    let task = {
+        let link = link.clone();
+        tokio::spawn(async move { link.request(call(json!({}), None)).await })
+    };
+    // One thread runs all: by now the call has found nobody who takes it.
+    tokio::task::yield_now().await;
+    let failure = Failure::new(FailureKind::Process, "exited with status 1");
+    assert!(to_link.send(Arrival::Ended(failure)).is_ok());
+    let outcome = task.await.expect("no panic");
+    let unsent = matches!(outcome, Err(LinkError::Closed { sent: false, .. }));
+    assert!(unsent, "{outcome:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_can_be_read_is_a_sign_of_life() {
+    let (link, server, _) = open().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let then = Instant::now();
+    server.garbage("Server started on port 3000");
+    server.garbage("{");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!link.vitals.heard_since(then));
+    server.send(json!({"jsonrpc":"2.0","method":"notifications/x"}));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(link.vitals.heard_since(then));
 }
 
 #[tokio::test(start_paused = true)]

@@ -56,7 +56,11 @@ pub(super) async fn call(
                 // Losing the connection cancels nothing in MCP, so the server
                 // is told that nobody waits any more.
                 open.lost = true;
-                return Err(Trouble::Broken(what).into_link_error(endpoint.shown()));
+                let error = Trouble::Broken(what).into_link_error(endpoint.shown());
+                return Err(match error {
+                    LinkError::Closed { failure, .. } if !open.sent => LinkError::unsent(failure),
+                    error => error,
+                });
             }
             outcome => {
                 open.done = true;

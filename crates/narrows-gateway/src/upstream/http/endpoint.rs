@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use ::http::header::{ACCEPT, CONTENT_TYPE};
-use ::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use narrows_wire::Revision;
 use tokio_util::sync::CancellationToken;
 
+use super::super::health::Vitals;
 use super::super::link::Failure;
 use super::super::web::{Address, Answer, HttpClient, Moment, SESSION_ID, Trouble};
 use super::Manner;
@@ -33,6 +34,9 @@ pub(super) struct Endpoint {
     session: ArcSwap<Session>,
     /// Attempts to connect that have failed since the last one that did not.
     unreachable: AtomicU32,
+    pub(super) vitals: Vitals,
+    /// Raised when what is in flight is to be given up as well.
+    given_up: CancellationToken,
     end: OnceLock<Arc<Failure>>,
     ended: CancellationToken,
 }
@@ -65,6 +69,8 @@ impl Endpoint {
             max_message_bytes,
             session: ArcSwap::from_pointee(stranger),
             unreachable: AtomicU32::new(0),
+            vitals: Vitals::new(),
+            given_up: CancellationToken::new(),
             end: OnceLock::new(),
             ended: CancellationToken::new(),
         })
@@ -145,6 +151,18 @@ impl Endpoint {
         self.ended.cancel();
     }
 
+    /// Ends the link together with the calls that wait for an answer.
+    pub(super) fn give_up(&self, failure: Arc<Failure>) {
+        self.end(failure);
+        self.given_up.cancel();
+    }
+
+    /// Ready once nobody should wait for answers any more, with the reason.
+    pub(super) async fn given_up(&self) -> Arc<Failure> {
+        self.given_up.cancelled().await;
+        self.ended().await
+    }
+
     /// Why the link has ended, if it has.
     pub(super) fn has_ended(&self) -> Option<&Arc<Failure>> {
         self.end.get()
@@ -163,12 +181,28 @@ impl Endpoint {
         sent: &mut bool,
     ) -> Result<Answer, Trouble> {
         let answer = self.address.send(method, headers, body, sent).await;
+        if let Ok(answer) = &answer
+            && self.shows_life(answer.status())
+        {
+            self.vitals.heard();
+        }
         if let Err(Trouble::Unreachable { failure, .. }) = &answer {
             self.missed(failure);
         } else if self.unreachable.load(Ordering::Relaxed) != 0 {
             self.unreachable.store(0, Ordering::Relaxed);
         }
         answer
+    }
+
+    /// Whether the head of an answer says that somebody is at work behind it.
+    /// Of plain JSON-RPC no more can be asked for than an answer, whichever.
+    /// Of MCP a success is only the promise of a message, and the errors of
+    /// servers are those that a proxy answers with for one that is gone.
+    fn shows_life(&self, status: StatusCode) -> bool {
+        match self.manner {
+            Manner::Rpc => true,
+            Manner::Streamable => !status.is_success() && !status.is_server_error(),
+        }
     }
 
     /// Counts an attempt to connect that has failed.

@@ -108,7 +108,7 @@ impl HttpLink {
         if let Some(failure) = &*last_failure
             && self.failed_reopens.load(Ordering::Acquire) != failed_before
         {
-            return Err(LinkError::Closed(failure.clone()));
+            return Err(LinkError::unsent(failure.clone()));
         }
         match self.greet().await {
             Ok(_) => {
@@ -119,7 +119,7 @@ impl HttpLink {
             Err(failure) => {
                 let failure = last_failure.insert(Arc::new(failure)).clone();
                 self.failed_reopens.fetch_add(1, Ordering::Release);
-                Err(LinkError::Closed(failure))
+                Err(LinkError::unsent(failure))
             }
         }
     }

@@ -49,6 +49,7 @@ fn hear_message(
     call: Option<&Call<'_>>,
     message: Message,
 ) -> Option<Result<Raw, Raw>> {
+    link.endpoint.vitals.heard();
     match message {
         Message::Response(response) => {
             let ours = call.is_some_and(|call| match &response.id {

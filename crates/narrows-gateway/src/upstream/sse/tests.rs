@@ -66,7 +66,7 @@ async fn outcome(call: JoinHandle<Result<Raw, LinkError>>, server: &Server) -> S
         Err(LinkError::Invalid(reason)) => format!("invalid: {reason}"),
         Err(LinkError::TooLarge(max)) => format!("too large: {max}"),
         Err(LinkError::Timeout(_)) => "timeout".to_owned(),
-        Err(LinkError::Closed(failure)) => describe(&failure),
+        Err(LinkError::Closed { failure, .. }) => describe(&failure),
     };
     server.hide(&told)
 }

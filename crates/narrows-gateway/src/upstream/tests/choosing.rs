@@ -23,7 +23,16 @@ use crate::settings::{
     Limits, RemoteManner, RemoteSettings, Transport, UpstreamKind, UpstreamSettings,
 };
 
-fn upstream(manner: RemoteManner, settings: RemoteSettings) -> Arc<Upstream> {
+pub(super) fn upstream(manner: RemoteManner, settings: RemoteSettings) -> Arc<Upstream> {
+    upstream_with(manner, settings, |_| {})
+}
+
+/// The same with other settings.
+pub(super) fn upstream_with(
+    manner: RemoteManner,
+    settings: RemoteSettings,
+    set: impl FnOnce(&mut UpstreamSettings),
+) -> Arc<Upstream> {
     let surroundings = Surroundings {
         limits: Limits::default(),
         http: client(),
@@ -38,7 +47,8 @@ fn upstream(manner: RemoteManner, settings: RemoteSettings) -> Arc<Upstream> {
         tasks: TaskTracker::new(),
     };
     let kind = UpstreamKind::Remote(RemoteSettings { manner, ..settings });
-    let settings = UpstreamSettings::new("srv", kind);
+    let mut settings = UpstreamSettings::new("srv", kind);
+    set(&mut settings);
     Arc::new(Upstream::new(0, "srv", settings, Arc::new(surroundings)))
 }
 
@@ -340,7 +350,7 @@ async fn a_server_that_is_silent_to_one_question_is_asked_the_next() {
     assert!(took >= least && took < most, "{took:?}");
 }
 
-struct Deaf;
+pub(super) struct Deaf;
 
 impl SharedEars for Deaf {
     fn notice(&self, _: &Arc<Upstream>, _: Notice) {}

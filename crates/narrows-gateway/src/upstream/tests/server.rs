@@ -14,11 +14,11 @@ use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::net::TcpSocket;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{listen, soon};
+use super::{listen, listen_at, soon};
 use crate::settings::{RemoteManner, RemoteSettings};
 
 /// One request as the server saw it.
@@ -88,7 +88,23 @@ impl Server {
         F: Fn(Seen) -> R + Send + Sync + 'static,
         R: Future<Output = Reply> + Send + 'static,
     {
-        let (listener, port) = listen();
+        Server::on(listen(), respond)
+    }
+
+    /// The same where another listened before, which has been stopped.
+    pub(in crate::upstream) fn in_place_of<F, R>(other: &Server, respond: F) -> Server
+    where
+        F: Fn(Seen) -> R + Send + Sync + 'static,
+        R: Future<Output = Reply> + Send + 'static,
+    {
+        Server::on(listen_at(other.address), respond)
+    }
+
+    fn on<F, R>((listener, port): (TcpListener, TcpSocket), respond: F) -> Server
+    where
+        F: Fn(Seen) -> R + Send + Sync + 'static,
+        R: Future<Output = Reply> + Send + 'static,
+    {
         let address = listener.local_addr().unwrap();
         let (report, seen) = mpsc::unbounded_channel();
         let respond = Arc::new(respond);

@@ -159,7 +159,12 @@ impl Pool {
                         *sent = before;
                         request = unsent;
                     }
-                    _ => return Err(Unanswered::Lost(error.into_error())),
+                    // A new connection that broke before anything was written to it.
+                    Some(_) => {
+                        *sent = before;
+                        return Err(Unanswered::Lost(error.into_error()));
+                    }
+                    None => return Err(Unanswered::Lost(error.into_error())),
                 },
             }
         }

@@ -45,10 +45,10 @@ pub(in crate::upstream) struct Refused {
 impl Trouble {
     /// For one request over a link that goes on.
     pub(in crate::upstream) fn into_link_error(self, shown: &str) -> LinkError {
-        let closed = |kind, detail: String| LinkError::Closed(Arc::new(Failure::new(kind, detail)));
+        let closed = |kind, detail: String| LinkError::lost(Arc::new(Failure::new(kind, detail)));
         match self {
             Trouble::Answered(error) => LinkError::Answered(error),
-            Trouble::Unreachable { failure, .. } => LinkError::Closed(failure),
+            Trouble::Unreachable { failure, .. } => LinkError::unsent(failure),
             Trouble::Broken(what) => closed(FailureKind::Connect, format!("{shown}: {what}")),
             Trouble::Invalid(what) | Trouble::NotMcp(what) => LinkError::Invalid(what),
             Trouble::TooLarge(max) => LinkError::TooLarge(max),

@@ -61,7 +61,7 @@ async fn outcome(call: JoinHandle<Result<Raw, LinkError>>) -> String {
     match soon(call).await.expect("no panic") {
         Ok(result) => format!("result {}", result.as_str()),
         Err(LinkError::TooLarge(max)) => format!("too large: {max}"),
-        Err(LinkError::Closed(failure)) => describe(&failure),
+        Err(LinkError::Closed { failure, .. }) => describe(&failure),
         Err(error) => panic!("{error:?}"),
     }
 }

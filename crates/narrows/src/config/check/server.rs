@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use narrows_gateway::settings::{
-    Builtin, DirectPreset, Sharing, StdioSettings, Transport, UpstreamKind, UpstreamSettings,
+    Builtin, DirectPreset, HealthSettings, Sharing, StdioSettings, Transport, UpstreamKind,
+    UpstreamSettings,
 };
 use narrows_wire::frame::Framing;
 
 use super::presets::Presets;
 use super::remote::implied;
 use super::shape::{self, MaskLimits, Standing};
-use super::{Least, LeftOut, entries, seconds};
+use super::{Least, LeftOut, entries, health, seconds};
 use crate::config::expand::{Forms, NOBODY_TO_ASK, Scope, Unexpanded, expand, expand_home};
 use crate::config::problem::{At, Problems};
 use crate::config::raw::{
@@ -30,6 +31,7 @@ const IN_SECONDS: Duration = Duration::from_secs(1000);
 #[derive(Clone, Copy)]
 pub(super) struct Top<'a> {
     pub(super) request_timeout: Option<Duration>,
+    pub(super) health: HealthSettings,
     pub(super) mask: MaskLimits,
     /// What servers may name.
     pub(super) presets: &'a Presets,
@@ -136,6 +138,7 @@ fn common(server: &RawServer, top: Top<'_>, problems: &mut Problems<'_>) -> Upst
         settings.request_timeout = time;
         settings.rpc_timeout = time;
     }
+    settings.health = health::health(top.health, &server.health, problems);
     settings.mask = top.mask.with(&server.shape, problems).mask();
     settings.shape = shape::choice(&server.shape, Standing::TopOrServer, problems);
     settings.tool_shapes = shape::of_tools(server, problems);

@@ -3,7 +3,7 @@
 use jsonc_parser::ast::BooleanLit;
 use narrows_gateway::preset::{BadRule, Hint, Rule};
 
-use super::{RawSelected, RawServer, RawShape};
+use super::{RawHealth, RawSelected, RawServer, RawShape};
 use crate::config::problem::{At, Problems};
 use crate::config::read::{Field, Given, Node, Read, read_list};
 use crate::nearest::nearest;
@@ -30,6 +30,31 @@ impl Read for Shape {
             return None;
         }
         RawShape::read(node, problems).map(|shape| Shape::On(Box::new(shape)))
+    }
+}
+
+/// `false` for never, or when; `true` says nothing more than that.
+#[derive(Debug)]
+pub(crate) enum Health {
+    Off,
+    On(RawHealth),
+}
+
+impl Read for Health {
+    const EXPECTED: &'static str = "true, false or an object";
+
+    fn read(node: &Node<'_>, problems: &mut Problems<'_>) -> Option<Self> {
+        if let Some(literal) = node.value.as_boolean_lit() {
+            return Some(match literal.value {
+                true => Health::On(RawHealth::default()),
+                false => Health::Off,
+            });
+        }
+        if node.value.as_object().is_none() {
+            node.wrong_type(Self::EXPECTED, problems);
+            return None;
+        }
+        RawHealth::read(node, problems).map(Health::On)
     }
 }
 

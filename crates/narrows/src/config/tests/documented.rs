@@ -76,6 +76,19 @@ fn the_examples_of_endpoints_and_presets_are_read_without_a_word() {
 }
 
 #[test]
+fn the_example_of_health_checks_is_read_without_a_word() {
+    let page = include_str!(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/healing.md"
+    ));
+    let example = page.split("```jsonc\n").nth(1);
+    let example = example.and_then(|rest| rest.split("```").next());
+    let outcome = outcome(example.expect("it is there"));
+    let told = ["error: ", "warning: ", "note: "];
+    assert!(!told.iter().any(|word| outcome.contains(word)), "{outcome}");
+}
+
+#[test]
 fn every_transport_is_on_the_reference_page_with_an_example() {
     let words = include_str!("../raw.rs").split("enum TransportWord").nth(1);
     let words = words

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use narrows_gateway::settings::Sharing;
+use narrows_gateway::settings::{HealthSettings, Sharing};
 
 use super::{Environment, check, environment, parse};
 use crate::config::check::Checked;
@@ -35,6 +35,64 @@ fn defaults_are_those_of_the_gateway() {
     assert_eq!(checked.listen.to_string(), "127.0.0.1:7420");
     let names = checked.gateway.endpoints.iter().map(|it| it.name.as_str());
     assert_eq!(names.collect::<Vec<_>>(), ["default", "lazy"]);
+}
+
+#[test]
+fn health_checks_are_set_at_the_top_and_for_servers_key_by_key() {
+    let health = |top: &str, own: &str| {
+        let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x" {own}}}}} {top}}}"#);
+        checked(&text).gateway.upstreams[0].health
+    };
+    let default = HealthSettings::default();
+    let off = HealthSettings {
+        interval: None,
+        ..default
+    };
+    assert_eq!(health("", ""), default);
+    assert_eq!(health(r#", "health": true"#, ""), default);
+    assert_eq!(health(r#", "health": false"#, ""), off);
+    assert_eq!(health("", r#", "health": false"#), off);
+    assert_eq!(
+        health(r#", "health": false"#, r#", "health": true"#),
+        default
+    );
+    let top = r#", "health": {"interval_s": 1, "timeout_s": 0.1, "failures": 1, "busy_s": 0}"#;
+    let set = HealthSettings {
+        interval: Some(Duration::from_secs(1)),
+        timeout: Duration::from_millis(100),
+        failures: 1,
+        busy: Duration::ZERO,
+    };
+    assert_eq!(health(top, ""), set);
+    let own = HealthSettings { failures: 7, ..set };
+    assert_eq!(health(top, r#", "health": {"failures": 7}"#), own);
+}
+
+#[test]
+fn health_checks_have_limits() {
+    check(
+        r#"{"mcpServers": {"a": {"command": "x", "health": {"interval_s": 0.9, "timeout_s": 0.01, "failures": 0}}},
+            "health": {"interval_s": 0, "busy_s": -1}}"#,
+        expect![[r#"
+            error: narrows.json:1:64: server 'a': this time is at least 1 s
+              path: mcpServers.a.health.interval_s
+            error: narrows.json:1:82: server 'a': this time is at least 0.1 s
+              path: mcpServers.a.health.timeout_s
+            error: narrows.json:1:100: server 'a': `failures` is at least 1
+              path: mcpServers.a.health.failures
+            error: narrows.json:2:38: a time in seconds is more than 0, and less than a year
+              path: health.interval_s
+            error: narrows.json:2:51: a time in seconds is 0 or more, and less than a year
+              path: health.busy_s
+        "#]],
+    );
+    check(
+        r#"{"mcpServers": {"a": {"command": "x", "health": "often"}}}"#,
+        expect![[r#"
+            error: narrows.json:1:49: server 'a': expected true, false or an object, found a string
+              path: mcpServers.a.health
+        "#]],
+    );
 }
 
 #[test]

@@ -173,7 +173,10 @@ async fn check_death(end: Step, reason: &str) {
     let answer = session.call_tool("fatal__deadly", json!({})).await;
     assert_eq!(
         error(&answer),
-        format!("-32603 upstream_unavailable Server 'fatal' is not available: {reason}")
+        format!(
+            "-32603 upstream_unavailable Server 'fatal' is not available: {reason}; \
+             the call may have been carried out, so it was not repeated"
+        )
     );
     assert_eq!(answer["error"]["data"]["server"], "fatal");
     assert_eq!(news.message().await["method"], changed);
@@ -223,7 +226,10 @@ async fn a_server_over_http_that_breaks_off_in_a_call() {
     let closed = "the connection was closed before the answer";
     assert_eq!(
         error(&answer),
-        format!("-32603 upstream_unavailable Server 'broken' is not available: {url}: {closed}")
+        format!(
+            "-32603 upstream_unavailable Server 'broken' is not available: {url}: {closed}; \
+             the call may have been carried out, so it was not repeated"
+        )
     );
     let mut texts = Vec::new();
     for _ in 0..4 {
@@ -278,21 +284,19 @@ async fn a_server_that_cannot_be_started() {
         .notify("notifications/custom", json!({ "n": 1 }))
         .await;
     good.received_with("notifications/custom").await;
-    let reason = "Server 'dead' is not available: '/nowhere/at-all' is not there";
-    let answer = session.call_tool("dead__tool", json!({})).await;
-    assert_eq!(
-        error(&answer),
-        format!("-32603 upstream_unavailable {reason}")
-    );
+    let reason = "Server 'dead' is not available: '/nowhere/at-all' is not there; it is ";
+    let refused = |answer: &Value| {
+        let error = error(answer);
+        // What follows depends on the moment: being tried again, or in which time.
+        let expected = format!("-32603 upstream_unavailable {reason}");
+        assert!(error.starts_with(&expected), "{error}");
+    };
+    refused(&session.call_tool("dead__tool", json!({})).await);
     let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
         "clientInfo": { "name": "c", "version": "1" } });
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello });
     let mut http = gateway.connect().await;
-    let answer = http.post_mcp("/servers/dead/mcp", &[], &hello).await.json();
-    assert_eq!(
-        error(&answer),
-        format!("-32603 upstream_unavailable {reason}")
-    );
+    refused(&http.post_mcp("/servers/dead/mcp", &[], &hello).await.json());
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ async fn outcome(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> St
         Err(LinkError::Invalid(reason)) => format!("invalid: {reason}"),
         Err(LinkError::TooLarge(max)) => format!("too large: {max}"),
         Err(LinkError::Timeout(_)) => "timeout".to_owned(),
-        Err(LinkError::Closed(failure)) => {
+        Err(LinkError::Closed { failure, .. }) => {
             let address = server.address.to_string();
             format!(
                 "{:?}: {}",
@@ -312,7 +312,7 @@ async fn a_failed_request_leaves_the_link_as_it_is() {
     for _ in 0..5 {
         let failed = soon(link.request(Outgoing::own("tools/list", None, LONG))).await;
         assert!(
-            matches!(failed, Err(LinkError::Closed(failure)) if failure.kind == FailureKind::Refused)
+            matches!(failed, Err(LinkError::Closed { failure, .. }) if failure.kind == FailureKind::Refused)
         );
         assert_eq!(call(&link).await.unwrap().as_str(), "\"fine\"");
     }

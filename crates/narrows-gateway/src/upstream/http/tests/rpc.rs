@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::super::link::{Failure, LinkError, ServerHello};
-use super::super::super::{Link, Offer};
+use super::super::super::{Carrier, Link, Offer};
 use super::super::{HttpLink, Manner};
 use super::server::{Reply, Seen, Server, hello, json_reply, reply, status};
 use super::{call, client, soon, try_open_as};
@@ -103,17 +103,15 @@ async fn a_server_without_a_handshake_is_asked_for_its_lists() {
         })
         .await;
         let (link, hello) = open(&server, "/").await.unwrap();
-        let link = Link::Http(link);
+        let http = link.clone();
+        let link = Link(Carrier::Http(link));
         let (limits, limit) = (Limits::default(), Duration::from_secs(5));
         let reading = Offer::read(&link, hello, "srv", &limits, limit);
         let offer = soon(reading).await.unwrap();
         let names: Vec<&str> = offer.tools.iter().map(|tool| &*tool.key).collect();
         assert_eq!(names, ["add"]);
         assert!(offer.prompts.is_empty() && offer.resources.is_empty());
-        let Link::Http(link) = &link else {
-            unreachable!("made above")
-        };
-        assert_eq!(call(link).await.unwrap().as_str(), "3");
+        assert_eq!(call(&http).await.unwrap().as_str(), "3");
         // Who knows no handshake is not told of its end.
         let mut asked = server.rest();
         asked.sort();
@@ -185,7 +183,7 @@ async fn a_call_that_is_refused_is_told_and_the_link_goes_on() {
     })
     .await;
     let (link, _) = open(&server, "/").await.unwrap();
-    let Err(LinkError::Closed(failure)) = call(&link).await else {
+    let Err(LinkError::Closed { failure, .. }) = call(&link).await else {
         panic!("refused")
     };
     let detail = failure.detail.replace(&server.address.to_string(), "HOST");

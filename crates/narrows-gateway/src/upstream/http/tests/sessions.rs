@@ -128,7 +128,7 @@ async fn calls_share_the_failure_to_open_again() {
     let results = futures_util::future::join_all((0..20).map(|_| call(&link))).await;
     for result in results {
         assert!(
-            matches!(result, Err(LinkError::Closed(failure)) if failure.kind == FailureKind::Refused)
+            matches!(result, Err(LinkError::Closed { failure, .. }) if failure.kind == FailureKind::Refused)
         );
     }
     soon(link.close()).await;
@@ -177,7 +177,7 @@ async fn close_ends_the_session_on_both_sides() {
     server.saw("notifications/last").await;
     assert_eq!(server.saw("DELETE").await.header("mcp-session-id"), "s1");
     assert_eq!(soon(link.ended()).await.kind, FailureKind::Closed);
-    let Err(LinkError::Closed(failure)) = call(&link).await else {
+    let Err(LinkError::Closed { failure, .. }) = call(&link).await else {
         panic!("closed")
     };
     assert_eq!(failure.kind, FailureKind::Closed);
@@ -217,7 +217,7 @@ async fn a_server_that_cannot_be_reached_ends_the_link_at_the_third_attempt() {
     server.stop().await;
     let mut reasons = Vec::new();
     for _ in 0..4 {
-        let Err(LinkError::Closed(failure)) = call(&link).await else {
+        let Err(LinkError::Closed { failure, .. }) = call(&link).await else {
             panic!("nobody is there")
         };
         assert_eq!(failure.kind, FailureKind::Connect);

@@ -218,7 +218,7 @@ async fn a_stream_that_cannot_be_resumed_is_given_up() {
     ] {
         let (link, _heard) = open(&server).await;
         server.saw("GET").await;
-        let Err(LinkError::Closed(failure)) = call(&link).await else {
+        let Err(LinkError::Closed { failure, .. }) = call(&link).await else {
             panic!("lost")
         };
         assert_eq!(failure.kind, FailureKind::Connect);

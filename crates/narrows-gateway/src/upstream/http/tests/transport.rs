@@ -131,7 +131,7 @@ async fn a_connection_closed_before_the_answer_is_told_and_not_tried_again() {
     ] {
         let (settings, _server) = raw_server(vec![act, Act::Answer]).await;
         let (link, _, _heard) = soon(try_open(client(), &settings)).await.unwrap();
-        let Err(LinkError::Closed(failure)) = call(&link).await else {
+        let Err(LinkError::Closed { failure, .. }) = call(&link).await else {
             panic!("closed")
         };
         assert_eq!(failure.kind, FailureKind::Connect);

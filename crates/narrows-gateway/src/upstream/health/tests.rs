@@ -1,0 +1,209 @@
+//! The watch over a server that is the test itself. Time is paused, and moves
+//! only when everybody waits.
+
+use std::sync::atomic::AtomicU32;
+
+use tokio::time::{sleep, timeout};
+
+use super::*;
+
+fn settings() -> HealthSettings {
+    HealthSettings {
+        interval: Some(Duration::from_secs(30)),
+        timeout: Duration::from_secs(10),
+        failures: 3,
+        busy: Duration::from_secs(300),
+    }
+}
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+/// Watches over a server that answers the first `answered` pings, and each
+/// after `delay`. Says when it was given up, why, and how often it was asked.
+async fn given_up(vitals: &Vitals, answered: u32, delay: Duration) -> (u64, String, u32) {
+    let began = Instant::now();
+    let asked = AtomicU32::new(0);
+    let ping = |limit| {
+        let number = asked.fetch_add(1, Ordering::Relaxed) + 1;
+        async move {
+            let answer = async {
+                match number <= answered {
+                    true => sleep(delay).await,
+                    false => std::future::pending().await,
+                }
+                vitals.heard();
+            };
+            let _ = timeout(limit, answer).await;
+        }
+    };
+    let failure = watch(vitals, &settings(), ping).await;
+    assert_eq!(failure.kind, FailureKind::TimedOut);
+    let asked = asked.load(Ordering::Relaxed);
+    (began.elapsed().as_secs(), failure.detail, asked)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_server_is_asked_and_given_up_after_as_many_failures_as_configured() {
+    let vitals = Vitals::new();
+    let (after, detail, asked) = given_up(&vitals, 0, Duration::ZERO).await;
+    assert_eq!(detail, "it did not answer 3 health checks (10 s each)");
+    // Silent for 30 s, then asked three times for 10 s.
+    assert_eq!((after, asked), (60, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_makes_good_what_was_missed() {
+    let vitals = Vitals::new();
+    let (after, _, asked) = given_up(&vitals, 5, seconds(9)).await;
+    // Five times: 30 s of silence, 9 s until the answer.
+    assert_eq!((after, asked), (5 * 39 + 60, 8));
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_message_is_a_sign_of_life() {
+    let vitals = Arc::new(Vitals::new());
+    let speaker = vitals.clone();
+    let speaking = tokio::spawn(async move {
+        for _ in 0..20 {
+            sleep(seconds(29)).await;
+            speaker.heard();
+        }
+    });
+    let (after, _, asked) = given_up(&vitals, 0, Duration::ZERO).await;
+    assert!(speaking.is_finished());
+    assert_eq!((after, asked), (20 * 29 + 60, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_message_ends_the_count_as_well() {
+    let vitals = Arc::new(Vitals::new());
+    let speaker = vitals.clone();
+    // Two were missed by then, at 40 and 50 s.
+    tokio::spawn(async move {
+        sleep(seconds(55)).await;
+        speaker.heard();
+    });
+    let (after, detail, asked) = given_up(&vitals, 0, Duration::ZERO).await;
+    assert_eq!(detail, "it did not answer 3 health checks (10 s each)");
+    assert_eq!((after, asked), (55 + 60, 6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_answers_ever_slower_is_given_up_when_it_is_too_slow() {
+    let vitals = Arc::new(Vitals::new());
+    let asked = AtomicU32::new(0);
+    let ping = |limit| {
+        // 6, 12, 18 ... seconds.
+        let delay = seconds(6) * (asked.fetch_add(1, Ordering::Relaxed) + 1);
+        let answering = vitals.clone();
+        tokio::spawn(async move {
+            sleep(delay).await;
+            answering.heard();
+        });
+        sleep(limit)
+    };
+    watch(&vitals, &settings(), ping).await;
+    // Late answers are signs of life as long as one comes within three checks,
+    // that is until the seventh, which would have taken 42 s.
+    assert_eq!(asked.load(Ordering::Relaxed), 9);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_at_work_may_be_silent_for_longer_but_not_for_ever() {
+    let vitals = Vitals::new();
+    let work = vitals.in_flight();
+    let (after, _, asked) = given_up(&vitals, 0, Duration::ZERO).await;
+    drop(work);
+    // Asked at 30, 60 ... 300 s; what is unanswered at 310 s counts.
+    assert_eq!((after, asked), (330, 12));
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_over_another_link_to_the_same_server_counts() {
+    let (watched, other) = (Vitals::new(), Vitals::new());
+    let work = Work::default();
+    watched.share(&work);
+    other.share(&work);
+    let call = other.in_flight();
+    let soon = timeout(seconds(299), given_up(&watched, 0, Duration::ZERO)).await;
+    assert!(soon.is_err(), "{soon:?}");
+    drop(call);
+    let (after, ..) = given_up(&watched, 0, Duration::ZERO).await;
+    assert_eq!(after, 30, "it has long been silent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_nothing_came_for_counts_once_for_all_that_waited_with_it() {
+    let vitals = Arc::new(Vitals::new());
+    let caller = vitals.clone();
+    tokio::spawn(async move {
+        sleep(seconds(1)).await;
+        let sent = Instant::now();
+        sleep(seconds(19)).await;
+        caller.unanswered(sent);
+        caller.unanswered(sent);
+        caller.unanswered(sent);
+    });
+    let (after, detail, asked) = given_up(&vitals, 0, Duration::ZERO).await;
+    assert_eq!(
+        detail,
+        "it did not answer 1 call and 2 health checks (10 s each)"
+    );
+    // In doubt it is asked at once, long before it was silent for 30 s.
+    assert_eq!((after, asked), (40, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_counts_for_nothing_if_anything_came_since_it_was_sent() {
+    let vitals = Arc::new(Vitals::new());
+    let caller = vitals.clone();
+    tokio::spawn(async move {
+        let sent = Instant::now();
+        sleep(seconds(10)).await;
+        caller.heard();
+        sleep(seconds(10)).await;
+        caller.unanswered(sent);
+    });
+    let (after, _, asked) = given_up(&vitals, 0, Duration::ZERO).await;
+    assert_eq!((after, asked), (10 + 60, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_alone_can_be_enough() {
+    let vitals = Arc::new(Vitals::new());
+    let caller = vitals.clone();
+    let health = HealthSettings {
+        failures: 1,
+        ..settings()
+    };
+    tokio::spawn(async move {
+        sleep(seconds(1)).await;
+        let sent = Instant::now();
+        sleep(seconds(4)).await;
+        caller.unanswered(sent);
+    });
+    let failure = watch(&vitals, &health, |_| async { unreachable!("not asked") }).await;
+    assert_eq!(failure.detail, "it did not answer 1 call");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ping_that_fails_at_once_gives_the_server_no_less_time() {
+    let vitals = Vitals::new();
+    let began = Instant::now();
+    watch(&vitals, &settings(), |_| async {}).await;
+    assert_eq!(began.elapsed().as_secs(), 60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_an_interval_nobody_asks() {
+    let vitals = Vitals::new();
+    let health = HealthSettings {
+        interval: None,
+        ..settings()
+    };
+    vitals.unanswered(Instant::now());
+    let watching = watch(&vitals, &health, |_| async { unreachable!("not asked") });
+    assert!(timeout(seconds(100_000), watching).await.is_err());
+}
