@@ -70,6 +70,17 @@ pub enum ForwardError {
     Core(#[from] Error),
 }
 
+impl ForwardError {
+    /// As it is told to somebody who may know of only some servers.
+    pub(crate) fn told_to(mut self, may_know: impl Fn(&str) -> bool) -> ForwardError {
+        if let ForwardError::UnknownServer { nearest, known, .. } = &mut self {
+            nearest.retain(|id| may_know(id));
+            known.retain(|id| may_know(id));
+        }
+        self
+    }
+}
+
 /// All servers that this route knows.
 pub(crate) struct Forwarding {
     /// Upstreams come first.
@@ -196,6 +207,12 @@ impl Forwarding {
             }),
         }
         carried.map(|carried| carried.reply)
+    }
+
+    /// The id of the server that `name` leads to.
+    pub(crate) fn id_of(&self, name: &str) -> Option<String> {
+        let destination = self.destination(name, None).ok()?;
+        Some(destination.id.clone())
     }
 
     /// By id; by slug where no id is the same.

@@ -1,6 +1,7 @@
 //! The gateway as the edges see it: endpoints, sessions, health, an end.
 
 mod applied;
+mod clients;
 mod control;
 mod endpoint;
 mod measure;
@@ -31,6 +32,7 @@ pub use self::report::{Health, ToolReport, UpstreamReport};
 use self::roster::{Making, Roster};
 use crate::builtin::Pruner;
 use crate::catalogue::{Part, View, changes};
+use crate::clients::Clients;
 use crate::error::{Error, ItemKind};
 use crate::exchange::{
     Ask, AskKey, Caller, ClientHello, EventSink, EventStream, Notice, Principal, Refusal,
@@ -88,6 +90,7 @@ pub(crate) struct Inner {
     shaping: Arc<Shaping>,
     /// The folder for what outlives the process.
     folder: Option<PathBuf>,
+    pub(crate) clients: Clients,
     pub(crate) limits: Limits,
     pub(crate) list_wait: Duration,
     pub(crate) feed: Arc<Feed>,
@@ -126,7 +129,8 @@ impl Gateway {
     }
 
     /// Opens a session for `initialize`. Waits for upstreams that are still
-    /// starting, at most `list_wait`. An unknown door is `None`.
+    /// starting, at most `list_wait`. An unknown door is `None`, and so is one
+    /// that is not among the rights of a client.
     pub async fn open(
         &self,
         door: Door<'_>,
@@ -136,6 +140,14 @@ impl Gateway {
         client: ClientHello,
     ) -> Option<Result<Opened, Error>> {
         let endpoint = self.0.roster().endpoint(door)?.clone();
+        if let Principal::Client(_) = &principal {
+            if !self.0.may_enter(&principal, door) {
+                return None;
+            }
+            if let Err(refused) = self.0.clients.pass(&principal) {
+                return Some(Err(refused));
+            }
+        }
         if client.capabilities.len() + client.client_info.len() > MAX_HELLO {
             let told = format!("capabilities and clientInfo are longer than {MAX_HELLO} bytes");
             return Some(Err(Error::BadParams(told)));
@@ -156,15 +168,18 @@ impl Gateway {
 
     /// Carries one object of plain JSON-RPC to the server of this name and its
     /// answer back, masked. Waits no longer than the server's own limit.
+    /// The edge has asked [`Gateway::may_forward`] before.
     pub async fn forward(
         &self,
         principal: &Principal,
         server: &str,
         request: &PlainRequest,
     ) -> Result<Reply, ForwardError> {
+        let _permit = self.0.clients.permit(principal)?;
         let roster = self.0.roster();
         let besides = roster.preset_of(principal);
-        roster.forwarding.forward(server, besides, request).await
+        let reply = roster.forwarding.forward(server, besides, request).await;
+        reply.map_err(|error| error.told_to(|id| self.may_forward(principal, id)))
     }
 
     /// What happens from now on.
@@ -241,6 +256,7 @@ impl Inner {
         let tasks = surroundings.tasks.clone();
         Inner {
             folder: settings.recovery.path.clone(),
+            clients: Clients::new(&settings.clients),
             limits: settings.limits.clone(),
             list_wait: settings.list_wait,
             patience: started + settings.list_wait,
@@ -272,9 +288,11 @@ impl Inner {
         // this session, or this session finds what it was changed to.
         let unchanged = self.built.lock();
         let roster = self.roster();
-        if !roster.has(&endpoint) {
+        let door = endpoint.door();
+        if !roster.has(&endpoint) || !self.may_enter(&caller.principal, door) {
             return Err(Error::SessionClosed);
         }
+        let seat = self.clients.seat(&caller.principal)?;
         let face = endpoint.face(&roster.bound(&caller.principal, None), &roster);
         let view = face.view();
         if let Some(only) = view.only() {
@@ -299,9 +317,8 @@ impl Inner {
         }
         let (outbox, stream) = EventSink::channel(self.limits.client_queue);
         let serial = self.last_session.fetch_add(1, Ordering::Relaxed) + 1;
-        let session = Arc::new(Session::new(
-            serial, caller, lifetime, endpoint, face, self, outbox,
-        ));
+        let session = Session::new(serial, caller, lifetime, endpoint, face, self, outbox);
+        let session = Arc::new(session.seated(seat));
         sessions.insert(serial, session.clone());
         drop(sessions);
         drop(unchanged);

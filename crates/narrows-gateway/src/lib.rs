@@ -9,6 +9,7 @@ mod arguments;
 mod builtin;
 mod call;
 mod catalogue;
+mod clients;
 pub mod clock;
 mod error;
 mod events;
@@ -33,6 +34,7 @@ mod upstream;
 pub mod websocket;
 
 pub use builtin::{Pruner, PrunerError};
+pub use clients::{ClientPermit, ClientReport, Peer, Unidentified};
 pub use error::{Error, Fault, ItemKind};
 pub use forward::{ForwardError, PlainRequest, Reply};
 pub use gateway::{

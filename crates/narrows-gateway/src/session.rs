@@ -30,9 +30,10 @@ use self::subscriptions::Subscriptions;
 use self::variants::Variants;
 use crate::call::{self, Call};
 use crate::catalogue::{Scope, View};
+use crate::clients::{ClientPermit, ClientSeat};
 use crate::error::Error;
 use crate::events::Tag;
-use crate::exchange::{AskKey, Asks, Caller, Cancel, Event, EventSink, Notice};
+use crate::exchange::{AskKey, Asks, Caller, Cancel, Event, EventSink, Notice, Principal};
 use crate::gateway::{Endpoint, Face, Inner, Lifetime};
 use crate::lock::Mutex;
 use crate::meter::Watch;
@@ -55,6 +56,8 @@ pub struct Session {
     own_preset: Mutex<Option<String>>,
     gateway: Weak<Inner>,
     outbox: EventSink,
+    /// Given back when the session ends.
+    seat: Mutex<Option<ClientSeat>>,
     calls: Mutex<HashMap<Id, Arc<Cancel>>>,
     /// Tells who waits for the end of a closed session's calls.
     call_ended: Notify,
@@ -102,6 +105,7 @@ impl Session {
             own_preset: Mutex::default(),
             gateway: Arc::downgrade(gateway),
             outbox: outbox.counted(meter),
+            seat: Mutex::default(),
             calls: Mutex::default(),
             call_ended: Notify::new(),
             requests: AtomicU64::new(0),
@@ -120,6 +124,12 @@ impl Session {
             born: Instant::now(),
             watch,
         }
+    }
+
+    /// With what it takes of its client's sessions.
+    pub(crate) fn seated(mut self, seat: ClientSeat) -> Session {
+        self.seat = Mutex::new(Some(seat));
+        self
     }
 
     /// Random, unguessable; what travels as `mcp-session-id`.
@@ -147,6 +157,13 @@ impl Session {
         let watched = self
             .watch
             .begin(&method, params.as_ref().map_or(0, Raw::len));
+        let _permit = match self.permit() {
+            Ok(permit) => permit,
+            Err(error) => {
+                watched.end(&error);
+                return Err(error);
+            }
+        };
         let cancel = Arc::new(Cancel::default());
         let _call = match self.admit(id, cancel.clone()) {
             Ok(call) => call,
@@ -193,9 +210,12 @@ impl Session {
         let watched = self
             .watch
             .begin(&request.method, params.map_or(0, Raw::len));
-        let answer = call::observed(tag, self, &request.method, params, || match kind {
-            Some(kind) => self.view().listing(kind).page(params),
-            None => Ok(Raw::empty_object()),
+        let answer = call::observed(tag, self, &request.method, params, || {
+            self.pass()?;
+            match kind {
+                Some(kind) => self.view().listing(kind).page(params),
+                None => Ok(Raw::empty_object()),
+            }
         });
         watched.end(&answer);
         Some(answer)
@@ -274,6 +294,7 @@ impl Session {
             cancel.raise(Some("the client has gone"));
         }
         self.open_asks.drop_all();
+        drop(self.seat.lock().take());
         let Some(gateway) = self.gateway.upgrade() else {
             return;
         };
@@ -451,6 +472,24 @@ impl Session {
             session: self.serial,
             request: self.requests.fetch_add(1, Ordering::Relaxed),
         }
+    }
+
+    /// Leave for one request, within the limits of the client.
+    fn permit(&self) -> Result<ClientPermit, Error> {
+        if !matches!(self.caller.principal, Principal::Client(_)) {
+            return Ok(ClientPermit::free());
+        }
+        let gateway = self.gateway.upgrade().ok_or(Error::SessionClosed)?;
+        gateway.clients.permit(&self.caller.principal)
+    }
+
+    /// The same for one that is answered at once.
+    fn pass(&self) -> Result<(), Error> {
+        if !matches!(self.caller.principal, Principal::Client(_)) {
+            return Ok(());
+        }
+        let gateway = self.gateway.upgrade().ok_or(Error::SessionClosed)?;
+        gateway.clients.pass(&self.caller.principal)
     }
 
     fn admit(self: &Arc<Self>, id: Id, cancel: Arc<Cancel>) -> Result<Admitted, Error> {

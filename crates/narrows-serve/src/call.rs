@@ -10,6 +10,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -50,6 +51,12 @@ pub(crate) enum Step {
 pub(crate) enum Answer {
     Result(Id, Raw),
     Error(Option<Id>, Raw),
+    /// An error for the limits of the client, which HTTP has a word for, too.
+    Limited {
+        id: Id,
+        error: Raw,
+        after: Duration,
+    },
     /// The client took its request back and waits for nothing.
     Nothing,
 }
@@ -200,6 +207,7 @@ impl Answer {
         match self {
             Answer::Result(id, result) => Some(encode_result(id, result)),
             Answer::Error(id, error) => Some(encode_error(id.as_ref(), error)),
+            Answer::Limited { id, error, .. } => Some(encode_error(Some(id), error)),
             Answer::Nothing => None,
         }
     }
@@ -251,7 +259,13 @@ fn answer(session: &Session, id: Id, outcome: Result<Raw, Error>) -> Answer {
             Some(id),
             error::core(&Error::SessionClosed, session.revision()),
         ),
-        Err(failure) => Answer::Error(Some(id), error::core(&failure, session.revision())),
+        Err(failure) => {
+            let error = error::core(&failure, session.revision());
+            match error::retry_after(&failure) {
+                Some(after) => Answer::Limited { id, error, after },
+                None => Answer::Error(Some(id), error),
+            }
+        }
     }
 }
 

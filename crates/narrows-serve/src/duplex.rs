@@ -85,9 +85,28 @@ pub(crate) trait Source {
     fn next(&mut self) -> impl Future<Output = Option<Input>> + Send;
 }
 
+/// Who is on the other side.
+#[derive(Debug, Clone)]
+pub(crate) enum Visitor {
+    /// Who started the program, and owns it.
+    Host,
+    /// Somebody who came in by a door, and may stay as long as it may come in.
+    Guest(Principal),
+}
+
+impl Visitor {
+    fn principal(&self) -> Principal {
+        match self {
+            Visitor::Host => Principal::Local,
+            Visitor::Guest(principal) => principal.clone(),
+        }
+    }
+}
+
 pub(crate) struct Duplex<'a> {
     gateway: Gateway,
     door: Door<'a>,
+    visitor: Visitor,
     settings: DuplexSettings,
     state: State<'a>,
     calls: JoinSet<()>,
@@ -143,6 +162,7 @@ impl<'a> Duplex<'a> {
     pub(crate) fn new(
         gateway: Gateway,
         door: Door<'a>,
+        visitor: Visitor,
         settings: DuplexSettings,
         outgoing: mpsc::Sender<Bytes>,
         stop: CancellationToken,
@@ -150,6 +170,7 @@ impl<'a> Duplex<'a> {
         Duplex {
             gateway,
             door,
+            visitor,
             settings,
             state: State::New,
             calls: JoinSet::new(),
@@ -227,6 +248,10 @@ impl<'a> Duplex<'a> {
             Input::TooLarge { max } => return self.refuse(None, &Refused::TooLarge { max }),
             Input::Broken(reason) => return self.refuse(None, &Refused::BrokenFrame(reason)),
         };
+        if let (State::Open { session, .. }, false) = (&self.state, self.is_welcome()) {
+            session.close();
+            return;
+        }
         match (message, &self.state) {
             (Err(error), _) => self.refuse(None, &Refused::Message(error)),
             (Ok(Incoming::Single(message)), State::Open { session, .. }) => {
@@ -242,6 +267,14 @@ impl<'a> Duplex<'a> {
             }
             (Ok(Incoming::Single(message)), _) => self.first_message(message),
             (Ok(Incoming::Batch(_)), _) => self.refuse(None, &Refused::NotInitialized),
+        }
+    }
+
+    /// Whether the client may still come in where it did.
+    fn is_welcome(&self) -> bool {
+        match &self.visitor {
+            Visitor::Host => true,
+            Visitor::Guest(principal) => self.gateway.may_enter(principal, self.door),
         }
     }
 
@@ -280,10 +313,11 @@ impl<'a> Duplex<'a> {
     fn open(&mut self, id: Id, hello: Hello) {
         let Hello { revision, client } = hello;
         let (gateway, door) = (self.gateway.clone(), self.door);
+        let principal = self.visitor.principal();
         let opened = Box::pin(async move {
             let lifetime = Lifetime::Connection;
             gateway
-                .open(door, Principal::Anonymous, lifetime, revision, client)
+                .open(door, principal, lifetime, revision, client)
                 .await
         });
         self.state = State::Opening(Opening {

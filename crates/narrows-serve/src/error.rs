@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
+use http::header::HeaderValue;
 use narrows_gateway::{Error, ForwardError, ItemKind, PrunerError};
 use narrows_wire::{Id, Raw, Revision, encode_error};
 use serde_json::{Map, Value, json};
@@ -27,6 +28,13 @@ pub(crate) const INTERNAL_ERROR: i64 = -32603;
 /// Legacy revisions have a code of their own for this (MCP 2025-11-25, resources, error handling).
 pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
 
+/// The member of `data` that says when to try again, in milliseconds.
+const RETRY_AFTER: &str = "retry_after_ms";
+/// Nobody knows when a call will end, but most do soon.
+const BUSY: Duration = Duration::from_secs(1);
+/// Sessions last longer.
+const FULL: Duration = Duration::from_secs(30);
+
 /// Codes of the route of plain JSON-RPC, which appear nowhere else.
 const UNKNOWN_SERVER: i64 = -32011;
 const UPSTREAM_UNREACHABLE: i64 = -32012;
@@ -38,12 +46,21 @@ const UPSTREAM_INVALID: i64 = -32014;
 pub(crate) enum Refused {
     Host,
     Origin,
+    /// A token is needed, and there is none.
+    NoToken,
+    /// The token is nobody's.
+    WrongToken,
+    /// The token is nobody's, like too many before it.
+    TooManyTokens {
+        after: Duration,
+    },
+    /// The client has no right to this door. It is said of every door that is
+    /// not among its rights, whether there is such a door or not.
+    DoorNotAllowed,
     UnknownEndpoint,
     UnknownPath,
     /// The page is for peers on this machine.
     NotLocal,
-    /// The page needs a token, and not this one if there is one.
-    Token,
     Method,
     /// A header that decides something came twice; two readers might believe different ones.
     RepeatedHeader,
@@ -89,8 +106,9 @@ impl Refused {
     pub(crate) fn status(&self) -> StatusCode {
         use Refused::*;
         match self {
-            Host | Origin | NotLocal => StatusCode::FORBIDDEN,
-            Token => StatusCode::UNAUTHORIZED,
+            Host | Origin | NotLocal | DoorNotAllowed => StatusCode::FORBIDDEN,
+            NoToken | WrongToken => StatusCode::UNAUTHORIZED,
+            TooManyTokens { .. } => StatusCode::TOO_MANY_REQUESTS,
             UnknownEndpoint | UnknownPath | UnknownSession | UnknownStream => StatusCode::NOT_FOUND,
             Method | OlderTransport => StatusCode::METHOD_NOT_ALLOWED,
             ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -117,7 +135,29 @@ impl Refused {
     }
 
     pub(crate) fn object(&self) -> Raw {
-        object(self.code(), &self.message(), self.word(), Map::new())
+        let mut data = Map::new();
+        if let Some(after) = self.retry_after() {
+            data.insert(RETRY_AFTER.into(), millis(after).into());
+        }
+        object(self.code(), &self.message(), self.word(), data)
+    }
+
+    /// What HTTP says of it in `WWW-Authenticate` (RFC 6750, 3).
+    pub(crate) fn challenge(&self) -> Option<HeaderValue> {
+        let challenge = match self {
+            Refused::NoToken => r#"Bearer realm="narrows""#,
+            Refused::WrongToken => r#"Bearer realm="narrows", error="invalid_token""#,
+            _ => return None,
+        };
+        Some(HeaderValue::from_static(challenge))
+    }
+
+    /// When it is worth trying again, where that is known.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Refused::TooManyTokens { after } => Some(*after),
+            _ => None,
+        }
     }
 
     /// The whole JSON-RPC message. Where no other id is known, it is the one
@@ -145,10 +185,12 @@ impl Refused {
         match self {
             Host => "host_not_allowed",
             Origin => "origin_not_allowed",
+            NoToken | WrongToken => "unauthorized",
+            TooManyTokens { .. } => "too_many_attempts",
+            DoorNotAllowed => "endpoint_not_allowed",
             UnknownEndpoint => "unknown_endpoint",
             UnknownPath => "unknown_path",
             NotLocal => "not_local",
-            Token => "token_required",
             Method | OlderTransport => "method_not_allowed",
             RepeatedHeader => "repeated_header",
             ContentType => "unsupported_content_type",
@@ -178,10 +220,15 @@ impl Refused {
         Cow::Borrowed(match self {
             Host => "Host is not allowed (see allowed_hosts)",
             Origin => "Origin is not allowed (see allowed_origins)",
+            NoToken => "A token is needed: Authorization: Bearer <token>",
+            WrongToken => "The token is not valid",
+            TooManyTokens { .. } => {
+                "The token is not valid, and too many came from this address that were not"
+            }
+            DoorNotAllowed => "This client may not use this endpoint",
             UnknownEndpoint => "There is no such endpoint",
             UnknownPath => "There is nothing at this path",
             NotLocal => "This page is for callers on the same machine",
-            Token => "A token is required: Authorization: Bearer",
             Method => "Method is not allowed at this path",
             RepeatedHeader => "A header that must be unique came more than once",
             ContentType => "Content-Type must be application/json",
@@ -276,13 +323,34 @@ impl ForwardRefusal {
         self.row().0
     }
 
+    pub(crate) fn challenge(&self) -> Option<HeaderValue> {
+        match self {
+            ForwardRefusal::Edge(refused) => refused.challenge(),
+            ForwardRefusal::Gateway(_) => None,
+        }
+    }
+
+    /// When it is worth trying again, where that is known.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            ForwardRefusal::Edge(refused) => refused.retry_after(),
+            ForwardRefusal::Gateway(ForwardError::Core(error)) => retry_after(error),
+            ForwardRefusal::Gateway(_) => None,
+        }
+    }
+
     /// The whole message. `server` is the name that the client used.
     pub(crate) fn encode(&self, server: &str, id: Option<&Id>) -> Bytes {
         let (_, code, word) = self.row();
         let mut data = Map::new();
         data.insert("server_name".into(), server.into());
         let message = match self {
-            ForwardRefusal::Edge(refused) => refused.message(),
+            ForwardRefusal::Edge(refused) => {
+                if let Some(after) = refused.retry_after() {
+                    data.insert(RETRY_AFTER.into(), millis(after).into());
+                }
+                refused.message()
+            }
             ForwardRefusal::Gateway(error) => {
                 data.extend(details(error));
                 error.to_string().into()
@@ -332,6 +400,9 @@ impl ForwardRefusal {
                 ),
                 Error::NotAllowed { .. } => (StatusCode::FORBIDDEN, INVALID_PARAMS, "not_allowed"),
                 Error::BadParams(_) => (StatusCode::BAD_REQUEST, INVALID_PARAMS, "invalid_params"),
+                Error::RateLimited { .. } | Error::ClientBusy { .. } => {
+                    (StatusCode::TOO_MANY_REQUESTS, INTERNAL_ERROR, error.word())
+                }
                 // Those of sessions, which this route has none of.
                 other => (
                     StatusCode::INTERNAL_SERVER_ERROR,
@@ -360,6 +431,9 @@ fn details(error: &ForwardError) -> Map<String, Value> {
             ..
         }) => json!({ "retry_after_ms": millis(*pause) }),
         ForwardError::Core(Error::UpstreamTooLarge { max, .. }) => json!({ "max_bytes": max }),
+        ForwardError::Core(error) if let Some(after) = retry_after(error) => {
+            json!({ RETRY_AFTER: millis(after) })
+        }
         ForwardError::Core(Error::NotAllowed { denial, .. }) => {
             json!({ "preset": &*denial.preset, "reason": denial.to_string() })
         }
@@ -409,7 +483,11 @@ pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
         | Error::TooManyLinks { server, .. } => {
             data.insert("server".into(), server.as_str().into());
         }
-        _ => {}
+        error => {
+            if let Some(after) = retry_after(error) {
+                data.insert(RETRY_AFTER.into(), millis(after).into());
+            }
+        }
     }
     object(
         core_code(error, revision),
@@ -422,6 +500,17 @@ pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
 /// Rounded up: whoever waits that long must not come too early.
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
+/// When a request that the limits of its client refused is worth another try;
+/// `None` for every other error.
+pub(crate) fn retry_after(error: &Error) -> Option<Duration> {
+    match error {
+        Error::RateLimited { after, .. } => Some(*after),
+        Error::ClientBusy { .. } => Some(BUSY),
+        Error::ClientSessions { .. } => Some(FULL),
+        _ => None,
+    }
 }
 
 /// The status of an answer that opens no session. Anything else that the core

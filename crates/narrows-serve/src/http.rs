@@ -30,6 +30,7 @@ use crate::duplex::DuplexSettings;
 mod answer;
 mod body;
 mod connection;
+mod entry;
 mod events;
 mod forward;
 mod guard;

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::duplex::{Duplex, DuplexSettings, Input, Source, run_both};
+use crate::duplex::{Duplex, DuplexSettings, Input, Source, Visitor, run_both};
 
 /// Room that is made for each read.
 const READ: usize = 16 * 1024;
@@ -75,7 +75,8 @@ pub async fn stdio(
     let (outgoing, written) = mpsc::channel(settings.queue.max(1));
     let door = Door::Endpoint(endpoint);
     let stop = CancellationToken::new();
-    let running = Duplex::new(gateway, door, duplex, outgoing, stop).run(&mut frames);
+    let running = Duplex::new(gateway, door, Visitor::Host, duplex, outgoing, stop);
+    let running = running.run(&mut frames);
     let writing = write(output, written, &framing);
     let (_, written) = run_both(running, writing, settings.grace).await;
     match (frames.ended, written.unwrap_or(Ok(()))) {

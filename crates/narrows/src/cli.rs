@@ -92,6 +92,9 @@ pub(crate) enum Command {
     /// Show and end the sessions of a gateway that runs, and what they do
     #[command(after_help = operator::SESSIONS_EXAMPLES)]
     Sessions(operator::Sessions),
+    /// Make a token for a client, or the digest of one
+    #[command(after_help = TOKEN_EXAMPLES)]
+    Token(Token),
     /// Cut the middle out of long strings of a JSON text
     #[command(after_help = filters::MASK_EXAMPLES)]
     Mask(filters::Mask),
@@ -128,8 +131,8 @@ pub(crate) struct Serve {
     /// Do not follow changes of the configuration file; SIGHUP has it read again all the same
     #[arg(long)]
     pub(crate) no_watch: bool,
-    /// Listen beyond this machine although anybody who can reach the port may
-    /// use every tool
+    /// Listen beyond this machine without `clients` in the configuration, although
+    /// anybody who can reach the port may use every tool
     #[arg(long)]
     pub(crate) insecure: bool,
 }
@@ -228,6 +231,19 @@ pub(crate) struct Call {
     /// Print the whole result as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    /// The client that it is for
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Make a token for who operates the gateway
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) admin: bool,
+    /// Read a token from stdin and print its digest
+    #[arg(long, conflicts_with_all = ["name", "admin"])]
+    pub(crate) hash: bool,
 }
 
 const TOP_EXAMPLES: &str = "\
@@ -345,6 +361,20 @@ error results go to stderr. A server that wants to ask its user something cannot
 A result over its budget (`shape` of the configuration) is made shorter, as it is for clients.
 --explain tells what was cut, why, and by which prune_id `recover_text` gives it back: to
 clients of a gateway with the same `recovery.path`; without one it is gone with this command.";
+
+const TOKEN_EXAMPLES: &str = "\
+Examples:
+  narrows token cursor                 a new token for the client `cursor`
+  narrows token cursor > cursor.token  the same, in a file; the entry is still shown
+  narrows token --admin                a new token for operators
+  narrows token --hash < cursor.token  the digest of a token that is there
+
+The token goes to stdout, once; it is kept nowhere. What belongs into the configuration goes to
+stderr, and holds only the digest of the token. Clients send the token with every request:
+  Authorization: Bearer TOKEN
+
+A token is 32 random bytes. As soon as the configuration has a client, nobody comes in without
+a token, except `anonymous`, where there is such an entry, from this machine.";
 
 #[cfg(test)]
 mod tests {

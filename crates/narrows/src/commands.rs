@@ -16,6 +16,7 @@ pub(crate) mod servers;
 pub(crate) mod sessions;
 pub(crate) mod stdio;
 mod table;
+pub(crate) mod token;
 pub(crate) mod tools;
 mod why;
 

@@ -27,6 +27,7 @@ use narrows_gateway::settings::{
 };
 use narrows_shape::Mask;
 
+pub(crate) use check::clients::{self, AdminChecked};
 pub(crate) use check::{Checked, DEFAULT_LISTEN, LeftOut, parse_listen};
 pub(crate) use edit::{EditError, edit, has_preset, preset_file};
 pub(crate) use environment::Environment;
@@ -165,6 +166,7 @@ fn built_in(environment: &Environment) -> Config {
         left_out: Vec::new(),
         skipped_presets: Vec::new(),
         preset_folder: None,
+        admin: AdminChecked::default(),
     };
     Config {
         file: None,

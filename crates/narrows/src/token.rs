@@ -3,27 +3,40 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// What the tokens of operators begin with, so that people and scanners of
-/// secrets know one when they see it.
-pub(crate) const ADMIN_PREFIX: &str = "nra_";
+/// Random bytes of a token: nobody goes through 256 bits.
+const BYTES: usize = 32;
 
-/// 32 random bytes behind a `prefix`, in letters that need no quoting anywhere.
-pub(crate) fn new_token(prefix: &str) -> String {
-    let mut bytes = [0; 32];
+/// Whom a token is for. It begins with a word that says so, by which people and
+/// scanners for secrets know one where it does not belong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokenKind {
+    Client,
+    Admin,
+}
+
+/// A new token, in letters that need no quoting anywhere.
+pub(crate) fn new_token(kind: TokenKind) -> String {
+    let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).expect("the operating system gives randomness");
+    let prefix = match kind {
+        TokenKind::Client => "nrw_",
+        TokenKind::Admin => "nra_",
+    };
     format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ADMIN_PREFIX, new_token};
+    use super::{TokenKind, new_token};
 
     #[test]
     fn tokens_are_43_letters_behind_their_prefix_and_never_the_same() {
-        let (one, other) = (new_token(ADMIN_PREFIX), new_token(ADMIN_PREFIX));
-        let letters = one.strip_prefix("nra_").expect("it has its prefix");
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        assert!(letters.len() == 43 && letters.chars().all(fits));
-        assert_ne!(one, other);
+        for (kind, prefix) in [(TokenKind::Client, "nrw_"), (TokenKind::Admin, "nra_")] {
+            let (one, other) = (new_token(kind), new_token(kind));
+            let letters = one.strip_prefix(prefix).expect("it has its prefix");
+            let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            assert!(letters.len() == 43 && letters.chars().all(fits));
+            assert_ne!(one, other);
+        }
     }
 }

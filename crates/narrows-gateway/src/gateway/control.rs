@@ -186,7 +186,6 @@ impl Inner {
     /// Puts the next roster in the place of this one. `built` is held: nobody
     /// builds views or opens sessions meanwhile.
     fn take_up(self: &Arc<Self>, built: &mut u64, next: Roster, turnovers: Vec<Turnover>) {
-        let old = self.roster();
         let count = self.surroundings.changes.count();
         let seen = self.seen();
         for endpoint in next.doors() {
@@ -195,9 +194,17 @@ impl Inner {
         let next = Arc::new(next);
         self.roster.store(next.clone());
         *built = count;
+        let expelled = self.clients.replace(&next.settings.clients).expelled;
         let mut staying = Vec::new();
         for (session, view) in seen {
-            match next.has(session.endpoint()) && next.still_admits(session.caller(), &old) {
+            // A token that was taken back must not go on to be used by a
+            // connection that it opened.
+            let principal = &session.caller().principal;
+            let is_expelled = matches!(principal, Principal::Client(name) if expelled.iter().any(|own| **own == **name));
+            let stays = next.has(session.endpoint())
+                && !is_expelled
+                && self.may_enter(principal, session.endpoint().door());
+            match stays {
                 true => {
                     self.turn(&session, &next);
                     staying.push((session, view));

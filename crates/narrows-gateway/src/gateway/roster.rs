@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use super::endpoint::{Bound, Endpoint};
 use super::{Applied, Door};
 use crate::catalogue::{Part, Plan, Scope};
-use crate::exchange::{Caller, Principal};
+use crate::exchange::Principal;
 use crate::forward::Forwarding;
 use crate::names;
 use crate::preset::{Preset, Presets};
@@ -250,19 +250,6 @@ impl Roster {
     pub(super) fn preset_of(&self, principal: &Principal) -> Option<Arc<Preset>> {
         let id = self.client(principal)?.preset.as_deref()?;
         Some(self.presets.get(id))
-    }
-
-    /// Whether a session that was opened under the old roster may go on: who
-    /// it is must still be known, by the same token, and allowed at its door.
-    pub(super) fn still_admits(&self, caller: &Caller, old: &Roster) -> bool {
-        match (&caller.principal, self.client(&caller.principal)) {
-            (Principal::Local, _) => true,
-            (Principal::Anonymous, _) => self.settings.clients.is_empty(),
-            (Principal::Client(_), None) => false,
-            (Principal::Client(_), Some(own)) => old
-                .client(&caller.principal)
-                .is_some_and(|before| before.token == own.token && before.doors == own.doors),
-        }
     }
 
     fn client(&self, principal: &Principal) -> Option<&ClientSettings> {

@@ -28,7 +28,14 @@ async fn taken_in(message: Bytes) -> usize {
     let (outgoing, _unread) = mpsc::channel(settings.queue);
     let gateway = Gateway::start(Settings::default());
     let stop = CancellationToken::new();
-    let duplex = Duplex::new(gateway, Door::Endpoint("x"), settings, outgoing, stop);
+    let duplex = Duplex::new(
+        gateway,
+        Door::Endpoint("x"),
+        Visitor::Host,
+        settings,
+        outgoing,
+        stop,
+    );
     let said = AtomicUsize::new(0);
     let running = duplex.run(Chatter {
         message,

@@ -214,7 +214,6 @@ fn every_refusal_has_its_status_and_code() {
         (Refused::UnknownEndpoint, 404, -32600, "unknown_endpoint"),
         (Refused::UnknownPath, 404, -32600, "unknown_path"),
         (Refused::NotLocal, 403, -32600, "not_local"),
-        (Refused::Token, 401, -32600, "token_required"),
         (Refused::Method, 405, -32600, "method_not_allowed"),
         (Refused::RepeatedHeader, 400, -32600, "repeated_header"),
         (
@@ -410,5 +409,50 @@ fn a_refused_tool_and_an_unexpected_status_say_what_they_are_about() {
     assert_eq!(
         std::str::from_utf8(&refusal.encode("git", None)).unwrap(),
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Server 'git' answered HTTP 418 I'm a teapot without JSON-RPC","data":{"code":"upstream_status","server_name":"git","status_code":418,"body":"short and stout"}}}"#,
+    );
+}
+
+#[test]
+fn who_is_not_let_in_is_told_what_is_missing() {
+    check(
+        Refused::NoToken,
+        401,
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A token is needed: Authorization: Bearer <token>","data":{"code":"unauthorized"}}}"#,
+    );
+    check(
+        Refused::WrongToken,
+        401,
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"The token is not valid","data":{"code":"unauthorized"}}}"#,
+    );
+    check(
+        Refused::TooManyTokens {
+            after: Duration::from_micros(1_500_100),
+        },
+        429,
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"The token is not valid, and too many came from this address that were not","data":{"code":"too_many_attempts","retry_after_ms":1501}}}"#,
+    );
+    check(
+        Refused::DoorNotAllowed,
+        403,
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"This client may not use this endpoint","data":{"code":"endpoint_not_allowed"}}}"#,
+    );
+}
+
+#[test]
+fn limits_of_a_client_say_when_to_come_back() {
+    check_core(
+        Error::RateLimited {
+            client: "cursor".into(),
+            per_minute: 60,
+            after: Duration::from_millis(250),
+        },
+        r#"{"code":-32603,"message":"Client 'cursor' asks too often (limit 60 a minute)","data":{"code":"rate_limited","retry_after_ms":250}}"#,
+    );
+    check_core(
+        Error::ClientBusy {
+            client: "cursor".into(),
+            max: 2,
+        },
+        r#"{"code":-32603,"message":"Client 'cursor' has too many requests in flight (limit 2)","data":{"code":"too_many_requests","retry_after_ms":1000}}"#,
     );
 }

@@ -1,7 +1,11 @@
 //! Whole answers of the MCP endpoints.
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use http::{Response, StatusCode};
 use narrows_wire::Id;
 
@@ -49,7 +53,37 @@ pub(super) fn empty(status: StatusCode) -> Response<Body> {
 }
 
 pub(super) fn refused(id: Option<&Id>, refused: &Refused) -> Response<Body> {
-    json(refused.status(), Body::whole(refused.encode(id)))
+    let mut answer = json(refused.status(), Body::whole(refused.encode(id)));
+    explain(
+        answer.headers_mut(),
+        refused.challenge(),
+        refused.retry_after(),
+    );
+    answer
+}
+
+/// An error for the limits of a client.
+pub(super) fn limited(after: Duration, message: Bytes) -> Response<Body> {
+    let mut answer = json(StatusCode::TOO_MANY_REQUESTS, Body::whole(message));
+    explain(answer.headers_mut(), None, Some(after));
+    answer
+}
+
+/// What HTTP has headers for: what is asked for, and when to come back. The
+/// latter is in whole seconds, so it is rounded up.
+pub(super) fn explain(
+    headers: &mut HeaderMap,
+    challenge: Option<HeaderValue>,
+    retry_after: Option<Duration>,
+) {
+    if let Some(challenge) = challenge {
+        headers.insert(WWW_AUTHENTICATE, challenge);
+    }
+    if let Some(after) = retry_after {
+        let seconds = after.as_millis().div_ceil(1_000).max(1);
+        let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
+        headers.insert(RETRY_AFTER, seconds.into());
+    }
 }
 
 pub(super) fn message(status: StatusCode, message: Bytes) -> Response<Body> {

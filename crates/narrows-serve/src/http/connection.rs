@@ -7,21 +7,24 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use http::request::Parts;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::TokioTimer;
 use hyper_util::service::TowerToHyperService;
+use narrows_gateway::exchange::Principal;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
 use super::head::Head;
+use super::pages::Reader;
 use super::socket::Socket;
 use super::stream::Stream;
 use super::target::Way;
-use super::{Edge, answer, forward, guard, mcp, pages, rpc, sse, ws};
+use super::{Edge, answer, entry, forward, guard, mcp, pages, rpc, sse, ws};
 use crate::error::Refused;
 
 /// Longer heads are answered 431.
@@ -32,6 +35,7 @@ pub(super) type Pages = TowerToHyperService<axum::Router>;
 pub(super) struct Connection {
     edge: Arc<Edge>,
     pages: Pages,
+    /// Who is at the other end.
     peer: SocketAddr,
     current: Arc<Current>,
 }
@@ -99,44 +103,63 @@ impl Connection {
             };
         }
         let origin = head.origin.cloned();
-        let mut answer = match way {
-            Some(Way::Mcp(target)) => match mcp::enter(edge, &target, &parts.method, &head) {
-                mcp::Entered::Answer(answer) => answer,
-                mcp::Entered::Post(entry) => {
-                    headers.clear();
-                    mcp::post(edge, &target, entry, body, headers).await
+        let entered = match &way {
+            Some(way) => entry::enter(edge, way, &parts.method, &head, self.peer.ip()).await,
+            None => Ok(Principal::Anonymous),
+        };
+        let mut answer = match (way, entered) {
+            (Some(way), Err(refused)) => entry::refused(&way, refused),
+            (Some(Way::Mcp(target)), Ok(principal)) => {
+                match mcp::enter(edge, &target, principal, &parts.method, &head) {
+                    mcp::Entered::Answer(answer) => answer,
+                    mcp::Entered::Post(entry) => {
+                        headers.clear();
+                        mcp::post(edge, &target, entry, body, headers).await
+                    }
                 }
-            },
-            Some(Way::Sse(target)) => sse::open(&self.edge, target, &parts.method, &head),
-            Some(Way::Messages) => match sse::enter(edge, &parts, &head) {
-                Ok(inbox) => sse::post(edge, inbox, body).await,
-                Err(answer) => answer,
-            },
-            Some(Way::WebSocket(target)) => {
-                parts.headers = headers;
-                ws::open(&self.edge, target, parts, &body)
             }
-            Some(Way::Rpc) => match rpc::enter(&parts.method, &head) {
+            (Some(Way::Sse(target)), Ok(principal)) => {
+                sse::open(&self.edge, target, principal, &parts.method, &head)
+            }
+            (Some(Way::Messages), Ok(principal)) => {
+                match sse::enter(edge, &principal, &parts, &head) {
+                    Ok(inbox) => sse::post(edge, inbox, body).await,
+                    Err(answer) => answer,
+                }
+            }
+            (Some(Way::WebSocket(target)), Ok(principal)) => {
+                parts.headers = headers;
+                ws::open(&self.edge, target, principal, parts, &body)
+            }
+            (Some(Way::Rpc), Ok(principal)) => match rpc::enter(&parts.method, &head) {
                 Some(answer) => answer,
-                None => rpc::post(edge, body).await,
+                None => rpc::post(edge, &principal, body).await,
             },
-            Some(Way::Forward(server)) => match forward::enter(&server, &parts.method, &head) {
-                Some(answer) => answer,
-                // Boxed, like pages: its future would make everybody's larger.
-                None => Box::pin(forward::post(edge, &server, body)).await,
-            },
-            None if parts.method == Method::OPTIONS => {
+            (Some(Way::Forward(server)), Ok(principal)) => {
+                match forward::enter(&server, &parts.method, &head) {
+                    Some(answer) => answer,
+                    // Boxed, like pages: its future would make everybody's larger.
+                    None => Box::pin(forward::post(edge, &principal, &server, body)).await,
+                }
+            }
+            (None, _) if parts.method == Method::OPTIONS => {
                 guard::preflight(&head, "GET, HEAD, OPTIONS")
             }
-            None => {
-                parts.headers = headers;
-                parts.extensions.insert(self.peer);
-                let page = self.pages.call(Request::from_parts(parts, body));
-                match Box::pin(page).await {
-                    Ok(page) => page.map(Body::Page),
-                    Err(never) => match never {},
+            (None, _) => match self.reader(&parts, &head).await {
+                Ok(reader) => {
+                    parts.headers = headers;
+                    parts.extensions.insert(self.peer);
+                    if let Some(reader) = reader {
+                        parts.extensions.insert(reader);
+                    }
+                    let page = self.pages.call(Request::from_parts(parts, body));
+                    match Box::pin(page).await {
+                        Ok(page) => page.map(Body::Page),
+                        Err(never) => match never {},
+                    }
                 }
-            }
+                Err(refused) => pages::refused(&refused),
+            },
         };
         if let Some(origin) = origin {
             guard::expose(origin, answer.headers_mut());
@@ -145,6 +168,21 @@ impl Connection {
             self.current.set(events.stream());
         }
         answer
+    }
+}
+
+impl Connection {
+    /// Who reads the first page, which tells each what it may use. The others
+    /// are for everybody.
+    async fn reader(&self, parts: &Parts, head: &Head<'_>) -> Result<Option<Reader>, Refused> {
+        if parts.uri.path() != "/" {
+            return Ok(None);
+        }
+        match Box::pin(entry::identify(&self.edge, head, self.peer.ip())).await {
+            Ok(principal) => Ok(Some(Reader(principal))),
+            Err(Refused::NoToken) => Ok(None),
+            Err(refused) => Err(refused),
+        }
     }
 }
 

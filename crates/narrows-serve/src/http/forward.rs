@@ -33,7 +33,12 @@ pub(super) fn enter(server: &str, method: &Method, head: &Head<'_>) -> Option<Re
     }
 }
 
-pub(super) async fn post(edge: &Edge, server: &str, request: Incoming) -> Response<Body> {
+pub(super) async fn post(
+    edge: &Edge,
+    principal: &Principal,
+    server: &str,
+    request: Incoming,
+) -> Response<Body> {
     let settings = &edge.settings;
     let read = body::read(request, settings.max_message_bytes, settings.body_timeout).await;
     let request = read.and_then(|body| PlainRequest::read(body).map_err(Refused::Message));
@@ -41,12 +46,8 @@ pub(super) async fn post(edge: &Edge, server: &str, request: Incoming) -> Respon
         Ok(request) => request,
         Err(error) => return refused(server, None, &ForwardRefusal::Edge(error)),
     };
-    match (
-        edge.gateway
-            .forward(&Principal::Anonymous, server, &request)
-            .await,
-        request.id(),
-    ) {
+    let forwarded = edge.gateway.forward(principal, server, &request).await;
+    match (forwarded, request.id()) {
         (Ok(Reply::Message { status, body }), _) => answer::message(status, body),
         (Ok(Reply::Result(result)), Some(id)) => {
             answer::json(StatusCode::OK, Body::result(id, result))
@@ -58,6 +59,9 @@ pub(super) async fn post(edge: &Edge, server: &str, request: Incoming) -> Respon
     }
 }
 
-fn refused(server: &str, id: Option<&Id>, refusal: &ForwardRefusal) -> Response<Body> {
-    answer::message(refusal.status(), refusal.encode(server, id))
+pub(super) fn refused(server: &str, id: Option<&Id>, refusal: &ForwardRefusal) -> Response<Body> {
+    let mut answer = answer::message(refusal.status(), refusal.encode(server, id));
+    let headers = answer.headers_mut();
+    answer::explain(headers, refusal.challenge(), refusal.retry_after());
+    answer
 }

@@ -103,7 +103,7 @@ pub(super) fn expose(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(
         header::ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static("mcp-session-id"),
+        HeaderValue::from_static("mcp-session-id, retry-after, www-authenticate"),
     );
     headers.append(header::VARY, HeaderValue::from_static("origin"));
 }

@@ -9,6 +9,7 @@ mod tests;
 pub(super) struct Head<'h> {
     pub(super) host: Option<&'h HeaderValue>,
     pub(super) origin: Option<&'h HeaderValue>,
+    pub(super) authorization: Option<&'h HeaderValue>,
     pub(super) content_type: Option<&'h HeaderValue>,
     pub(super) session: Option<&'h HeaderValue>,
     pub(super) version: Option<&'h HeaderValue>,
@@ -19,6 +20,8 @@ pub(super) struct Head<'h> {
     pub(super) cors_headers: Option<&'h HeaderValue>,
     /// One of the headers above came twice, `Accept` aside.
     pub(super) repeated: bool,
+    /// A proxy has passed the request on, so that it may be from anywhere.
+    pub(super) passed_on: bool,
 }
 
 /// Which of the two forms of an answer the client reads. Without an `Accept`
@@ -46,6 +49,7 @@ impl<'h> Head<'h> {
             let place = match name.as_str() {
                 "host" => &mut head.host,
                 "origin" => &mut head.origin,
+                "authorization" => &mut head.authorization,
                 "content-type" => &mut head.content_type,
                 "mcp-session-id" => &mut head.session,
                 "mcp-protocol-version" => &mut head.version,
@@ -58,6 +62,10 @@ impl<'h> Head<'h> {
                         events: false,
                     });
                     accept = Some(so_far.and(value.as_bytes()));
+                    continue;
+                }
+                "forwarded" | "via" | "x-forwarded-for" | "x-forwarded-host" | "x-real-ip" => {
+                    head.passed_on = true;
                     continue;
                 }
                 _ => continue,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use http::header::{ALLOW, HeaderValue};
 use http::{Method, Response, StatusCode};
+use narrows_gateway::exchange::Principal;
 use narrows_wire::{Revision, token};
 
 use super::Edge;
@@ -36,10 +37,17 @@ pub(super) enum Entered {
 pub(super) struct Entry {
     accept: Accept,
     found: Found,
+    principal: Principal,
 }
 
 /// Applies the rules that need no body.
-pub(super) fn enter(edge: &Edge, target: &Target<'_>, method: &Method, head: &Head<'_>) -> Entered {
+pub(super) fn enter(
+    edge: &Edge,
+    target: &Target<'_>,
+    principal: Principal,
+    method: &Method,
+    head: &Head<'_>,
+) -> Entered {
     let answer = match *method {
         Method::POST => match check_post(head) {
             // Whether there is a session is looked up now, while the headers
@@ -47,13 +55,14 @@ pub(super) fn enter(edge: &Edge, target: &Target<'_>, method: &Method, head: &He
             Ok(accept) => {
                 return Entered::Post(Entry {
                     accept,
-                    found: Found::read(edge, target, head),
+                    found: Found::read(edge, target, &principal, head),
+                    principal,
                 });
             }
             Err(refused) => Err(refused),
         },
-        Method::GET => get(edge, target, head),
-        Method::DELETE => delete(edge, target, head),
+        Method::GET => get(edge, target, &principal, head),
+        Method::DELETE => delete(edge, target, &principal, head),
         Method::OPTIONS => Ok(guard::preflight(head, METHODS)),
         _ => Err(Refused::Method),
     };
@@ -86,9 +95,9 @@ enum Found {
 }
 
 impl Found {
-    fn read(edge: &Edge, target: &Target<'_>, head: &Head<'_>) -> Found {
+    fn read(edge: &Edge, target: &Target<'_>, principal: &Principal, head: &Head<'_>) -> Found {
         let missing = match head.session.map(|value| value.to_str()) {
-            Some(Ok(id)) => match edge.sessions.find(id, target) {
+            Some(Ok(id)) => match edge.sessions.find(id, target, principal) {
                 Some(session) => return Found::Session(session),
                 None => Refused::UnknownSession,
             },
@@ -121,12 +130,17 @@ fn check_version(head: &Head<'_>) -> Result<(), Refused> {
 
 /// Opens the session's general stream, or resumes the one that the client's
 /// last event came from.
-fn get(edge: &Edge, target: &Target<'_>, head: &Head<'_>) -> Result<Response<Body>, Refused> {
+fn get(
+    edge: &Edge,
+    target: &Target<'_>,
+    principal: &Principal,
+    head: &Head<'_>,
+) -> Result<Response<Body>, Refused> {
     if !head.accept.events {
         return Err(Refused::NotAcceptable);
     }
     check_version(head)?;
-    let session = Found::read(edge, target, head).session()?;
+    let session = Found::read(edge, target, principal, head).session()?;
     let last = head.last_event_id.and_then(|value| value.to_str().ok());
     let resumed = last
         .and_then(token::parse_event_id)
@@ -140,9 +154,14 @@ fn get(edge: &Edge, target: &Target<'_>, head: &Head<'_>) -> Result<Response<Bod
     Ok(answer::events(Body::Events(Box::new(events))))
 }
 
-fn delete(edge: &Edge, target: &Target<'_>, head: &Head<'_>) -> Result<Response<Body>, Refused> {
+fn delete(
+    edge: &Edge,
+    target: &Target<'_>,
+    principal: &Principal,
+    head: &Head<'_>,
+) -> Result<Response<Body>, Refused> {
     check_version(head)?;
-    let session = Found::read(edge, target, head).session()?;
+    let session = Found::read(edge, target, principal, head).session()?;
     session.session.close();
     edge.sessions.remove(session.session.id());
     Ok(answer::empty(StatusCode::NO_CONTENT))

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Response, StatusCode};
 
 use self::text::Format;
@@ -62,7 +62,8 @@ impl MetricsAccess {
             MetricsAccess::Loopback if peer.is_some_and(here) => Ok(()),
             MetricsAccess::Loopback => Err(Refused::NotLocal),
             MetricsAccess::Token(check) if token.is_some_and(|token| (check.0)(token)) => Ok(()),
-            MetricsAccess::Token(_) => Err(Refused::Token),
+            MetricsAccess::Token(_) if token.is_none() => Err(Refused::NoToken),
+            MetricsAccess::Token(_) => Err(Refused::WrongToken),
         }
     }
 }
@@ -94,12 +95,7 @@ pub(super) async fn metrics(
 }
 
 fn refuse(refused: &Refused) -> Response<axum::body::Body> {
-    let mut answer = pages::refused(refused).map(axum::body::Body::new);
-    if *refused == Refused::Token {
-        let bearer = HeaderValue::from_static("Bearer");
-        answer.headers_mut().insert(WWW_AUTHENTICATE, bearer);
-    }
-    answer
+    pages::refused(refused).map(axum::body::Body::new)
 }
 
 /// The token of `Authorization: Bearer`; the scheme is in any case (RFC 9110,

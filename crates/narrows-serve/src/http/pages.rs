@@ -3,16 +3,19 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::Router;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
+use narrows_gateway::Door;
+use narrows_gateway::exchange::Principal;
 use serde_json::{Value, json};
 
 use super::body::Body;
-use super::{Edge, Front, metrics};
+use super::{Edge, Front, answer, metrics};
 use crate::error::Refused;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -30,8 +33,15 @@ pub(super) fn router(edge: Arc<Edge>) -> Router {
 
 /// A refusal outside MCP, where no JSON-RPC is spoken.
 pub(super) fn refused(refused: &Refused) -> Response<Body> {
-    page(refused.status(), &json!({ "error": refused.message() })).map(Body::Page)
+    let mut page = page(refused.status(), &json!({ "error": refused.message() }));
+    let headers = page.headers_mut();
+    answer::explain(headers, refused.challenge(), refused.retry_after());
+    page.map(Body::Page)
 }
+
+/// Who reads a page, where that is known.
+#[derive(Clone)]
+pub(super) struct Reader(pub(super) Principal);
 
 async fn health(State(edge): State<Arc<Edge>>) -> Response<axum::body::Body> {
     let mut all = edge.gateway.pruner().health();
@@ -60,12 +70,21 @@ async fn ready(State(edge): State<Arc<Edge>>) -> Response<axum::body::Body> {
     page(status, &json!({ "ready": ready }))
 }
 
-async fn index(State(edge): State<Arc<Edge>>) -> impl IntoResponse {
+async fn index(
+    State(edge): State<Arc<Edge>>,
+    reader: Option<Extension<Reader>>,
+) -> impl IntoResponse {
+    let may_see = |server: &str| match &reader {
+        Some(Extension(Reader(who))) => edge.gateway.may_enter(who, Door::Server(server)),
+        // What servers there are is nobody's matter who may not use them.
+        None => false,
+    };
     let mut text = format!(
         "Narrows {VERSION}, an MCP gateway.\n\n\
          MCP (Streamable HTTP):\n  /mcp\n  /mcp/{{endpoint}}\n"
     );
-    for upstream in edge.gateway.report() {
+    let servers = edge.gateway.report();
+    for upstream in servers.iter().filter(|server| may_see(&server.id)) {
         // A slug needs no escaping in a path, and names its server as well as the id does.
         let _ = writeln!(text, "  /servers/{}/mcp", upstream.slug);
     }

@@ -7,6 +7,7 @@ use http::header::{ALLOW, HeaderValue};
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use narrows_gateway::Pruner;
+use narrows_gateway::exchange::Principal;
 use narrows_wire::{Incoming, Message, Raw, Request, Revision, decode, encode_error};
 use serde_json::json;
 
@@ -14,7 +15,7 @@ use super::Edge;
 use super::body::{self, Body};
 use super::head::Head;
 use super::{answer, guard};
-use crate::error::{PrunerRefusal, Refused};
+use crate::error::{self, PrunerRefusal, Refused};
 
 const METHODS: &str = "POST, OPTIONS";
 
@@ -32,12 +33,27 @@ pub(super) fn enter(method: &Method, head: &Head<'_>) -> Option<Response<Body>> 
     }
 }
 
-pub(super) async fn post(edge: &Edge, request: RequestBody) -> Response<Body> {
+pub(super) async fn post(
+    edge: &Edge,
+    principal: &Principal,
+    request: RequestBody,
+) -> Response<Body> {
     let settings = &edge.settings;
     let read = body::read(request, settings.max_message_bytes, settings.body_timeout).await;
     let message = read.and_then(|bytes| decode(bytes).map_err(Refused::Message));
     match message {
         Ok(Incoming::Single(Message::Request(request))) => {
+            let _permit = match edge.gateway.permit(principal) {
+                Ok(permit) => permit,
+                Err(failure) => {
+                    let object = error::core(&failure, Revision::LATEST_LEGACY);
+                    let message = encode_error(Some(&request.id), &object);
+                    return match error::retry_after(&failure) {
+                        Some(after) => answer::limited(after, message),
+                        None => answer::message(error::open_status(&failure), message),
+                    };
+                }
+            };
             let answered = ask(edge.gateway.pruner(), &request).await;
             match answered {
                 Ok(result) => answer::json(StatusCode::OK, Body::result(&request.id, result)),

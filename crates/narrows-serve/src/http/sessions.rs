@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use narrows_gateway::exchange::EventStream;
+use narrows_gateway::exchange::{EventStream, Principal};
 use narrows_gateway::{Opened, Session};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -167,11 +167,19 @@ impl Sessions {
         entry
     }
 
-    /// The session with this id, if it was opened at the same door.
-    pub(super) fn find(&self, id: &str, target: &Target<'_>) -> Option<Arc<HttpSession>> {
+    /// The session with this id, if it was opened at the same door by the same
+    /// principal. To anybody else it is as if it were not there.
+    pub(super) fn find(
+        &self,
+        id: &str,
+        target: &Target<'_>,
+        principal: &Principal,
+    ) -> Option<Arc<HttpSession>> {
         let sessions = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
         let found = sessions.get(id)?;
-        (found.target == *target && !found.session.is_closed()).then(|| found.clone())
+        let session = &found.session;
+        let is_own = found.target == *target && session.caller().principal == *principal;
+        (is_own && !session.is_closed()).then(|| found.clone())
     }
 
     pub(super) fn remove(&self, id: &str) {

@@ -16,6 +16,7 @@ use http::header::{ALLOW, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
+use narrows_gateway::exchange::Principal;
 use narrows_gateway::random_id;
 use narrows_wire::{decode, sse};
 use tokio::sync::mpsc;
@@ -25,7 +26,7 @@ use super::body::{self, Body};
 use super::head::Head;
 use super::target::{MESSAGES, Target};
 use super::{Edge, answer, guard};
-use crate::duplex::{Duplex, Input, Source};
+use crate::duplex::{Duplex, Input, Source, Visitor};
 use crate::error::Refused;
 
 #[cfg(test)]
@@ -41,10 +42,16 @@ const SESSION: &str = "session_id";
 
 /// The streams that are open, by what their clients post with.
 #[derive(Default)]
-pub(super) struct Inboxes(RwLock<HashMap<Box<str>, mpsc::Sender<Input>>>);
+pub(super) struct Inboxes(RwLock<HashMap<Box<str>, Inbox>>);
+
+struct Inbox {
+    /// Who opened the stream. To anybody else it is as if it were not there.
+    owner: Principal,
+    posted: mpsc::Sender<Input>,
+}
 
 impl Inboxes {
-    fn insert(&self, id: Box<str>, inbox: mpsc::Sender<Input>) {
+    fn insert(&self, id: Box<str>, inbox: Inbox) {
         let mut inboxes = self.0.write().unwrap_or_else(PoisonError::into_inner);
         inboxes.insert(id, inbox);
     }
@@ -54,9 +61,10 @@ impl Inboxes {
         inboxes.remove(id);
     }
 
-    fn find(&self, id: &str) -> Option<mpsc::Sender<Input>> {
+    fn find(&self, id: &str, principal: &Principal) -> Option<mpsc::Sender<Input>> {
         let inboxes = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        inboxes.get(id).cloned()
+        let inbox = inboxes.get(id).filter(|inbox| inbox.owner == *principal)?;
+        Some(inbox.posted.clone())
     }
 }
 
@@ -64,6 +72,7 @@ impl Inboxes {
 pub(super) fn open(
     edge: &Arc<Edge>,
     target: Target<'_>,
+    principal: Principal,
     method: &Method,
     head: &Head<'_>,
 ) -> Response<Body> {
@@ -71,7 +80,10 @@ pub(super) fn open(
         Method::OPTIONS => return guard::preflight(head, "GET, OPTIONS"),
         Method::GET if !head.accept.events => Refused::NotAcceptable,
         Method::GET if !edge.gateway.has_door(target.door()) => Refused::UnknownEndpoint,
-        Method::GET => return answer::events(Body::Channel(Box::new(start(edge, target)))),
+        Method::GET => {
+            let channel = start(edge, target, principal);
+            return answer::events(Body::Channel(Box::new(channel)));
+        }
         // Whoever speaks the present transport finds out by this, and by
         // nothing else, that here is the older one (MCP 2025-03-26,
         // transports, backwards compatibility).
@@ -87,9 +99,13 @@ fn not_allowed(refused: &Refused, allow: &'static str) -> Response<Body> {
     answer
 }
 
-fn start(edge: &Arc<Edge>, target: Target<'_>) -> Channel {
+fn start(edge: &Arc<Edge>, target: Target<'_>, principal: Principal) -> Channel {
     let id = random_id();
-    let (inbox, posted) = mpsc::channel(INBOX);
+    let (sender, posted) = mpsc::channel(INBOX);
+    let inbox = Inbox {
+        owner: principal.clone(),
+        posted: sender,
+    };
     let settings = edge.duplex();
     let (outgoing, written) = mpsc::channel(settings.queue);
     let channel = Channel::new(&id, written, edge.settings.keep_alive);
@@ -97,7 +113,14 @@ fn start(edge: &Arc<Edge>, target: Target<'_>) -> Channel {
     let (edge, target) = (edge.clone(), target.into_owned());
     edge.tasks.clone().spawn(async move {
         let (gateway, stop) = (edge.gateway.clone(), edge.stop.clone());
-        let duplex = Duplex::new(gateway, target.door(), settings, outgoing, stop);
+        let duplex = Duplex::new(
+            gateway,
+            target.door(),
+            Visitor::Guest(principal),
+            settings,
+            outgoing,
+            stop,
+        );
         let end = duplex.run(Posted(posted)).await;
         drop(entry);
         tracing::debug!(?end, "an SSE client has left");
@@ -112,7 +135,7 @@ struct Entry {
 }
 
 impl Entry {
-    fn new(edge: &Arc<Edge>, id: &str, inbox: mpsc::Sender<Input>) -> Entry {
+    fn new(edge: &Arc<Edge>, id: &str, inbox: Inbox) -> Entry {
         edge.inboxes.insert(id.into(), inbox);
         Entry {
             edge: edge.clone(),
@@ -143,6 +166,7 @@ impl Source for Posted {
 )]
 pub(super) fn enter(
     edge: &Edge,
+    principal: &Principal,
     parts: &Parts,
     head: &Head<'_>,
 ) -> Result<mpsc::Sender<Input>, Response<Body>> {
@@ -153,7 +177,10 @@ pub(super) fn enter(
     }
     let found = match session_in(parts.uri.query().unwrap_or_default()) {
         _ if !head.is_json() => Err(Refused::ContentType),
-        Some(id) => edge.inboxes.find(id).ok_or(Refused::UnknownStream),
+        Some(id) => edge
+            .inboxes
+            .find(id, principal)
+            .ok_or(Refused::UnknownStream),
         None => Err(Refused::NoStream),
     };
     found.map_err(|refused| answer::refused(None, &refused))

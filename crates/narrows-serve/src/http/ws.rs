@@ -14,6 +14,7 @@ use http_body::Body as _;
 use hyper::body::Incoming as RequestBody;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
+use narrows_gateway::exchange::Principal;
 use narrows_gateway::websocket::{self, Line, Pongs, SUBPROTOCOL, Signs, Written};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -30,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 use super::body::Body;
 use super::target::Target;
 use super::{Edge, answer};
-use crate::duplex::{Duplex, End, Input, Source, run_both};
+use crate::duplex::{Duplex, End, Input, Source, Visitor, run_both};
 use crate::error::Refused;
 
 /// Read at once of what a client goes on sending after the end.
@@ -48,6 +49,7 @@ type Socket = WebSocketStream<Line<TokioIo<Upgraded>>>;
 pub(super) fn open(
     edge: &Arc<Edge>,
     target: Target<'_>,
+    principal: Principal,
     parts: Parts,
     body: &RequestBody,
 ) -> Response<Body> {
@@ -57,7 +59,7 @@ pub(super) fn open(
             let upgrade = hyper::upgrade::on(&mut request);
             let (edge, target) = (edge.clone(), target.into_owned());
             edge.tasks.clone().spawn(async move {
-                serve(&edge, target, upgrade).await;
+                serve(&edge, target, principal, upgrade).await;
                 drop(permit);
             });
             answer
@@ -106,7 +108,7 @@ fn offers_mcp(headers: &HeaderMap) -> bool {
     offers.any(|offer| offer.trim_ascii() == SUBPROTOCOL.as_bytes())
 }
 
-async fn serve(edge: &Edge, target: Target<'static>, upgrade: OnUpgrade) {
+async fn serve(edge: &Edge, target: Target<'static>, principal: Principal, upgrade: OnUpgrade) {
     let upgraded = match upgrade.await {
         Ok(upgraded) => upgraded,
         Err(error) => return tracing::debug!(%error, "a connection ended before its upgrade"),
@@ -125,7 +127,9 @@ async fn serve(edge: &Edge, target: Target<'static>, upgrade: OnUpgrade) {
     let duplex = edge.duplex();
     let (outgoing, queue) = mpsc::channel(duplex.queue);
     let (gateway, stop) = (edge.gateway.clone(), edge.stop.clone());
-    let running = Duplex::new(gateway, target.door(), duplex, outgoing, stop).run(&mut frames);
+    let visitor = Visitor::Guest(principal);
+    let running = Duplex::new(gateway, target.door(), visitor, duplex, outgoing, stop);
+    let running = running.run(&mut frames);
     // The loop ends the queue by leaving it.
     let never = CancellationToken::new();
     let writing = async {

@@ -19,6 +19,8 @@ pub(crate) struct Client {
     pub(crate) path: String,
     pub(crate) accept: String,
     pub(crate) session: Option<String>,
+    /// What it says who it is with.
+    pub(crate) token: Option<String>,
 }
 
 impl Client {
@@ -28,7 +30,13 @@ impl Client {
             path: "/mcp".into(),
             accept: BOTH.into(),
             session: None,
+            token: None,
         }
+    }
+
+    pub(crate) fn with_token(mut self, token: &str) -> Client {
+        self.token = Some(token.into());
+        self
     }
 
     pub(crate) fn at(mut self, path: &str) -> Client {
@@ -110,6 +118,9 @@ impl Client {
         );
         if let Some(session) = &self.session {
             head += &format!("mcp-session-id: {session}\r\n");
+        }
+        if let Some(token) = &self.token {
+            head += &format!("authorization: Bearer {token}\r\n");
         }
         for (name, value) in headers {
             head += &format!("{name}: {value}\r\n");
@@ -262,6 +273,26 @@ impl Connection {
         !matches!(within("the end", self.socket.read(&mut byte)).await, Ok(1))
     }
 
+    /// Passes over one short frame of a WebSocket.
+    pub(crate) async fn skip_frame(&mut self) {
+        let frame = async {
+            let _kind = self.socket.read_u8().await.unwrap();
+            let length = match self.socket.read_u8().await.unwrap() {
+                126 => self.socket.read_u16().await.unwrap(),
+                short => u16::from(short),
+            };
+            let mut payload = vec![0; length.into()];
+            self.socket.read_exact(&mut payload).await.unwrap();
+        };
+        within("a frame", frame).await;
+    }
+
+    /// Whether the next thing that comes over a WebSocket is its end.
+    pub(crate) async fn closed_or_closing(&mut self) -> bool {
+        let next = within("the end", self.socket.read_u8()).await;
+        matches!(next, Ok(0x88) | Err(_))
+    }
+
     async fn read_head(&mut self) -> Head {
         let status = self.line().await;
         let status = status.split(' ').nth(1).and_then(|code| code.parse().ok());
@@ -304,6 +335,15 @@ impl Head {
 }
 
 impl Reply {
+    /// An answer of which nothing more is read.
+    pub(crate) fn of_head(head: Head) -> Reply {
+        Reply {
+            status: head.status,
+            head,
+            body: Vec::new(),
+        }
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.header(name)
     }

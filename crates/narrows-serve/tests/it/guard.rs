@@ -148,7 +148,7 @@ async fn an_allowed_page_gets_its_preflight_and_its_answers() {
         assert_eq!(reply.header("access-control-allow-origin"), Some(origin));
         assert_eq!(
             reply.header("access-control-expose-headers"),
-            Some("mcp-session-id")
+            Some("mcp-session-id, retry-after, www-authenticate")
         );
         // A page may know why it was refused, too.
         let reply = send(&gate, "GET /mcp", &host).await;

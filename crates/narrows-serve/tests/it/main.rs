@@ -3,6 +3,7 @@
 
 mod batch;
 mod client;
+mod clients;
 mod forward;
 mod guard;
 mod metrics;

@@ -15,7 +15,7 @@ use narrows_gateway::settings::{
 use narrows_serve::{Front, HttpSettings};
 use serde_json::json;
 
-use super::serve::{bind, reachable, run_until_signal};
+use super::serve::{Beyond, bind, reachable, run_until_signal};
 use super::{Exit, Signals, start};
 use crate::cli::Pruner;
 use crate::config::{Environment, parse_listen};
@@ -42,7 +42,11 @@ pub(crate) async fn run(
         return Ok(Exit::Usage);
     };
     let settings = settings(environment);
-    let (listener, address) = match bind(listen, options.insecure, PORT).await {
+    let beyond = match options.insecure {
+        true => Beyond::Allowed,
+        false => Beyond::Refused("listen on 127.0.0.1"),
+    };
+    let (listener, address) = match bind(listen, beyond, PORT).await {
         Ok(bound) => bound,
         Err(exit) => return Ok(exit),
     };

@@ -14,11 +14,11 @@ use super::current::keep_current;
 use super::{Exit, Signals, load, log_problems, set_guard, start};
 use crate::cli::Serve;
 use crate::config::{Config, Environment, parse_listen};
-use crate::runtime_file::RuntimeFile;
 use crate::keeper::Keeper;
+use crate::runtime_file::RuntimeFile;
 use crate::telemetry::Telemetry;
 use crate::terminal::{counted, plain, say};
-use crate::token::{ADMIN_PREFIX, new_token};
+use crate::token::{TokenKind, new_token};
 
 pub(crate) async fn run(
     options: Serve,
@@ -44,7 +44,11 @@ pub(crate) async fn run(
         },
     };
     // Before anything is started: a second gateway must not disturb the first.
-    let (listener, address) = match bind(listen, options.insecure, "--listen").await {
+    let beyond = match options.insecure || has_tokens(&config) {
+        true => Beyond::Allowed,
+        false => Beyond::Refused("give clients tokens (see `narrows token --help`)"),
+    };
+    let (listener, address) = match bind(listen, beyond, "--listen").await {
         Ok(bound) => bound,
         Err(exit) => return Ok(exit),
     };
@@ -52,7 +56,7 @@ pub(crate) async fn run(
     log_problems(&config);
     // The operator's token of this run; whoever can read the file has it. It is
     // written before the address is told, so that who was told can use it.
-    let admin_token = new_token(ADMIN_PREFIX);
+    let admin_token = new_token(TokenKind::Admin);
     let url = format!("http://{}", reachable(address));
     let file = RuntimeFile::write(environment, &url, &admin_token, config.file.as_deref());
     let _until_the_end = file.inspect_err(|error| {
@@ -79,18 +83,29 @@ pub(crate) async fn run(
     Ok(Exit::Done)
 }
 
+/// Whether we may listen where other machines can reach us.
+pub(super) enum Beyond {
+    Allowed,
+    /// Not without this.
+    Refused(&'static str),
+}
+
 /// Takes the address, or says why that cannot be. `flag` is the option or
 /// variable by which the user chooses it.
 pub(super) async fn bind(
     listen: SocketAddr,
-    insecure: bool,
+    beyond: Beyond,
     flag: &str,
 ) -> Result<(TcpListener, SocketAddr), Exit> {
-    if !listen.ip().is_loopback() && !insecure {
+    if let Beyond::Refused(instead) = beyond
+        && !listen.ip().is_loopback()
+    {
         say(format_args!(
             "error: {listen} can be reached from other machines"
         ));
-        say("  help: anybody there could use every tool; listen on 127.0.0.1, or say --insecure");
+        say(format_args!(
+            "  help: anybody there could use every tool; {instead}, or say --insecure"
+        ));
         return Err(Exit::Usage);
     }
     let listener = TcpListener::bind(listen).await;
@@ -151,11 +166,18 @@ fn announce(config: &Config, address: SocketAddr, telemetry: &Telemetry) {
         Some(file) => file.display().to_string(),
         None => "the built-in default, as there is no narrows.json".to_owned(),
     };
-    let claude = format!("claude mcp add --transport http narrows {url}");
-    let cursor = json!({ "mcpServers": { "narrows": { "url": url } } }).to_string();
-    let inspector = format!(
+    let mut claude = format!("claude mcp add --transport http narrows {url}");
+    let mut cursor = json!({ "mcpServers": { "narrows": { "url": url } } });
+    let mut inspector = format!(
         "npx @modelcontextprotocol/inspector --cli {url} --transport http --method tools/list"
     );
+    if has_tokens(config) {
+        let header = " --header \"Authorization: Bearer TOKEN\"";
+        claude.push_str(header);
+        inspector.push_str(header);
+        cursor["mcpServers"]["narrows"]["headers"] = json!({ "Authorization": "Bearer TOKEN" });
+    }
+    let cursor = cursor.to_string();
     let version = env!("CARGO_PKG_VERSION");
     let servers_text = counted(servers, "server");
     let mut lines =
@@ -186,13 +208,26 @@ fn announce(config: &Config, address: SocketAddr, telemetry: &Telemetry) {
     });
     telemetry.announce(&lines, "listening", &payload);
     if !address.ip().is_loopback() {
-        tracing::warn!("anybody who can reach {address} may use every tool");
+        if has_tokens(config) {
+            tracing::warn!(
+                "tokens and results travel unencrypted to {address}; put a proxy with TLS before it"
+            );
+        } else if config.checked.gateway.clients.is_empty() {
+            tracing::warn!("anybody who can reach {address} may use every tool");
+        }
         if config.checked.allowed_hosts.is_empty() {
             tracing::warn!(
                 "clients that call us by another name than localhost are refused until `allowed_hosts` has it"
             );
         }
     }
+}
+
+/// Whether there are clients with tokens, and so nobody else comes in from
+/// other machines.
+fn has_tokens(config: &Config) -> bool {
+    let mut clients = config.checked.gateway.clients.iter();
+    clients.any(|client| client.token.is_some())
 }
 
 /// An address that a client on this machine can connect to.

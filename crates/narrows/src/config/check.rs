@@ -4,6 +4,7 @@
 //! settings that come back are whole only if none of them is an error.
 
 mod address;
+pub(crate) mod clients;
 mod endpoint;
 mod health;
 mod presets;
@@ -23,6 +24,7 @@ use super::expand::{Forms, Scope, expand, expand_home};
 use super::problem::{At, Problems};
 use super::raw::{RawFile, RawLimits, Servers};
 use super::read::{Field, Given};
+use clients::{AdminChecked, Known};
 use presets::ServerIds;
 use shape::{MaskLimits, Standing};
 
@@ -48,6 +50,8 @@ pub(crate) struct Checked {
     pub(crate) skipped_presets: Vec<String>,
     /// The folder with presets as files.
     pub(crate) preset_folder: Option<PathBuf>,
+    /// Who may operate the gateway.
+    pub(crate) admin: AdminChecked,
 }
 
 pub(crate) struct LeftOut {
@@ -74,9 +78,16 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
         presets: &presets,
     };
     let servers = server::check_all(raw, top, scope, problems);
+    let endpoints = endpoint::check_all(raw, &presets, &ids, problems);
+    let known = Known {
+        endpoints: &endpoints,
+        servers: &ids,
+        presets: &presets,
+    };
+    let (clients, admin) = clients::check_all(raw, &known, problems);
     let gateway = Settings {
         upstreams: servers.upstreams,
-        endpoints: endpoint::check_all(raw, &presets, &ids, problems),
+        endpoints,
         list_wait: seconds(&raw.list_wait_s, Least::Zero, problems).unwrap_or(defaults.list_wait),
         instructions_max_chars: raw
             .instructions_max_chars
@@ -91,7 +102,7 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
         shape: shape::choice(&raw.shape, Standing::TopOrServer, problems),
         rpc_servers: Vec::new(),
         presets: presets.all,
-        clients: Vec::new(),
+        clients,
     };
     check_structure(raw, problems);
     Checked {
@@ -103,6 +114,7 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
         left_out: servers.left_out,
         skipped_presets: presets.skipped,
         preset_folder: presets.folder,
+        admin,
     }
 }
 

@@ -11,8 +11,8 @@ mod values;
 use super::read::{Given, Map, table, words};
 
 pub(crate) use values::{
-    Anything, Command, Entry, Health, InheritEnv, PresetChoice, Selection, Servers, ServersById,
-    ServersInList, Shape,
+    Anything, Command, Entry, Health, InheritEnv, PresetChoice, RateChoice, Selection, Servers,
+    ServersById, ServersInList, Shape,
 };
 
 const ALL_VISIBLE: &str = "every tool of the server stays visible";
@@ -39,6 +39,12 @@ table! {
         "shape" => shape: Shape,
         /// How long, and how much of, what was cut can be had again.
         "recovery" => recovery: RawRecovery,
+
+        /// Who may come in, by name. Without any, everybody who can reach the
+        /// gateway. `anonymous` is who brings no token, from this machine only.
+        "clients" => clients: Map<RawClient>,
+        /// Who may operate the gateway while it runs.
+        "admin" => admin: RawAdmin,
 
         /// Where `narrows serve` listens. Default `127.0.0.1:7420`.
         "listen" => listen: String,
@@ -84,8 +90,8 @@ table! {
         "capabilitiesRefreshIntervalSeconds", "authorizationTimeoutSeconds", "structured_logging",
     ]
     unused [
-        "auth_token": "anybody who can reach the gateway may use it",
-        "rate_limit_per_minute": "requests are not limited by rate",
+        "auth_token": "give every client a token of its own under `clients`",
+        "rate_limit_per_minute": "set the `rate` of a client under `clients`",
         "log_level": "use --log-level",
         "inboundHttpPort": "use `listen`",
         "fallbackPromptsAndResourcesToTools": "prompts and resources stay what they are",
@@ -312,6 +318,52 @@ table! {
         "resourceKey" => resource_key: String,
         /// `false` forbids it. Default `true`.
         "enabled" => enabled: bool,
+    }
+    unknown Error
+}
+
+table! {
+    /// One client. A limit or a list under a misspelt key would be none, which
+    /// allows more than it does.
+    struct RawClient {
+        /// The digest of its token: `sha256:` and 64 hex digits, as `narrows
+        /// token` prints it.
+        "token" => token: String,
+        /// Where it may come in: names of endpoints, `servers/ID`, `servers/*`,
+        /// and `rpc` for the pruner. Default: everywhere.
+        "endpoints" => endpoints: Vec<Given<String>>,
+        /// A preset that binds it besides that of the endpoint.
+        "preset" => preset: String,
+        /// How often it may ask: requests per minute, or that and how many at
+        /// once. Default: as often as it likes.
+        "rate" => rate: RateChoice,
+        /// Requests that it may have in flight, over all of its sessions.
+        "max_calls" => max_calls: usize,
+        /// Sessions that it may have at once.
+        "max_sessions" => max_sessions: usize,
+    }
+    unknown Error
+}
+
+table! {
+    /// How often a client may ask.
+    struct RawRate {
+        "per_minute" => per_minute: usize,
+        /// How many may come at once. Default a tenth of `per_minute`, at least 1.
+        "burst" => burst: usize,
+    }
+    unknown Error
+}
+
+table! {
+    /// Who may operate the gateway while it runs.
+    struct RawAdmin {
+        /// The digest of a token for it, besides the one that is made at every start.
+        "token" => token: String,
+        /// Whether other machines may. Default `false`.
+        "remote" => remote: bool,
+        /// Whether metrics are told without a token. Default `false`.
+        "open_metrics" => open_metrics: bool,
     }
     unknown Error
 }

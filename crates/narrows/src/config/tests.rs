@@ -1,6 +1,7 @@
 //! A configuration text in, what it comes to and what is wrong with it out.
 
 mod budgets;
+mod clients;
 mod documented;
 mod endpoints;
 mod places;

@@ -12,7 +12,7 @@ fn every_command_has_examples() {
     ];
     for command in configured
         .into_iter()
-        .chain(["pruner", "mask", "toon", "ts", "prune"])
+        .chain(["pruner", "token", "mask", "toon", "ts", "prune"])
     {
         let ran = folder.run(&[command, "--help"]);
         assert_eq!(ran.code, Some(0));

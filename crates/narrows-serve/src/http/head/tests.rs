@@ -88,3 +88,16 @@ fn a_header_that_comes_twice_is_noticed() {
         );
     }
 }
+
+#[test]
+fn a_token_that_comes_twice_is_noticed_and_so_is_a_proxy() {
+    let mut headers = HeaderMap::new();
+    headers.insert("authorization", HeaderValue::from_static("Bearer a"));
+    let head = Head::read(&headers);
+    assert_eq!(head.authorization.unwrap(), "Bearer a");
+    assert!(!head.repeated && !head.passed_on);
+    headers.append("authorization", HeaderValue::from_static("Bearer a"));
+    headers.insert("x-forwarded-for", HeaderValue::from_static("192.0.2.1"));
+    let head = Head::read(&headers);
+    assert!(head.repeated && head.passed_on);
+}

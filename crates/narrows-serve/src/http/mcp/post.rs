@@ -70,10 +70,15 @@ pub(in crate::http) async fn post(
 async fn take_in(
     edge: &Edge,
     target: &Target<'_>,
-    Entry { accept, found }: Entry,
+    entry: Entry,
     body: RequestBody,
     headers: HeaderMap,
 ) -> Result<Response<Body>, Refusal> {
+    let Entry {
+        accept,
+        found,
+        principal,
+    } = entry;
     let settings = &edge.settings;
     let frame = body::read(body, settings.max_message_bytes, settings.body_timeout).await?;
     let message = match decode(frame).map_err(Refused::Message)? {
@@ -93,7 +98,10 @@ async fn take_in(
             let hello = hello.map_err(|why| Refusal::of(&request.id, why))?;
             // Boxed, as the batch is, so that the usual request does not carry
             // the room that these rare ones need.
-            Box::pin(initialize(edge, target, request.id, hello, accept)).await
+            Box::pin(initialize(
+                edge, target, principal, request.id, hello, accept,
+            ))
+            .await
         }
         Message::Request(request) => {
             let session = found.session();
@@ -115,24 +123,22 @@ async fn take_in(
 async fn initialize(
     edge: &Edge,
     target: &Target<'_>,
+    principal: Principal,
     id: Id,
     hello: Hello,
     accept: Accept,
 ) -> Result<Response<Body>, Refusal> {
     let Hello { revision, client } = hello;
     let gateway = &edge.gateway;
-    let opening = gateway.open(
-        target.door(),
-        Principal::Anonymous,
-        Lifetime::Idle,
-        revision,
-        client,
-    );
+    let opening = gateway.open(target.door(), principal, Lifetime::Idle, revision, client);
     let opened: Opened = match opening.await {
         Some(Ok(opened)) => opened,
         Some(Err(failure)) => {
             let body = encode_error(Some(&id), &error::core(&failure, revision));
-            return Ok(answer::message(error::open_status(&failure), body));
+            return Ok(match error::retry_after(&failure) {
+                Some(after) => answer::limited(after, body),
+                None => answer::message(error::open_status(&failure), body),
+            });
         }
         None => return Err(Refusal::of(&id, Refused::UnknownEndpoint)),
     };
@@ -167,6 +173,9 @@ async fn run(
     match waiting.step().await {
         First::Answer(Answer::Result(id, result)) => {
             answer::json_in(headers, StatusCode::OK, Body::result(&id, result))
+        }
+        First::Answer(Answer::Limited { id, error, after }) => {
+            answer::limited(after, encode_error(Some(&id), &error))
         }
         First::Answer(answer) => whole(answer.encode()),
         First::Event(message) => stream(edge, session, waiting.leave(), vec![message]),

@@ -136,6 +136,10 @@ impl<'a> ServerIds<'a> {
         )
     }
 
+    pub(super) fn ids(&self) -> &[&'a str] {
+        &self.0
+    }
+
     /// Warns of an entry whose server is none of these: it can match nothing.
     /// What is in `told` has been said.
     pub(super) fn check_rule<'r>(

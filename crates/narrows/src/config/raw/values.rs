@@ -3,7 +3,7 @@
 use jsonc_parser::ast::BooleanLit;
 use narrows_gateway::preset::{BadRule, Hint, Rule};
 
-use super::{RawHealth, RawSelected, RawServer, RawShape};
+use super::{RawHealth, RawRate, RawSelected, RawServer, RawShape};
 use crate::config::problem::{At, Problems};
 use crate::config::read::{Field, Given, Node, Read, read_list};
 use crate::nearest::nearest;
@@ -55,6 +55,28 @@ impl Read for Health {
             return None;
         }
         RawHealth::read(node, problems).map(Health::On)
+    }
+}
+
+/// How often: so many a minute, or that and how many at once.
+#[derive(Debug)]
+pub(crate) enum RateChoice {
+    PerMinute(usize),
+    Both(RawRate),
+}
+
+impl Read for RateChoice {
+    const EXPECTED: &'static str = "a number or an object";
+
+    fn read(node: &Node<'_>, problems: &mut Problems<'_>) -> Option<Self> {
+        if node.value.as_number_lit().is_some() {
+            return usize::read(node, problems).map(RateChoice::PerMinute);
+        }
+        if node.members().is_none() {
+            node.wrong_type(Self::EXPECTED, problems);
+            return None;
+        }
+        RawRate::read(node, problems).map(RateChoice::Both)
     }
 }
 

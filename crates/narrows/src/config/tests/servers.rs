@@ -275,7 +275,7 @@ fn keys_that_others_would_apply_are_told() {
               help: put the credentials into `headers`
             warning: narrows.json:1:93: `auth_token` is not applied by Narrows
               path: auth_token
-              help: anybody who can reach the gateway may use it
+              help: give every client a token of its own under `clients`
             a stdio "x" [] Newline
         "#]],
     );

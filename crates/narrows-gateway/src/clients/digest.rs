@@ -1,0 +1,46 @@
+//! Tokens as digests, and how digests are compared.
+
+use sha2::{Digest, Sha256};
+use subtle::{ConditionallySelectable, ConstantTimeEq};
+
+use crate::settings::TokenDigest;
+
+impl TokenDigest {
+    /// What a token comes to.
+    pub fn of(token: &str) -> TokenDigest {
+        TokenDigest(Sha256::digest(token.as_bytes()).into())
+    }
+}
+
+/// A digest in words, which are compared faster than bytes.
+pub(super) struct Key([u64; 4]);
+
+/// No position; there are never so many clients.
+const NOWHERE: u32 = u32::MAX;
+
+impl Key {
+    pub(super) fn of(digest: &TokenDigest) -> Key {
+        let mut words = [0; 4];
+        for (word, bytes) in words.iter_mut().zip(digest.0.chunks_exact(8)) {
+            let bytes = bytes.try_into().expect("a chunk of eight is eight bytes");
+            *word = u64::from_le_bytes(bytes);
+        }
+        Key(words)
+    }
+
+    /// Where the same key stands. Every one of them is looked at, and nothing
+    /// that takes another path on the way depends on what is in them.
+    pub(super) fn position<'k>(
+        &self,
+        keys: impl Iterator<Item = Option<&'k Key>>,
+    ) -> Option<usize> {
+        let mut found = NOWHERE;
+        for (at, key) in (0u32..).zip(keys) {
+            let Some(key) = key else { continue };
+            let differs = self.0.iter().zip(&key.0);
+            let differs = differs.fold(0, |differs, (one, other)| differs | (one ^ other));
+            found.conditional_assign(&at, differs.ct_eq(&0));
+        }
+        (found != NOWHERE).then_some(found as usize)
+    }
+}

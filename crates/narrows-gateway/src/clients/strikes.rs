@@ -1,0 +1,202 @@
+//! Wrong tokens: how many came from where, and what becomes of the next one.
+//!
+//! Nothing in here decides who comes in; it decides how those are answered who
+//! do not. The table of addresses is bounded: there are two halves, and when
+//! the younger is full it takes the place of the older, whose entries are
+//! forgotten unless they were touched meanwhile.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use super::bucket::Bucket;
+use crate::lock::Mutex;
+use crate::settings::Rate;
+
+/// How long a refusal is held back.
+pub(super) const HOLD: Duration = Duration::from_secs(1);
+
+/// Wrong tokens of one address that are refused at once.
+pub(super) const BURST: u32 = 10;
+
+/// Of all addresses together.
+const ALL: Rate = Rate {
+    per_minute: 3_000,
+    burst: 200,
+};
+
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// An address that sends no wrong token for this long begins anew.
+const FORGET: Duration = Duration::from_secs(600);
+
+/// Addresses in each half of the table.
+pub(super) const HALF: usize = 5_000;
+
+/// Refusals that are held back at the same time. Each keeps a connection.
+pub(super) const MAX_HELD: usize = 64;
+
+/// Wrong tokens are logged no more often than this.
+const LOG_EVERY: Duration = Duration::from_secs(10);
+
+/// What becomes of a wrong token.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// It is refused.
+    AtOnce,
+    /// It is refused after [`HOLD`]; the place is kept until then.
+    Held(OwnedSemaphorePermit),
+    /// It does not matter what it is until `after` has passed.
+    Refused { after: Duration },
+}
+
+pub(super) struct Strikes {
+    book: Mutex<Book>,
+    all: Bucket,
+    epoch: Instant,
+    places: Arc<Semaphore>,
+}
+
+#[derive(Default)]
+struct Book {
+    young: HashMap<IpAddr, Record>,
+    old: HashMap<IpAddr, Record>,
+    logged: Option<Instant>,
+    unlogged: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Record {
+    count: u32,
+    last: Instant,
+    /// The pause that follows the next one that is let through.
+    pause: Duration,
+    /// Before this time none is let through.
+    closed_until: Instant,
+}
+
+impl Default for Strikes {
+    fn default() -> Self {
+        Strikes {
+            book: Mutex::default(),
+            all: Bucket::default(),
+            epoch: Instant::now(),
+            places: Arc::new(Semaphore::new(MAX_HELD)),
+        }
+    }
+}
+
+impl Strikes {
+    /// Counts a wrong token.
+    pub(super) fn strike(&self, address: IpAddr) -> Verdict {
+        let now = Instant::now();
+        let source = source(address);
+        let (counted, log) = {
+            let mut book = self.book.lock();
+            (book.strike(source, now), book.may_log(now))
+        };
+        if let Some(unlogged) = log {
+            tracing::warn!(peer = %source, unlogged, "a wrong token");
+        }
+        if let Counted::Closed(after) = counted {
+            return Verdict::Refused { after };
+        }
+        if let Err(after) = self.all.take(ALL, now.duration_since(self.epoch)) {
+            let after = after.max(FIRST_PAUSE);
+            return Verdict::Refused { after };
+        }
+        match counted {
+            Counted::Early => Verdict::AtOnce,
+            _ => match self.places.clone().try_acquire_owned() {
+                Ok(place) => Verdict::Held(place),
+                Err(_) => Verdict::Refused { after: FIRST_PAUSE },
+            },
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn known(&self) -> usize {
+        let book = self.book.lock();
+        book.young.len() + book.old.len()
+    }
+}
+
+enum Counted {
+    /// One of the first.
+    Early,
+    /// Enough time has passed since the one before.
+    Late,
+    Closed(Duration),
+}
+
+impl Book {
+    fn strike(&mut self, source: IpAddr, now: Instant) -> Counted {
+        let known = self
+            .young
+            .remove(&source)
+            .or_else(|| self.old.remove(&source));
+        let mut record = known
+            .filter(|record| now.duration_since(record.last) < FORGET)
+            .unwrap_or_else(|| Record::new(now));
+        let counted = record.strike(now);
+        if self.young.len() >= HALF {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(source, record);
+        counted
+    }
+
+    /// How many were not logged since the last that was; `None` if this one is
+    /// not to be logged either.
+    fn may_log(&mut self, now: Instant) -> Option<u64> {
+        let recent = |at: Instant| now.duration_since(at) < LOG_EVERY;
+        if self.logged.is_some_and(recent) {
+            self.unlogged += 1;
+            return None;
+        }
+        self.logged = Some(now);
+        Some(std::mem::take(&mut self.unlogged))
+    }
+}
+
+impl Record {
+    fn new(now: Instant) -> Record {
+        Record {
+            count: 0,
+            last: now,
+            pause: FIRST_PAUSE,
+            closed_until: now,
+        }
+    }
+
+    fn strike(&mut self, now: Instant) -> Counted {
+        self.last = now;
+        if self.count < BURST {
+            self.count += 1;
+            return Counted::Early;
+        }
+        let left = self.closed_until.saturating_duration_since(now);
+        if !left.is_zero() {
+            return Counted::Closed(left);
+        }
+        self.closed_until = now + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        Counted::Late
+    }
+}
+
+/// Whoever has one IPv6 address has all of its network.
+fn source(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let network = u128::from(address) & !u128::from(u64::MAX);
+            Ipv6Addr::from(network).into()
+        }
+        v4 => v4,
+    }
+}

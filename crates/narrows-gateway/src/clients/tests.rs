@@ -1,0 +1,400 @@
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use super::strikes::{BURST, HALF, MAX_HELD};
+use super::*;
+
+const ALICE: &str = "nrw_alice-alice-alice-alice-alice-alice-alice";
+const BOB: &str = "nrw_bob-bob-bob-bob-bob-bob-bob-bob-bob-bob-bo";
+
+fn alice() -> ClientSettings {
+    ClientSettings {
+        token: Some(TokenDigest::of(ALICE)),
+        ..ClientSettings::named("alice")
+    }
+}
+
+fn bob() -> ClientSettings {
+    ClientSettings {
+        token: Some(TokenDigest::of(BOB)),
+        ..ClientSettings::named("bob")
+    }
+}
+
+fn client(name: &str) -> Principal {
+    Principal::Client(name.into())
+}
+
+const HERE: Peer = Peer {
+    address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+    from_here: true,
+};
+
+fn there(last: u8) -> Peer {
+    Peer {
+        address: Ipv4Addr::new(192, 0, 2, last).into(),
+        from_here: false,
+    }
+}
+
+#[test]
+fn a_digest_is_sha_256_of_the_token() {
+    // The example of FIPS 180-2, B.1.
+    let digest = TokenDigest::of("abc").0;
+    assert_eq!(digest[..4], [0xba, 0x78, 0x16, 0xbf]);
+    assert_eq!(digest[28..], [0xf2, 0x00, 0x15, 0xad]);
+}
+
+#[tokio::test]
+async fn without_clients_nobody_is_asked() {
+    let clients = Clients::new(&[]);
+    for token in [None, Some("wrong"), Some("")] {
+        let who = clients.identify(token, there(1)).await;
+        assert_eq!(who, Ok(Principal::Anonymous));
+    }
+    assert!(clients.may(&Principal::Anonymous, |_| false));
+    assert!(clients.permit(&Principal::Anonymous).is_ok());
+}
+
+#[tokio::test]
+async fn a_client_is_known_by_its_token_alone() {
+    let clients = Clients::new(&[alice(), bob()]);
+    for (token, expected) in [
+        (Some(ALICE), Ok(client("alice"))),
+        (Some(BOB), Ok(client("bob"))),
+        (Some(&ALICE[1..]), Err(Unidentified::Wrong)),
+        (Some("alice"), Err(Unidentified::Wrong)),
+        (Some(""), Err(Unidentified::Wrong)),
+        (None, Err(Unidentified::Missing)),
+    ] {
+        assert_eq!(clients.identify(token, HERE).await, expected, "{token:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_digest_of_nothing_lets_nobody_in() {
+    let empty = ClientSettings {
+        token: Some(TokenDigest::of("")),
+        ..ClientSettings::named("empty")
+    };
+    let clients = Clients::new(&[empty]);
+    let who = clients.identify(Some(""), HERE).await;
+    assert_eq!(who, Err(Unidentified::Wrong));
+}
+
+#[tokio::test]
+async fn what_is_longer_than_any_token_is_wrong_even_if_it_is_right() {
+    let long = "x".repeat(MAX_TOKEN + 1);
+    let longest = &long[1..];
+    let named = |name: &str, token: &str| ClientSettings {
+        token: Some(TokenDigest::of(token)),
+        ..ClientSettings::named(name)
+    };
+    let clients = Clients::new(&[named("long", &long), named("longest", longest)]);
+    let who = clients.identify(Some(&long), HERE).await;
+    assert_eq!(who, Err(Unidentified::Wrong));
+    let who = clients.identify(Some(longest), HERE).await;
+    assert_eq!(who, Ok(client("longest")));
+}
+
+#[tokio::test]
+async fn who_brings_no_token_is_anonymous_on_this_machine_only() {
+    let anonymous = ClientSettings::named(ClientSettings::ANONYMOUS);
+    let clients = Clients::new(&[alice(), anonymous]);
+    assert_eq!(clients.identify(None, HERE).await, Ok(client("anonymous")));
+    let far = clients.identify(None, there(1)).await;
+    assert_eq!(far, Err(Unidentified::Missing));
+    let proxied = Peer {
+        from_here: false,
+        ..HERE
+    };
+    let far = clients.identify(None, proxied).await;
+    assert_eq!(far, Err(Unidentified::Missing));
+    // A wrong token does not make one anonymous.
+    let wrong = clients.identify(Some("wrong"), HERE).await;
+    assert_eq!(wrong, Err(Unidentified::Wrong));
+}
+
+#[test]
+fn rights_are_what_is_written_down() {
+    let all = Doors::All;
+    let some = Doors::These(vec![
+        DoorName::Endpoint("lazy".into()),
+        DoorName::Server("files".into()),
+    ]);
+    let servers = Doors::These(vec![DoorName::AnyServer]);
+    let pruner = Doors::These(vec![DoorName::Pruner]);
+    let none = Doors::These(Vec::new());
+    let seen = |doors: &Doors| {
+        let asked = [
+            doors.has_endpoint("default"),
+            doors.has_endpoint("lazy"),
+            doors.has_server("files"),
+            doors.has_server("lazy"),
+            doors.has_pruner(),
+        ];
+        asked.map(u8::from)
+    };
+    assert_eq!(seen(&all), [1, 1, 1, 1, 1]);
+    assert_eq!(seen(&some), [0, 1, 1, 0, 0]);
+    assert_eq!(seen(&servers), [0, 0, 1, 1, 0]);
+    assert_eq!(seen(&pruner), [0, 0, 0, 0, 1]);
+    assert_eq!(seen(&none), [0; 5]);
+}
+
+#[test]
+fn who_is_not_in_the_table_has_no_rights() {
+    let clients = Clients::new(&[alice()]);
+    assert!(clients.may(&client("alice"), |_| true));
+    assert!(!clients.may(&client("bob"), |_| true));
+    assert!(!clients.may(&Principal::Anonymous, |_| true));
+    clients.replace(&[bob()]);
+    assert!(!clients.may(&client("alice"), |_| true));
+    let gone = clients.permit(&client("alice"));
+    assert!(matches!(gone, Err(Error::SessionClosed)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_is_a_bucket_that_fills_again() {
+    let rate = Some(Rate {
+        per_minute: 60,
+        burst: 3,
+    });
+    let clients = Clients::new(&[ClientSettings { rate, ..alice() }]);
+    let who = client("alice");
+    let refused = |outcome: Result<(), Error>| match outcome {
+        Err(Error::RateLimited { after, .. }) => after,
+        other => panic!("{other:?}"),
+    };
+    for _ in 0..3 {
+        clients.pass(&who).unwrap();
+    }
+    assert_eq!(refused(clients.pass(&who)), Duration::from_secs(1));
+    assert_eq!(refused(clients.permit(&who).map(drop)).as_millis(), 1000);
+    tokio::time::advance(Duration::from_millis(999)).await;
+    assert_eq!(refused(clients.pass(&who)), Duration::from_millis(1));
+    tokio::time::advance(Duration::from_millis(1)).await;
+    clients.pass(&who).unwrap();
+    refused(clients.pass(&who));
+    // However long nobody asks, the bucket holds no more than it does.
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    for _ in 0..3 {
+        clients.pass(&who).unwrap();
+    }
+    refused(clients.pass(&who));
+    let [report] = &clients.report()[..] else {
+        panic!("one client")
+    };
+    assert_eq!((report.calls, report.refused), (7, 5));
+    assert_eq!(report.calls_in_flight, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_bucket_of_an_old_rate_does_not_hold_up_a_new_one() {
+    let rate = |per_minute, burst| ClientSettings {
+        rate: Some(Rate { per_minute, burst }),
+        ..alice()
+    };
+    let clients = Clients::new(&[rate(1, 10)]);
+    let who = client("alice");
+    for _ in 0..10 {
+        clients.pass(&who).unwrap();
+    }
+    clients.replace(&[rate(60, 2)]);
+    // What was used is used, but no more than the new bucket holds.
+    assert!(clients.pass(&who).is_err());
+    tokio::time::advance(Duration::from_secs(1)).await;
+    clients.pass(&who).unwrap();
+}
+
+#[test]
+fn calls_in_flight_are_counted_while_their_permits_are_held() {
+    let max_calls = Some(2);
+    let clients = Clients::new(&[ClientSettings {
+        max_calls,
+        ..alice()
+    }]);
+    let who = client("alice");
+    let first = clients.permit(&who).unwrap();
+    let _second = clients.permit(&who).unwrap();
+    let third = clients.permit(&who);
+    assert!(matches!(third, Err(Error::ClientBusy { max: 2, .. })));
+    drop(first);
+    let _third = clients.permit(&who).unwrap();
+    let report = clients.report().remove(0);
+    assert_eq!(report.calls_in_flight, 2);
+    assert_eq!((report.calls, report.refused), (3, 1));
+}
+
+#[test]
+fn a_request_over_the_rate_does_not_stay_in_flight() {
+    let rate = Some(Rate {
+        per_minute: 1,
+        burst: 1,
+    });
+    let clients = Clients::new(&[ClientSettings { rate, ..alice() }]);
+    drop(clients.permit(&client("alice")).unwrap());
+    assert!(clients.permit(&client("alice")).is_err());
+    assert_eq!(clients.report()[0].calls_in_flight, 0);
+}
+
+#[test]
+fn what_is_in_use_outlives_a_replacement() {
+    let max_sessions = Some(1);
+    let limited = || ClientSettings {
+        max_sessions,
+        ..alice()
+    };
+    let clients = Clients::new(&[limited()]);
+    let seat = clients.seat(&client("alice")).unwrap();
+    let replaced = clients.replace(&[bob(), limited()]);
+    assert_eq!(replaced.changed, ["bob"]);
+    assert_eq!(replaced.expelled, [""; 0]);
+    let second = clients.seat(&client("alice"));
+    assert!(matches!(second, Err(Error::ClientSessions { max: 1, .. })));
+    drop(seat);
+    let _seat = clients.seat(&client("alice")).unwrap();
+}
+
+#[test]
+fn a_replacement_tells_what_differs_and_whose_token_counts_no_more() {
+    let clients = Clients::new(&[alice(), bob()]);
+    let other_token = ClientSettings {
+        token: Some(TokenDigest::of("another")),
+        ..alice()
+    };
+    let replaced = clients.replace(std::slice::from_ref(&other_token));
+    assert_eq!(replaced.changed, ["alice", "bob"]);
+    assert_eq!(replaced.expelled, ["alice", "bob"]);
+    assert_eq!(
+        clients.replace(std::slice::from_ref(&other_token)),
+        Replaced::default()
+    );
+    let limited = ClientSettings {
+        max_calls: Some(1),
+        ..other_token
+    };
+    let replaced = clients.replace(&[limited]);
+    assert_eq!(replaced.changed, ["alice"]);
+    assert_eq!(replaced.expelled, [""; 0]);
+}
+
+/// The answers to so many wrong tokens from one address.
+async fn wrong(clients: &Clients, peer: Peer, times: u32) -> Vec<Unidentified> {
+    let mut answers = Vec::new();
+    for _ in 0..times {
+        answers.push(clients.identify(Some("wrong"), peer).await.unwrap_err());
+    }
+    answers
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_tokens_are_answered_at_once_then_later_then_not_at_all() {
+    let clients = Clients::new(&[alice()]);
+    let start = Instant::now();
+    let early = wrong(&clients, there(1), BURST).await;
+    assert!(early.iter().all(|answer| *answer == Unidentified::Wrong));
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    // One of them is held back, and the door is closed meanwhile.
+    let (held, closed) = tokio::join!(
+        clients.identify(Some("wrong"), there(1)),
+        clients.identify(Some("wrong"), there(1)),
+    );
+    assert_eq!(held, Err(Unidentified::Wrong));
+    assert!(start.elapsed() >= HOLD);
+    let after = Duration::from_secs(1);
+    assert_eq!(closed, Err(Unidentified::Throttled { after }));
+    // The pauses double, up to a minute.
+    let mut pauses = Vec::new();
+    for _ in 0..8 {
+        let answer = wrong(&clients, there(1), 1).await;
+        assert_eq!(answer, [Unidentified::Wrong]);
+        let [Unidentified::Throttled { after }] = wrong(&clients, there(1), 1).await[..] else {
+            panic!("the door is open");
+        };
+        // The second that the answer was held back is over.
+        pauses.push((after + HOLD).as_secs());
+        tokio::time::advance(after).await;
+    }
+    // Timers go by whole milliseconds.
+    assert!(
+        pauses
+            .iter()
+            .zip([2, 4, 8, 16, 32, 60, 60, 60])
+            .all(|(a, b)| a.abs_diff(b) <= 1),
+        "{pauses:?}"
+    );
+    // Others, and who is right, notice nothing.
+    assert_eq!(wrong(&clients, there(2), 1).await, [Unidentified::Wrong]);
+    let right = clients.identify(Some(ALICE), there(1)).await;
+    assert_eq!(right, Ok(client("alice")));
+    // It is forgotten in the end.
+    tokio::time::advance(Duration::from_secs(700)).await;
+    let start = Instant::now();
+    let early = wrong(&clients, there(1), BURST).await;
+    assert!(early.iter().all(|answer| *answer == Unidentified::Wrong));
+    assert_eq!(start.elapsed(), Duration::ZERO);
+}
+
+#[test]
+fn a_network_of_ipv6_counts_as_one_and_mapped_addresses_as_what_they_are() {
+    let strikes = Strikes::default();
+    for last in 0..20 {
+        strikes.strike(Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, last, last).into());
+    }
+    assert_eq!(strikes.known(), 1);
+    strikes.strike(Ipv6Addr::new(0x2001, 0xdb8, 0, 2, 0, 0, 0, 0).into());
+    assert_eq!(strikes.known(), 2);
+    strikes.strike(Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped().into());
+    strikes.strike(Ipv4Addr::new(192, 0, 2, 1).into());
+    strikes.strike(Ipv4Addr::new(192, 0, 2, 2).to_ipv6_mapped().into());
+    assert_eq!(strikes.known(), 4);
+}
+
+#[test]
+fn the_table_of_addresses_is_bounded_and_keeps_who_comes_back() {
+    let strikes = Strikes::default();
+    let constant = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+    for _ in 0..BURST {
+        strikes.strike(constant);
+    }
+    for number in 0..(3 * HALF as u32) {
+        strikes.strike(Ipv4Addr::from(0x0a00_0000 + number).into());
+        if number % 1000 == 0 {
+            strikes.strike(constant);
+        }
+    }
+    assert!(strikes.known() <= 2 * HALF, "{}", strikes.known());
+    assert!(matches!(strikes.strike(constant), Verdict::Refused { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_addresses_together_are_limited_too() {
+    let strikes = Strikes::default();
+    let verdicts = (0..1000).map(|number| strikes.strike(Ipv4Addr::from(number).into()));
+    let at_once = verdicts.filter(|verdict| matches!(verdict, Verdict::AtOnce));
+    assert_eq!(at_once.count(), 200);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let verdict = strikes.strike(Ipv4Addr::from(5000).into());
+    assert!(matches!(verdict, Verdict::AtOnce));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_so_many_refusals_are_held_back() {
+    let strikes = Strikes::default();
+    let mut held = Vec::new();
+    for number in 0..=MAX_HELD as u32 {
+        let address = Ipv4Addr::from(number).into();
+        for _ in 0..BURST {
+            strikes.strike(address);
+        }
+        // What all addresses may do together is not what is looked at here.
+        tokio::time::advance(Duration::from_secs(5)).await;
+        held.push(strikes.strike(address));
+    }
+    let is_held = |verdict: &Verdict| matches!(verdict, Verdict::Held(_));
+    assert!(held[..MAX_HELD].iter().all(is_held));
+    assert!(matches!(held[MAX_HELD], Verdict::Refused { .. }));
+    held.clear();
+    tokio::time::advance(Duration::from_secs(5)).await;
+    assert!(is_held(&strikes.strike(Ipv4Addr::from(0).into())));
+}

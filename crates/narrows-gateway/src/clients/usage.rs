@@ -1,0 +1,115 @@
+//! What a client has in use, in atomics: its bucket, its calls, its sessions.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::bucket::Bucket;
+use crate::settings::Rate;
+
+#[derive(Debug, Default)]
+pub(super) struct Usage {
+    bucket: Bucket,
+    calls_in_flight: AtomicUsize,
+    sessions: AtomicUsize,
+    calls: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// Leave for one request of a client, for as long as it is held.
+#[derive(Debug)]
+#[must_use = "the request counts as in flight only while this is held"]
+pub struct ClientPermit(Option<Arc<Usage>>);
+
+/// Leave for one session of a client, for as long as it is held.
+#[derive(Debug)]
+#[must_use = "the session counts only while this is held"]
+pub(crate) struct ClientSeat(Option<Arc<Usage>>);
+
+impl ClientPermit {
+    /// For who has no limits.
+    pub(crate) fn free() -> ClientPermit {
+        ClientPermit(None)
+    }
+}
+
+impl ClientSeat {
+    /// For who has no limits.
+    pub(crate) fn free() -> ClientSeat {
+        ClientSeat(None)
+    }
+}
+
+impl Drop for ClientPermit {
+    fn drop(&mut self) {
+        if let Some(usage) = &self.0 {
+            usage.calls_in_flight.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for ClientSeat {
+    fn drop(&mut self) {
+        if let Some(usage) = &self.0 {
+            usage.sessions.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Usage {
+    /// `None` if there are `max` of them.
+    pub(super) fn start_call(self: &Arc<Self>, max: Option<usize>) -> Option<ClientPermit> {
+        self.enter(&self.calls_in_flight, max)?;
+        Some(ClientPermit(Some(self.clone())))
+    }
+
+    /// `None` if there are `max` of them.
+    pub(super) fn start_session(self: &Arc<Self>, max: Option<usize>) -> Option<ClientSeat> {
+        self.enter(&self.sessions, max)?;
+        Some(ClientSeat(Some(self.clone())))
+    }
+
+    /// Counts a request if it comes in time; else says when it would.
+    pub(super) fn take_turn(&self, rate: Rate, now: Duration) -> Result<(), Duration> {
+        match self.bucket.take(rate, now) {
+            Ok(()) => {
+                self.count_call();
+                Ok(())
+            }
+            Err(after) => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                Err(after)
+            }
+        }
+    }
+
+    pub(super) fn count_call(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn calls_in_flight(&self) -> usize {
+        self.calls_in_flight.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn sessions(&self) -> usize {
+        self.sessions.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    fn enter(&self, count: &AtomicUsize, max: Option<usize>) -> Option<()> {
+        let max = max.unwrap_or(usize::MAX);
+        let more = |now: usize| (now < max).then_some(now + 1);
+        let entered = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        if entered.is_err() {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        entered.ok().map(drop)
+    }
+}

@@ -1,0 +1,92 @@
+//! Who stands at the door: the one place that reads tokens.
+//!
+//! A token stands in `Authorization: Bearer` and nowhere else. In a query it
+//! would be written into logs and histories on its way.
+
+use std::net::IpAddr;
+
+use http::header::HeaderValue;
+use http::{Method, Response};
+use narrows_gateway::exchange::Principal;
+use narrows_gateway::{Peer, Unidentified};
+
+use super::body::Body;
+use super::head::Head;
+use super::target::Way;
+use super::{Edge, answer, forward};
+use crate::error::{ForwardRefusal, Refused};
+
+#[cfg(test)]
+mod tests;
+
+/// Finds out who asks, and whether that way in is among its rights.
+pub(super) async fn enter(
+    edge: &Edge,
+    way: &Way<'_>,
+    method: &Method,
+    head: &Head<'_>,
+    peer: IpAddr,
+) -> Result<Principal, Refused> {
+    // Browsers ask without a token whether they may send one. There is no such
+    // question about a WebSocket.
+    if *method == Method::OPTIONS && !matches!(way, Way::WebSocket(_)) {
+        return Ok(Principal::Anonymous);
+    }
+    let principal = identify(edge, head, peer).await?;
+    if principal == Principal::Anonymous {
+        return Ok(principal);
+    }
+    let gateway = &edge.gateway;
+    let may = match way {
+        Way::Mcp(target) | Way::Sse(target) | Way::WebSocket(target) => {
+            gateway.may_enter(&principal, target.door())
+        }
+        // Whose stream it is has been found out when it was opened.
+        Way::Messages => true,
+        Way::Rpc => gateway.may_prune(&principal),
+        Way::Forward(server) => gateway.may_forward(&principal, server),
+    };
+    match may {
+        true => Ok(principal),
+        false => Err(Refused::DoorNotAllowed),
+    }
+}
+
+/// Finds out who asks.
+pub(super) async fn identify(
+    edge: &Edge,
+    head: &Head<'_>,
+    peer: IpAddr,
+) -> Result<Principal, Refused> {
+    let peer = Peer {
+        address: peer,
+        from_here: peer.to_canonical().is_loopback() && !head.passed_on,
+    };
+    let token = head.authorization.map(bearer);
+    let identified = edge.gateway.identify(token, peer).await;
+    identified.map_err(|why| match why {
+        Unidentified::Missing => Refused::NoToken,
+        Unidentified::Wrong => Refused::WrongToken,
+        Unidentified::Throttled { after } => Refused::TooManyTokens { after },
+    })
+}
+
+/// A refusal in the form of the way in.
+pub(super) fn refused(way: &Way<'_>, refused: Refused) -> Response<Body> {
+    tracing::debug!(?refused, "refused");
+    match way {
+        Way::Forward(server) => forward::refused(server, None, &ForwardRefusal::Edge(refused)),
+        _ => answer::refused(None, &refused),
+    }
+}
+
+/// The token of a header. What is there but cannot be read as one is a token
+/// that nobody has: to take it for none would let in as anonymous who tried to
+/// be somebody.
+fn bearer(value: &HeaderValue) -> &str {
+    let credentials = value.to_str().unwrap_or_default();
+    match credentials.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+        _ => "",
+    }
+}

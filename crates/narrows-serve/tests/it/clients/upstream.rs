@@ -1,0 +1,81 @@
+//! A token is for the gateway, and goes no further.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use narrows_gateway::settings::Limits;
+use narrows_serve::HttpSettings;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::{ALICE, PING, named};
+use crate::client::{Client, call};
+use crate::gateway_to;
+use crate::upstream::Upstream;
+
+/// Stands before an upstream and writes down all that it is told.
+struct Recorder {
+    address: SocketAddr,
+    told: Arc<Mutex<Vec<u8>>>,
+    _tasks: JoinSet<()>,
+}
+
+impl Recorder {
+    async fn before(upstream: SocketAddr) -> Recorder {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let mut tasks = JoinSet::new();
+        let record = told.clone();
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((near, _)) = listener.accept().await {
+                let far = TcpStream::connect(upstream).await.unwrap();
+                let (mut near_in, mut near_out) = near.into_split();
+                let (mut far_in, mut far_out) = far.into_split();
+                let record = record.clone();
+                connections.spawn(async move {
+                    let mut buffer = vec![0; 16 * 1024];
+                    while let Ok(count @ 1..) = near_in.read(&mut buffer).await {
+                        record.lock().unwrap().extend_from_slice(&buffer[..count]);
+                        let _ = far_out.write_all(&buffer[..count]).await;
+                    }
+                });
+                connections.spawn(async move {
+                    let _ = tokio::io::copy(&mut far_in, &mut near_out).await;
+                });
+            }
+        });
+        Recorder {
+            address,
+            told,
+            _tasks: tasks,
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_server_is_told_a_token() {
+    let upstream = Upstream::start().await;
+    let recorder = Recorder::before(upstream.address).await;
+    let gateway = gateway_to(recorder.address, Limits::default());
+    gateway.replace_clients(&[named("alice", ALICE)]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = CancellationToken::new();
+    let serving = narrows_serve::serve(listener, gateway, HttpSettings::default(), stop);
+    let _served = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(serving));
+    let mut client = Client::new(address).with_token(ALICE);
+    client.initialize("2025-06-18", "{}").await;
+    assert_eq!(client.post(&call("1", "echo")).await.status, 200);
+    let plain = Client::new(address).with_token(ALICE);
+    let plain = plain.at("/api/mcp-gateway/up/rpc");
+    assert_eq!(plain.post(PING).await.status, 200);
+    let told = recorder.told.lock().unwrap();
+    let told = String::from_utf8_lossy(&told).to_lowercase();
+    assert!(told.contains("tools/call"), "it is written down");
+    assert!(!told.contains("authorization"), "{told}");
+    assert!(!told.contains(&ALICE[4..12].to_lowercase()), "{told}");
+}

@@ -1,0 +1,33 @@
+//! What becomes of those who try tokens.
+
+use super::{ALICE, WAYS, bearer, error, guarded};
+
+#[tokio::test]
+async fn who_tries_too_many_is_told_to_wait_and_who_is_right_is_let_in() {
+    let gate = guarded().await;
+    let mut attempts = Vec::new();
+    let refused = loop {
+        // Over all ways in turn: they count together.
+        let (way, _) = WAYS[attempts.len() % WAYS.len()];
+        let token = format!("nrw_attempt{}", attempts.len());
+        let reply = way.go(&gate, &[("authorization", &bearer(&token))]).await;
+        attempts.push(reply.status);
+        if reply.status != 401 {
+            break reply;
+        }
+        // The times between them double, so that one must come too early.
+        assert!(attempts.len() < 20, "{attempts:?}");
+    };
+    assert!(attempts.len() > 10, "{attempts:?}");
+    assert_eq!(refused.status, 429);
+    let error = error(&refused);
+    assert_eq!(error["data"]["code"], "too_many_attempts");
+    assert!(error["data"]["retry_after_ms"].as_u64() > Some(0));
+    assert!(refused.header("retry-after").is_some());
+    for (way, _) in WAYS {
+        let reply = way.go(&gate, &[("authorization", &bearer(ALICE))]).await;
+        assert_eq!(reply.status, way.welcome(), "{way:?}");
+        // Nor is it anybody's fault who brings none.
+        assert_eq!(way.go(&gate, &[]).await.status, 401, "{way:?}");
+    }
+}

@@ -1,0 +1,291 @@
+//! Who may come in, and who may operate the gateway.
+//!
+//! What is wrong with a token is said without repeating it: what stands there
+//! may well be the token itself.
+
+use std::collections::HashMap;
+
+use narrows_gateway::settings::{
+    ClientSettings, DoorName, Doors, EndpointSettings, Rate, TokenDigest,
+};
+
+use super::presets::{Presets, ServerIds};
+use crate::config::problem::{At, Problems};
+use crate::config::raw::{RateChoice, RawAdmin, RawClient, RawFile};
+use crate::config::read::{Field, Given};
+use crate::nearest::nearest;
+
+/// More are no clients but users, who belong into a directory.
+const MAX_CLIENTS: usize = 1_000;
+
+/// The longest name of a client.
+const MAX_NAME: usize = 64;
+
+/// Nobody asks more often than this; the time between two requests stays
+/// something that can be counted.
+const MAX_PER_MINUTE: usize = 1_000_000;
+
+const DIGEST: &str = "sha256:";
+
+/// What is to be known of operating the gateway.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct AdminChecked {
+    /// A token besides the one that is made at every start.
+    pub(crate) token: Option<TokenDigest>,
+    /// Whether other machines may operate the gateway.
+    pub(crate) remote: bool,
+    /// Whether metrics are for everybody.
+    pub(crate) open_metrics: bool,
+}
+
+/// What clients may be given rights to.
+pub(super) struct Known<'a> {
+    pub(super) endpoints: &'a [EndpointSettings],
+    pub(super) servers: &'a ServerIds<'a>,
+    pub(super) presets: &'a Presets,
+}
+
+/// A name that a client may have.
+pub(crate) fn is_name(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    (1..=MAX_NAME).contains(&text.len()) && text.chars().all(fits)
+}
+
+/// How a digest is written.
+pub(crate) fn written(digest: &TokenDigest) -> String {
+    let hex = digest.0.iter().map(|byte| format!("{byte:02x}"));
+    format!("{DIGEST}{}", hex.collect::<String>())
+}
+
+pub(super) fn check_all(
+    raw: &RawFile,
+    known: &Known<'_>,
+    problems: &mut Problems<'_>,
+) -> (Vec<ClientSettings>, AdminChecked) {
+    let mut clients = Vec::new();
+    let mut tokens = HashMap::new();
+    if let Some(given) = raw.clients.given() {
+        let all = &given.value.0;
+        if all.is_empty() {
+            let what = "there are no clients here: who reaches the gateway may use it";
+            problems.warn(
+                &given.at,
+                what,
+                "`narrows token NAME` makes a token for one",
+            );
+        }
+        if let Some((name, _)) = all.get(MAX_CLIENTS) {
+            let what = format!("there are more than {MAX_CLIENTS} clients");
+            problems.error(&name.at, what, "");
+        }
+        for (name, client) in all.iter().take(MAX_CLIENTS) {
+            clients.push(check_client(name, client, known, &mut tokens, problems));
+        }
+    }
+    let admin = raw.admin.value();
+    let admin = admin.map_or_else(AdminChecked::default, |raw| {
+        admin_of(raw, &tokens, problems)
+    });
+    (clients, admin)
+}
+
+/// The tokens so far, and whose they are.
+type Tokens<'a> = HashMap<[u8; 32], &'a str>;
+
+fn check_client<'a>(
+    name: &'a Given<String>,
+    given: &Given<RawClient>,
+    known: &Known<'_>,
+    tokens: &mut Tokens<'a>,
+    problems: &mut Problems<'_>,
+) -> ClientSettings {
+    let raw = &given.value;
+    if !is_name(&name.value) {
+        let help = format!("1 to {MAX_NAME} of: letters, digits, . _ -");
+        problems.error(&name.at, "this is no name for a client", help);
+    }
+    let mut settings = ClientSettings::named(&name.value);
+    let is_anonymous = name.value == ClientSettings::ANONYMOUS;
+    match &raw.token {
+        Field::Given(token) if is_anonymous => {
+            let what = "`anonymous` is who brings no token, so it has none";
+            problems.error(&token.at, what, "give the client another name");
+        }
+        Field::Given(token) => {
+            settings.token = digest(token, problems);
+            if let Some(digest) = &settings.token
+                && let Some(other) = tokens.insert(digest.0, &name.value)
+            {
+                let what = format!("this is the token of client `{other}`, too");
+                let help = "give each a token of its own; `narrows token` makes them";
+                problems.error(&token.at, what, help);
+            }
+        }
+        Field::Absent if !is_anonymous => {
+            let what = "a client needs a token";
+            let help = "`narrows token NAME` makes one; only `anonymous` goes without";
+            problems.error(&name.at, what, help);
+        }
+        Field::Absent | Field::Bad => {}
+    }
+    settings.doors = match &raw.endpoints {
+        Field::Absent => Doors::All,
+        Field::Given(endpoints) => Doors::These(doors(endpoints, known, problems)),
+        Field::Bad => Doors::These(Vec::new()),
+    };
+    if let Some(preset) = raw.preset.given() {
+        known
+            .presets
+            .check_named(&preset.value, &preset.at, problems);
+        settings.preset = Some(preset.value.clone());
+    }
+    settings.rate = raw.rate.given().and_then(|given| rate(given, problems));
+    settings.max_calls = at_least_one(&raw.max_calls, problems);
+    settings.max_sessions = at_least_one(&raw.max_sessions, problems);
+    settings
+}
+
+fn admin_of(raw: &RawAdmin, clients: &Tokens<'_>, problems: &mut Problems<'_>) -> AdminChecked {
+    let token = raw.token.given();
+    let digest = token.and_then(|given| digest(given, problems));
+    if let (Some(given), Some(digest)) = (token, &digest)
+        && let Some(client) = clients.get(&digest.0)
+    {
+        let what = format!("this is the token of client `{client}`, too");
+        let help = "`narrows token --admin` makes one for operators";
+        problems.error(&given.at, what, help);
+    }
+    AdminChecked {
+        token: digest,
+        remote: raw.remote.value().copied().unwrap_or(false),
+        open_metrics: raw.open_metrics.value().copied().unwrap_or(false),
+    }
+}
+
+fn digest(given: &Given<String>, problems: &mut Problems<'_>) -> Option<TokenDigest> {
+    let Some(digest) = given.value.strip_prefix(DIGEST).and_then(bytes) else {
+        let what = "this is no digest of a token, and tokens themselves do not belong here";
+        let help =
+            "write \"sha256:\" and 64 hex digits; `narrows token --hash` makes it of a token";
+        problems.error(&given.at, what, help);
+        return None;
+    };
+    let digest = TokenDigest(digest);
+    if digest == TokenDigest::of("") {
+        let what = "this is the digest of nothing, which is no token";
+        problems.error(&given.at, what, "`narrows token` makes a token");
+        return None;
+    }
+    Some(digest)
+}
+
+fn bytes(hex: &str) -> Option<[u8; 32]> {
+    let digits: Option<Vec<u32>> = hex.chars().map(|c| c.to_digit(16)).collect();
+    let digits = digits?;
+    let pairs = digits.chunks_exact(2).map(|pair| match pair {
+        [high, low] => (high * 16 + low) as u8,
+        _ => 0,
+    });
+    if digits.len() != 64 {
+        return None;
+    }
+    pairs.collect::<Vec<u8>>().try_into().ok()
+}
+
+fn doors(
+    given: &Given<Vec<Given<String>>>,
+    known: &Known<'_>,
+    problems: &mut Problems<'_>,
+) -> Vec<DoorName> {
+    if given.value.is_empty() {
+        let help = "leave `endpoints` out for all of them";
+        problems.warn(&given.at, "this client may come in nowhere", help);
+    }
+    let door = |given: &Given<String>| door(given, known, problems);
+    given.value.iter().filter_map(door).collect()
+}
+
+fn door(given: &Given<String>, known: &Known<'_>, problems: &mut Problems<'_>) -> Option<DoorName> {
+    let text = given.value.as_str();
+    let names = known
+        .endpoints
+        .iter()
+        .map(|endpoint| endpoint.name.as_str());
+    match text.strip_prefix("servers/") {
+        _ if text == "rpc" => return Some(DoorName::Pruner),
+        Some("*") => return Some(DoorName::AnyServer),
+        Some(id) if !id.is_empty() => {
+            let servers = known.servers.ids();
+            if !servers.contains(&id) {
+                let near = nearest(id, servers.iter().copied());
+                let near = near.map(|near| format!("servers/{near}"));
+                missing(
+                    &given.at,
+                    format!("no server is called `{id}`"),
+                    near,
+                    problems,
+                );
+            }
+            return Some(DoorName::Server(id.to_owned()));
+        }
+        Some(_) => {}
+        None if text.is_empty() || text.contains('/') => {}
+        None => {
+            if !names.clone().any(|name| name == text) {
+                let near = nearest(text, names).map(str::to_owned);
+                missing(
+                    &given.at,
+                    format!("no endpoint is called `{text}`"),
+                    near,
+                    problems,
+                );
+            }
+            return Some(DoorName::Endpoint(text.to_owned()));
+        }
+    }
+    let help = "write the name of an endpoint (`default` is at /mcp), servers/ID, servers/* or rpc";
+    problems.error(&given.at, format!("`{text}` is no endpoint"), help);
+    None
+}
+
+/// A right to what is not there does no harm, and it may be there later.
+fn missing(at: &At, what: String, near: Option<String>, problems: &mut Problems<'_>) {
+    let help = near.map(|near| format!("did you mean `{near}`?"));
+    problems.warn(at, what, help.unwrap_or_default());
+}
+
+fn rate(given: &Given<RateChoice>, problems: &mut Problems<'_>) -> Option<Rate> {
+    let (per_minute, burst) = match &given.value {
+        RateChoice::PerMinute(per_minute) => (*per_minute, None),
+        RateChoice::Both(raw) => {
+            let Some(per_minute) = raw.per_minute.value() else {
+                if raw.per_minute.is_absent() {
+                    let help = "write {\"per_minute\": 600, \"burst\": 60}";
+                    problems.error(&given.at, "`per_minute` is not there", help);
+                }
+                return None;
+            };
+            (*per_minute, raw.burst.value().copied())
+        }
+    };
+    let burst = burst
+        .unwrap_or(per_minute / 10)
+        .max(usize::from(burst.is_none()));
+    let fits = |number: &usize| (1..=MAX_PER_MINUTE).contains(number);
+    let number = |number: usize| u32::try_from(number).ok().filter(|_| fits(&number));
+    let (Some(per_minute), Some(burst)) = (number(per_minute), number(burst)) else {
+        let what = format!("a rate is 1 to {MAX_PER_MINUTE} requests");
+        problems.error(&given.at, what, "");
+        return None;
+    };
+    Some(Rate { per_minute, burst })
+}
+
+fn at_least_one(given: &Field<usize>, problems: &mut Problems<'_>) -> Option<usize> {
+    let given = given.given()?;
+    if given.value == 0 {
+        let help = "take the client out to lock it out";
+        problems.error(&given.at, "this limit is at least 1", help);
+    }
+    Some(given.value)
+}

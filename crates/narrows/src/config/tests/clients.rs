@@ -1,0 +1,298 @@
+//! Clients, their tokens and their rights.
+
+use expect_test::expect;
+use narrows_gateway::settings::{ClientSettings, DoorName, Doors, Rate, TokenDigest};
+
+use super::settings::checked;
+use super::{check, outcome};
+use crate::config::AdminChecked;
+use crate::config::clients::written;
+
+/// A file with these clients and one server, `files`.
+fn file(clients: &str) -> String {
+    format!(
+        r#"{{"mcpServers": {{"files": {{"command": "x"}}}}, "presets": {{"review": {{"tools": ["files/*"]}}}},
+"clients": {clients}}}"#
+    )
+}
+
+fn digest(token: &str) -> String {
+    written(&TokenDigest::of(token))
+}
+
+#[test]
+fn what_is_written_down_arrives() {
+    let (a, b, admin) = (digest("a"), digest("b").to_uppercase(), digest("admin"));
+    let b = b.replace("SHA256", "sha256");
+    let checked = checked(&format!(
+        r#"{{"mcpServers": {{"files": {{"command": "x"}}}}, "presets": {{"review": {{"tools": ["files/*"]}}}},
+            "clients": {{
+                "cursor": {{"token": "{a}", "endpoints": ["default", "lazy", "servers/files", "servers/*", "rpc"],
+                            "preset": "review", "rate": {{"per_minute": 600, "burst": 60}},
+                            "max_calls": 16, "max_sessions": 8}},
+                "x.Y_z-1": {{"token": "{b}", "rate": 25}},
+                "anonymous": {{"endpoints": ["default"], "rate": {{"per_minute": 5}}}}}},
+            "admin": {{"token": "{admin}", "remote": true, "open_metrics": true}}}}"#
+    ));
+    let cursor = ClientSettings {
+        token: Some(TokenDigest::of("a")),
+        doors: Doors::These(vec![
+            DoorName::Endpoint("default".into()),
+            DoorName::Endpoint("lazy".into()),
+            DoorName::Server("files".into()),
+            DoorName::AnyServer,
+            DoorName::Pruner,
+        ]),
+        preset: Some("review".into()),
+        rate: Some(Rate {
+            per_minute: 600,
+            burst: 60,
+        }),
+        max_calls: Some(16),
+        max_sessions: Some(8),
+        ..ClientSettings::named("cursor")
+    };
+    let other = ClientSettings {
+        token: Some(TokenDigest::of("b")),
+        rate: Some(Rate {
+            per_minute: 25,
+            burst: 2,
+        }),
+        ..ClientSettings::named("x.Y_z-1")
+    };
+    let anonymous = ClientSettings {
+        doors: Doors::These(vec![DoorName::Endpoint("default".into())]),
+        rate: Some(Rate {
+            per_minute: 5,
+            burst: 1,
+        }),
+        ..ClientSettings::named("anonymous")
+    };
+    assert_eq!(checked.gateway.clients, [cursor, other, anonymous]);
+    let admin = AdminChecked {
+        token: Some(TokenDigest::of("admin")),
+        remote: true,
+        open_metrics: true,
+    };
+    assert_eq!(checked.admin, admin);
+}
+
+#[test]
+fn without_a_word_everybody_comes_in_and_nobody_operates_from_afar() {
+    let checked = checked(r#"{"mcpServers": {"a": {"command": "x"}}}"#);
+    assert_eq!(checked.gateway.clients, []);
+    assert_eq!(checked.admin, AdminChecked::default());
+    check(
+        &file("{}"),
+        expect![[r#"
+            warning: narrows.json:2:12: there are no clients here: who reaches the gateway may use it
+              path: clients
+              help: `narrows token NAME` makes a token for one
+            files stdio "x" [] Newline
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_no_digest_is_not_repeated() {
+    let token = "nrw_Jq2mVx8ZkR4cY7wP1nLs6Jd3GfH5aUeB0oCiM9tXyz1";
+    let short = &digest("x")[..70];
+    let other = digest("x").replace("sha256", "md5");
+    for wrong in [
+        token,
+        &token[4..],
+        short,
+        &other,
+        "",
+        "${NARROWS_TOKEN}",
+        "sha256:é",
+    ] {
+        let told = outcome(&file(&format!(r#"{{"a": {{"token": "{wrong}"}}}}"#)));
+        assert!(told.starts_with("error: "), "{told}");
+        assert!(told.contains("`narrows token --hash`"), "{told}");
+        assert!(wrong.is_empty() || !told.contains(wrong), "{told}");
+        let told = outcome(&format!(
+            r#"{{"mcpServers": {{"a": {{"command": "x"}}}}, "admin": {{"token": "{wrong}"}}}}"#
+        ));
+        assert!(told.contains("`narrows token --hash`"), "{told}");
+        assert!(wrong.is_empty() || !told.contains(wrong), "{told}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_clients() {
+    let (a, empty) = (digest("a"), digest(""));
+    check(
+        &file(&format!(
+            r#"{{
+"none": {{}},
+"anonymous": {{"token": "{a}"}},
+"one": {{"token": "{a}"}},
+"two": {{"token": "{a}"}},
+"empty": {{"token": "{empty}"}},
+"a b": {{"token": 5}},
+"": [],
+"limits": {{"token": "sha256:", "max_call": 1, "max_calls": 0, "max_sessions": -1, "rate": 0}},
+"rates": {{"token": null, "rate": {{"burst": 2}}, "preset": "revue"}},
+"more": {{"rate": {{"per_minute": 5, "burst": 0, "per_hour": 1}}, "endpoints": "default"}},
+"much": {{"rate": 1000001}},
+"text": {{"rate": "often"}}}}"#
+        )),
+        expect![[r#"
+            error: narrows.json:3:1: a client needs a token
+              path: clients.none
+              help: `narrows token NAME` makes one; only `anonymous` goes without
+            error: narrows.json:4:24: `anonymous` is who brings no token, so it has none
+              path: clients.anonymous.token
+              help: give the client another name
+            error: narrows.json:6:18: this is the token of client `one`, too
+              path: clients.two.token
+              help: give each a token of its own; `narrows token` makes them
+            error: narrows.json:7:20: this is the digest of nothing, which is no token
+              path: clients.empty.token
+              help: `narrows token` makes a token
+            error: narrows.json:8:1: this is no name for a client
+              path: clients["a b"]
+              help: 1 to 64 of: letters, digits, . _ -
+            error: narrows.json:8:18: expected a string, found a number
+              path: clients["a b"].token
+              help: put the value in quotes
+            error: narrows.json:9:5: expected an object, found an array
+              path: clients[""]
+            error: narrows.json:10:21: this is no digest of a token, and tokens themselves do not belong here
+              path: clients.limits.token
+              help: write "sha256:" and 64 hex digits; `narrows token --hash` makes it of a token
+            error: narrows.json:10:32: unknown key `max_call`
+              path: clients.limits.max_call
+              help: did you mean `max_calls`?
+            error: narrows.json:10:60: this limit is at least 1
+              path: clients.limits.max_calls
+              help: take the client out to lock it out
+            error: narrows.json:10:79: expected a whole number, 0 or more
+              path: clients.limits.max_sessions
+            error: narrows.json:10:91: a rate is 1 to 1000000 requests
+              path: clients.limits.rate
+            error: narrows.json:11:1: a client needs a token
+              path: clients.rates
+              help: `narrows token NAME` makes one; only `anonymous` goes without
+            error: narrows.json:11:34: `per_minute` is not there
+              path: clients.rates.rate
+              help: write {"per_minute": 600, "burst": 60}
+            error: narrows.json:11:58: there is no preset `revue`
+              path: clients.rates.preset
+              help: did you mean `review`?
+            error: narrows.json:12:1: a client needs a token
+              path: clients.more
+              help: `narrows token NAME` makes one; only `anonymous` goes without
+            error: narrows.json:12:18: a rate is 1 to 1000000 requests
+              path: clients.more.rate
+            error: narrows.json:12:48: unknown key `per_hour`
+              path: clients.more.rate.per_hour
+            error: narrows.json:12:77: expected an array of strings, found a string
+              path: clients.more.endpoints
+              help: put the value in brackets: ["..."]
+            error: narrows.json:13:1: a client needs a token
+              path: clients.much
+              help: `narrows token NAME` makes one; only `anonymous` goes without
+            error: narrows.json:13:18: a rate is 1 to 1000000 requests
+              path: clients.much.rate
+            error: narrows.json:14:1: a client needs a token
+              path: clients.text
+              help: `narrows token NAME` makes one; only `anonymous` goes without
+            error: narrows.json:14:18: expected a number or an object, found a string
+              path: clients.text.rate
+        "#]],
+    );
+}
+
+#[test]
+fn doors_that_are_not_there_are_told_and_what_is_no_door_is_wrong() {
+    let a = digest("a");
+    check(
+        &file(&format!(
+            r#"{{"a": {{"token": "{a}", "endpoints": ["defualt", "servers/file", "servers/x", "nowhere"]}}}}"#
+        )),
+        expect![[r#"
+            warning: narrows.json:2:117: no endpoint is called `defualt`
+              path: clients.a.endpoints[0]
+              help: did you mean `default`?
+            warning: narrows.json:2:128: no server is called `file`
+              path: clients.a.endpoints[1]
+              help: did you mean `servers/files`?
+            warning: narrows.json:2:144: no server is called `x`
+              path: clients.a.endpoints[2]
+            warning: narrows.json:2:157: no endpoint is called `nowhere`
+              path: clients.a.endpoints[3]
+            files stdio "x" [] Newline
+        "#]],
+    );
+    check(
+        &file(&format!(
+            r#"{{"a": {{"token": "{a}", "endpoints": ["/mcp", "servers/", "", "mcp/lazy"]}},
+"b": {{"token": "{}", "endpoints": []}}}}"#,
+            digest("b")
+        )),
+        expect![[r#"
+            error: narrows.json:2:117: `/mcp` is no endpoint
+              path: clients.a.endpoints[0]
+              help: write the name of an endpoint (`default` is at /mcp), servers/ID, servers/* or rpc
+            error: narrows.json:2:125: `servers/` is no endpoint
+              path: clients.a.endpoints[1]
+              help: write the name of an endpoint (`default` is at /mcp), servers/ID, servers/* or rpc
+            error: narrows.json:2:137: `` is no endpoint
+              path: clients.a.endpoints[2]
+              help: write the name of an endpoint (`default` is at /mcp), servers/ID, servers/* or rpc
+            error: narrows.json:2:141: `mcp/lazy` is no endpoint
+              path: clients.a.endpoints[3]
+              help: write the name of an endpoint (`default` is at /mcp), servers/ID, servers/* or rpc
+            warning: narrows.json:3:104: this client may come in nowhere
+              path: clients.b.endpoints
+              help: leave `endpoints` out for all of them
+        "#]],
+    );
+}
+
+#[test]
+fn a_token_is_for_one_thing() {
+    let a = digest("a");
+    let text = file(&format!(
+        r#"{{"a": {{"token": "{a}"}}}}, "admin": {{"token": "{a}", "remot": true}}"#
+    ));
+    check(
+        &text,
+        expect![[r#"
+        error: narrows.json:2:124: this is the token of client `a`, too
+          path: admin.token
+          help: `narrows token --admin` makes one for operators
+        error: narrows.json:2:199: unknown key `remot`
+          path: admin.remot
+          help: did you mean `remote`?
+    "#]],
+    );
+}
+
+#[test]
+fn there_are_no_more_clients_than_can_be_looked_at() {
+    let clients = |count: usize| {
+        let client = |n: usize| format!(r#""c{n}": {{"token": "{}"}}"#, digest(&n.to_string()));
+        let all: Vec<String> = (0..count).map(client).collect();
+        file(&format!("{{{}}}", all.join(",\n")))
+    };
+    assert!(!outcome(&clients(1_000)).contains("error"));
+    let told = outcome(&clients(1_001));
+    assert!(told.contains("there are more than 1000 clients"), "{told}");
+}
+
+#[test]
+fn the_example_of_the_page_is_read_without_a_word() {
+    let page = include_str!(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/clients.md"
+    ));
+    let (_, rest) = page.split_once("```jsonc\n").expect("an example");
+    let (example, _) = rest.split_once("```").expect("its end");
+    let told = outcome(example);
+    let words = ["error: ", "warning: ", "note: "];
+    assert!(!words.iter().any(|word| told.contains(word)), "{told}");
+    assert_eq!(checked(example).gateway.clients.len(), 2);
+}
