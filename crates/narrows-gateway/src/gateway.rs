@@ -28,7 +28,7 @@ use tokio_util::task::TaskTracker;
 pub use self::applied::Applied;
 pub use self::control::{EndpointReport, SessionReport, SwitchError};
 pub(crate) use self::endpoint::{Endpoint, Face};
-pub use self::report::{Health, ToolReport, UpstreamReport};
+pub use self::report::{Health, ListedTool, ToolReport, UpstreamReport};
 use self::roster::{Making, Roster};
 use crate::builtin::Pruner;
 use crate::catalogue::{Part, View, changes};

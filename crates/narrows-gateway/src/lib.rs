@@ -38,8 +38,8 @@ pub use clients::{ClientPermit, ClientReport, Peer, Unidentified};
 pub use error::{Error, Fault, ItemKind};
 pub use forward::{ForwardError, PlainRequest, Reply};
 pub use gateway::{
-    Applied, Door, EndpointReport, Gateway, Health, Lifetime, Opened, SessionReport, SwitchError,
-    ToolReport, UpstreamReport,
+    Applied, Door, EndpointReport, Gateway, Health, Lifetime, ListedTool, Opened, SessionReport,
+    SwitchError, ToolReport, UpstreamReport,
 };
 pub use recover::NAME as RECOVER_TOOL;
 pub use session::{Session, Stay, random_id};

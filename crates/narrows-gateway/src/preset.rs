@@ -110,6 +110,15 @@ impl Preset {
         &self.id
     }
 
+    /// The entries for tools, for prompts and for resources, as they are
+    /// written; a list that is absent is `None`.
+    pub fn rules(&self) -> [Option<Vec<&str>>; 3] {
+        [&self.tools, &self.prompts, &self.resources].map(|list| {
+            let rules = list.as_ref()?;
+            Some(rules.iter().map(Rule::text).collect())
+        })
+    }
+
     /// Entries for tools of just one server that fit none of its tools, which
     /// are given: they are most likely misspelt.
     pub fn idle_entries<'p>(&'p self, id: &str, slug: &str, tools: &[&str]) -> Vec<&'p str> {
@@ -275,6 +284,10 @@ impl Presets {
         let id = default.and_then(|endpoint| endpoint.preset.as_deref());
         presets.default = id.map(|id| presets.get(id));
         presets
+    }
+
+    pub(crate) fn all(&self) -> &[Arc<Preset>] {
+        &self.all
     }
 
     pub(crate) fn has(&self, id: &str) -> bool {

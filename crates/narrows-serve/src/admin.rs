@@ -1,12 +1,17 @@
 //! What an operator may ask of the program that serves: changes of what is
 //! configured. Files are not this crate's matter, so whoever assembles the
-//! program hands in an [`Operations`].
+//! program hands in an [`Operations`], and with it the [`AdminDesk`] that the
+//! HTTP edge asks who may do so.
+
+mod desk;
 
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
 use narrows_gateway::Applied;
 use serde_json::Value;
+
+pub use self::desk::{AdminDesk, AdminToken, TokenOrigin};
 
 /// A change of the configuration.
 #[derive(Debug, Clone, PartialEq)]

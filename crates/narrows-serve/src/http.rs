@@ -4,8 +4,8 @@
 //! [`serve`] owns the connections; `connection` takes a request from its first
 //! byte to one of the ways in: Streamable HTTP (`mcp`), HTTP+SSE (`sse`),
 //! WebSocket (`ws`), the pruner (`rpc`), plain JSON-RPC to one server
-//! (`forward`) or what the router knows (`pages`). Further ways in are files of
-//! their own beside these.
+//! (`forward`) or what the router knows (`pages`, and the operator's `admin`).
+//! Further ways in are files of their own beside these.
 
 use std::io;
 use std::sync::Arc;
@@ -25,8 +25,10 @@ use self::guard::Guard;
 pub use self::metrics::{MetricsAccess, TokenCheck};
 use self::replay::Bounds;
 use self::sessions::Sessions;
+use crate::admin::AdminDesk;
 use crate::duplex::DuplexSettings;
 
+mod admin;
 mod answer;
 mod body;
 mod connection;
@@ -98,6 +100,9 @@ pub struct HttpSettings {
     pub queue: usize,
     /// How long answers in flight may take after the edge was told to stop.
     pub grace: Duration,
+    /// Who operates the gateway over HTTP, and by which token. Without it there
+    /// is nothing below `/api/v1`.
+    pub admin: Option<Arc<AdminDesk>>,
 }
 
 impl Default for HttpSettings {
@@ -119,6 +124,7 @@ impl Default for HttpSettings {
             max_calls: 256,
             queue: 256,
             grace: Duration::from_secs(5),
+            admin: None,
         }
     }
 }

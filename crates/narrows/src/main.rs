@@ -23,7 +23,7 @@ use clap::Parser;
 
 use crate::cli::{Cli, Command, LogLevel};
 use crate::commands::{
-    Exit, call, check, filter, presets, pruner, serve, servers, sessions, stdio, token, tools,
+    Exit, call, check, filter, presets, pruner, serve, servers, sessions, stdio, tools,
 };
 use crate::config::Environment;
 use crate::telemetry::Telemetry;
@@ -106,7 +106,7 @@ async fn run(
         Command::Servers(options) => servers::run(options, environment).await,
         Command::Presets(options) => presets::run(options, environment).await,
         Command::Sessions(options) => sessions::run(options, environment).await,
-        Command::Token(options) => token::run(&options),
+        Command::Token(options) => commands::token::run(&options),
         Command::Mask(options) => filter::mask(&options),
         Command::Toon(options) => filter::toon(&options),
         Command::Ts(options) => filter::ts(&options),

@@ -10,6 +10,11 @@ impl TokenDigest {
     pub fn of(token: &str) -> TokenDigest {
         TokenDigest(Sha256::digest(token.as_bytes()).into())
     }
+
+    /// Whether two are the same, in a time that does not tell how much of them is.
+    pub fn matches(&self, other: &TokenDigest) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
 }
 
 /// A digest in words, which are compared faster than bytes.
@@ -42,5 +47,28 @@ impl Key {
             found.conditional_assign(&at, differs.ct_eq(&0));
         }
         (found != NOWHERE).then_some(found as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_the_sha_256_of_the_whole_text() {
+        // The example of FIPS 180-2.
+        let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        let digest = TokenDigest::of("abc");
+        let hex: String = digest.0.iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(hex, known);
+    }
+
+    #[test]
+    fn only_the_same_token_matches() {
+        let known = TokenDigest::of("nra_one");
+        assert!(TokenDigest::of("nra_one").matches(&known));
+        for other in ["", "nra_on", "nra_one ", "nra_onE", "nrw_one"] {
+            assert!(!TokenDigest::of(other).matches(&known), "{other:?}");
+        }
     }
 }

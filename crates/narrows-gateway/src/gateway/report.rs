@@ -11,7 +11,7 @@ use super::{Door, Gateway, Inner};
 use crate::catalogue::View;
 use crate::error::ItemKind;
 use crate::permit;
-use crate::preset::Denial;
+use crate::preset::{Denial, Preset};
 use crate::settings::Transport;
 use crate::upstream::{ListKind, State};
 
@@ -50,6 +50,16 @@ pub struct ToolReport {
     pub raw: Raw,
     /// Why it is not to be had on that endpoint; `None` if it is.
     pub denied: Option<Arc<Denial>>,
+}
+
+/// A tool as an endpoint lists it.
+#[derive(Debug, Clone)]
+pub struct ListedTool {
+    pub name: String,
+    /// The id of its server; none for tools of the gateway itself.
+    pub server: Option<String>,
+    /// As clients are told of it.
+    pub raw: Raw,
 }
 
 impl Gateway {
@@ -112,6 +122,33 @@ impl Gateway {
         let page = view.listing(ListKind::Tools).page(None).ok()?;
         let tools = page.member(ListKind::Tools.member())?;
         Some(tools.elements().collect())
+    }
+
+    /// Like [`Gateway::listed`], with the server of each tool.
+    pub fn catalogue(&self, endpoint: &str) -> Option<Vec<ListedTool>> {
+        let listed = self.listed(endpoint)?;
+        let view = self.0.usual_view(endpoint)?;
+        let roster = self.0.roster();
+        let published = view.published(ListKind::Tools).into_iter();
+        let servers: HashMap<String, usize> = published
+            .map(|((upstream, _), name)| (name, upstream))
+            .collect();
+        let tool = |raw: Raw| {
+            let name = raw.member("name");
+            let name = name.as_ref().and_then(Raw::as_text).unwrap_or_default();
+            let upstream = servers.get(&*name).and_then(|at| roster.numbered(*at));
+            ListedTool {
+                server: upstream.map(|upstream| upstream.settings.id.clone()),
+                name: name.into_owned(),
+                raw,
+            }
+        };
+        Some(listed.into_iter().map(tool).collect())
+    }
+
+    /// What endpoints, servers, clients and sessions may name as theirs.
+    pub fn presets(&self) -> Vec<Arc<Preset>> {
+        self.0.roster().presets.all().to_vec()
     }
 
     /// What the gateway's own tool for what was cut is called on an endpoint;

@@ -5,9 +5,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 
 use super::events::Events;
 use super::sse::Channel;
@@ -105,7 +104,7 @@ impl http_body::Body for Body {
 /// Reads a whole request body of at most `max` bytes. `patience` is how long
 /// to wait for each further piece of it.
 pub(super) async fn read(
-    mut body: Incoming,
+    mut body: impl http_body::Body<Data = Bytes> + Unpin,
     max: usize,
     patience: Duration,
 ) -> Result<Bytes, Refused> {
@@ -137,7 +136,10 @@ pub(super) async fn read(
     Ok(whole.freeze())
 }
 
-async fn next_piece(body: &mut Incoming, patience: Duration) -> Result<Option<Bytes>, Refused> {
+async fn next_piece(
+    body: &mut (impl http_body::Body<Data = Bytes> + Unpin),
+    patience: Duration,
+) -> Result<Option<Bytes>, Refused> {
     loop {
         let mut frame = body.frame();
         // Only a body that keeps us waiting is worth a timer.

@@ -24,13 +24,17 @@ use super::pages::Reader;
 use super::socket::Socket;
 use super::stream::Stream;
 use super::target::Way;
-use super::{Edge, answer, entry, forward, guard, mcp, pages, rpc, sse, ws};
+use super::{Edge, admin, answer, entry, forward, guard, mcp, pages, rpc, sse, ws};
 use crate::error::Refused;
 
 /// Longer heads are answered 431.
 const MAX_HEADER_BYTES: usize = 16 * 1024;
 
 pub(super) type Pages = TowerToHyperService<axum::Router>;
+
+/// Who is at the other end, as handed to the router with each request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peer(pub(super) SocketAddr);
 
 pub(super) struct Connection {
     edge: Arc<Edge>,
@@ -96,9 +100,11 @@ impl Connection {
             Ok(()) if head.repeated => Err(Refused::RepeatedHeader),
             checked => checked,
         };
+        let is_admin = way.is_none() && admin::is_meant(edge, parts.uri.path());
         if let Err(refused) = checked {
             return match way {
                 Some(_) => answer::refused(None, &refused),
+                None if is_admin => admin::refused(refused),
                 None => pages::refused(&refused),
             };
         }
@@ -142,13 +148,18 @@ impl Connection {
                     None => Box::pin(forward::post(edge, &principal, &server, body)).await,
                 }
             }
-            (None, _) if parts.method == Method::OPTIONS => {
+            (None, _) if parts.method == Method::OPTIONS && !is_admin => {
                 guard::preflight(&head, "GET, HEAD, OPTIONS")
+            }
+            // Each path of the operator's has methods of its own, which the
+            // router tells; what a page may ask for is the same for all.
+            (None, _) if parts.method == Method::OPTIONS && head.cors_method.is_some() => {
+                guard::preflight(&head, admin::METHODS)
             }
             (None, _) => match self.reader(&parts, &head).await {
                 Ok(reader) => {
                     parts.headers = headers;
-                    parts.extensions.insert(self.peer);
+                    parts.extensions.insert(Peer(self.peer));
                     if let Some(reader) = reader {
                         parts.extensions.insert(reader);
                     }

@@ -12,6 +12,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Response, StatusCode};
 
 use self::text::Format;
+use super::connection::Peer;
 use super::{Edge, pages};
 use crate::error::Refused;
 
@@ -72,7 +73,7 @@ pub(super) async fn metrics(
     State(edge): State<Arc<Edge>>,
     request: Request,
 ) -> Response<axum::body::Body> {
-    let peer = request.extensions().get::<SocketAddr>().copied();
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
     let access = &edge.settings.metrics;
     if let Err(refused) = access.check(peer, bearer(request.headers())) {
         return refuse(&refused);

@@ -15,20 +15,25 @@ use narrows_gateway::exchange::Principal;
 use serde_json::{Value, json};
 
 use super::body::Body;
-use super::{Edge, Front, answer, metrics};
+use super::{Edge, Front, admin, answer, metrics};
 use crate::error::Refused;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// All that takes the router, the operator's pages too where there are some.
 pub(super) fn router(edge: Arc<Edge>) -> Router {
-    Router::new()
+    let pages = Router::new()
         .route("/", get(index))
         .route("/health", get(health))
         .route("/ready", get(ready))
         .route("/metrics", get(metrics::metrics))
         .fallback(async || refused(&Refused::UnknownPath).map(axum::body::Body::new))
         .method_not_allowed_fallback(async || refused(&Refused::Method).map(axum::body::Body::new))
-        .with_state(edge)
+        .with_state(edge.clone());
+    match admin::router(edge) {
+        Some(admin) => pages.merge(admin),
+        None => pages,
+    }
 }
 
 /// A refusal outside MCP, where no JSON-RPC is spoken.

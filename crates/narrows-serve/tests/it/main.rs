@@ -1,6 +1,7 @@
 //! The real gateway on loopback, between raw client bytes and a scripted
 //! upstream that does what the test says, when the test says it.
 
+mod admin;
 mod batch;
 mod client;
 mod clients;

@@ -3,9 +3,12 @@
 use std::fmt::Write;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
 use narrows_gateway::Gateway;
-use narrows_serve::HttpSettings;
+use narrows_gateway::settings::TokenDigest;
+use narrows_serve::admin::{AdminDesk, AdminToken, TokenOrigin};
+use narrows_serve::{HttpSettings, MetricsAccess, TokenCheck};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::current::keep_current;
 use super::{Exit, Signals, load, log_problems, set_guard, start};
 use crate::cli::Serve;
-use crate::config::{Config, Environment, parse_listen};
+use crate::config::{AdminChecked, Config, Environment, parse_listen};
 use crate::keeper::Keeper;
 use crate::runtime_file::RuntimeFile;
 use crate::telemetry::Telemetry;
@@ -66,6 +69,7 @@ pub(crate) async fn run(
     });
     announce(&config, address, telemetry);
 
+    let admin = config.checked.admin.clone();
     let settings = HttpSettings {
         allowed_hosts: config.checked.allowed_hosts.clone(),
         allowed_origins: config.checked.allowed_origins.clone(),
@@ -77,6 +81,12 @@ pub(crate) async fn run(
     };
     let gateway = start(config.checked.gateway.clone());
     let keeper = Keeper::new(gateway.clone(), config, environment.clone(), set_guard);
+    let desk = Arc::new(desk(&admin, &admin_token, keeper.clone()));
+    let settings = HttpSettings {
+        metrics: metrics_access(&admin, &desk),
+        admin: Some(desk),
+        ..settings
+    };
     let current = keep_current(keeper, !options.no_watch)?;
     run_until_signal(listener, gateway, settings, signals).await;
     drop(current);
@@ -88,6 +98,37 @@ pub(super) enum Beyond {
     Allowed,
     /// Not without this.
     Refused(&'static str),
+}
+
+/// Where operators come: with the token of this run, or the configured one.
+fn desk(admin: &AdminChecked, token: &str, keeper: Arc<Keeper>) -> AdminDesk {
+    let of_this_run = AdminToken {
+        origin: TokenOrigin::ThisRun,
+        digest: TokenDigest::of(token),
+    };
+    let configured = admin.token.clone().map(|digest| AdminToken {
+        origin: TokenOrigin::Configured,
+        digest,
+    });
+    let tokens = configured.into_iter().chain([of_this_run]).collect();
+    let mut desk = AdminDesk::new(keeper, tokens);
+    desk.remote = admin.remote;
+    desk
+}
+
+/// Who may read the metrics: whoever is on this machine, unless operators have
+/// a token of their own.
+fn metrics_access(admin: &AdminChecked, desk: &Arc<AdminDesk>) -> MetricsAccess {
+    match (admin.open_metrics, &admin.token) {
+        (true, _) => MetricsAccess::Open,
+        (false, None) => MetricsAccess::Loopback,
+        (false, Some(_)) => {
+            let desk = desk.clone();
+            MetricsAccess::Token(TokenCheck::new(move |token| {
+                desk.recognise(token).is_some()
+            }))
+        }
+    }
 }
 
 /// Takes the address, or says why that cannot be. `flag` is the option or

@@ -1,0 +1,66 @@
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use narrows_gateway::settings::TokenDigest;
+
+use super::{AdminDesk, AdminToken, TokenOrigin};
+use crate::admin::{Change, Changed, ConfigurationStatus, Keep, Operations, Rejected};
+
+/// Nobody gets as far as this here.
+struct Closed;
+
+impl Operations for Closed {
+    fn change(&self, _: Change, _: Keep) -> BoxFuture<'_, Result<Changed, Rejected>> {
+        Box::pin(async { Err(Rejected::NoFile) })
+    }
+
+    fn status(&self) -> ConfigurationStatus {
+        ConfigurationStatus::default()
+    }
+}
+
+fn desk() -> AdminDesk {
+    let token = |origin, text| AdminToken {
+        origin,
+        digest: TokenDigest::of(text),
+    };
+    let tokens = vec![
+        token(TokenOrigin::Configured, "nra_configured"),
+        token(TokenOrigin::ThisRun, "nra_run"),
+    ];
+    AdminDesk::new(Arc::new(Closed), tokens)
+}
+
+#[test]
+fn only_who_is_on_this_machine_is_admitted() {
+    let mut desk = desk();
+    let outside = ["192.168.1.7", "0.0.0.0", "8.8.8.8", "::", "2001:db8::1"];
+    let outside = outside.into_iter().chain(["::ffff:10.0.0.1"]);
+    for peer in ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"] {
+        assert!(desk.admits(peer.parse().unwrap()), "{peer}");
+    }
+    for peer in outside.clone() {
+        assert!(!desk.admits(peer.parse().unwrap()), "{peer}");
+    }
+    desk.remote = true;
+    for peer in outside {
+        assert!(desk.admits(peer.parse().unwrap()), "{peer}");
+    }
+}
+
+#[test]
+fn a_token_is_known_by_where_it_is_from() {
+    let desk = desk();
+    let known = desk.recognise("nra_configured");
+    assert_eq!(known, Some(TokenOrigin::Configured));
+    assert_eq!(desk.recognise("nra_run"), Some(TokenOrigin::ThisRun));
+    for wrong in ["", "nra_", "nra_run ", "nrw_client"] {
+        assert_eq!(desk.recognise(wrong), None, "{wrong:?}");
+    }
+}
+
+#[test]
+fn nothing_of_a_token_is_printed() {
+    let shown = format!("{:?}", desk());
+    assert_eq!(shown, "AdminDesk { tokens: 2, remote: false, .. }");
+}

@@ -1,0 +1,71 @@
+//! Who comes in: from this machine, unless others may, and with a token.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderValue};
+
+use super::Office;
+use super::refusal::Refusal;
+use crate::admin::TokenOrigin;
+use crate::http::connection::Peer;
+
+#[cfg(test)]
+mod tests;
+
+/// Lets a request through to its route, with the [`TokenOrigin`] of who asks.
+pub(super) async fn check(
+    State(office): State<Arc<Office>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let peer = request.extensions().get().copied();
+    let mut answer = match admit(&office, peer, request.headers()).await {
+        Ok(origin) => {
+            request.extensions_mut().insert(origin);
+            next.run(request).await
+        }
+        Err(refusal) => refusal.into_response(),
+    };
+    // What is told here is for who brought the token, and true for a moment.
+    let no_store = HeaderValue::from_static("no-store");
+    answer.headers_mut().insert(CACHE_CONTROL, no_store);
+    answer
+}
+
+async fn admit(
+    office: &Office,
+    peer: Option<Peer>,
+    headers: &HeaderMap,
+) -> Result<TokenOrigin, Refusal> {
+    if !peer.is_some_and(|peer| office.desk.admits(peer.0.ip())) {
+        return Err(Refusal::NotLocal);
+    }
+    let token = bearer(headers)?;
+    if let Some(origin) = office.desk.recognise(token) {
+        return Ok(origin);
+    }
+    // Whoever tries tokens waits for each of them, and cannot make us hold
+    // more than a few requests by that.
+    let Ok(_place) = office.waiting.try_acquire() else {
+        return Err(Refusal::TooManyWrongTokens);
+    };
+    tokio::time::sleep(office.desk.wrong_token_delay).await;
+    Err(Refusal::WrongToken)
+}
+
+/// The token of a request. Two are none: nobody could say which one counts.
+fn bearer(headers: &HeaderMap) -> Result<&str, Refusal> {
+    let mut all = headers.get_all(AUTHORIZATION).iter();
+    let (Some(value), None) = (all.next(), all.next()) else {
+        return Err(Refusal::NoToken);
+    };
+    let text = value.to_str().map_err(|_| Refusal::NoToken)?;
+    match text.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(token.trim()),
+        _ => Err(Refusal::NoToken),
+    }
+}

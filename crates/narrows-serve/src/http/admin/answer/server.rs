@@ -1,0 +1,185 @@
+//! Servers as operators are told of them.
+
+use narrows_gateway::settings::Transport;
+use narrows_gateway::{ToolReport, UpstreamReport, UpstreamState};
+use narrows_shape::estimate_tokens;
+use narrows_wire::{Kind, Raw};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+#[cfg(test)]
+mod tests;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Servers {
+    pub(crate) servers: Vec<Server>,
+}
+
+/// One server, as the answer to what was done with it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ServerDetail {
+    pub(crate) server: Server,
+}
+
+/// A server and its tools.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ServerDetails {
+    #[serde(flatten)]
+    server: Server,
+    tool_list: Vec<Tool>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Server {
+    id: String,
+    /// As it appears in names and paths.
+    slug: String,
+    #[schema(value_type = TransportWord)]
+    transport: &'static str,
+    state: State,
+    /// Why it is down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    reason: Option<String>,
+    /// How often connecting has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    attempts: Option<u32>,
+    /// In how many seconds it is tried again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    next_try_s: Option<u64>,
+    /// The revision of MCP that is spoken with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    revision: Option<&'static str>,
+    /// What it says of itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    server_info: Option<Map<String, Value>>,
+    /// How long it took to start, until its lists were there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    took_ms: Option<u64>,
+    tools: usize,
+    prompts: usize,
+    resources: usize,
+    templates: usize,
+    /// What its tools cost a model, estimated.
+    tokens: usize,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ServerTool)]
+struct Tool {
+    /// The server's own name of it.
+    name: String,
+    /// As the default endpoint publishes it; empty if it does not.
+    published: String,
+    /// What it costs a model, estimated.
+    tokens: usize,
+    /// Why it is not to be had on the default endpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    denied: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = ServerState)]
+enum State {
+    Up,
+    Starting,
+    Down,
+    Disabled,
+}
+
+/// What carries the messages of a server.
+#[derive(ToSchema)]
+#[schema(as = ServerTransport, rename_all = "lowercase")]
+#[expect(dead_code, reason = "it is described; `Transport` says the words")]
+enum TransportWord {
+    Stdio,
+    Http,
+    Sse,
+    Ws,
+    Rpc,
+    Builtin,
+}
+
+impl From<&UpstreamReport> for Server {
+    fn from(report: &UpstreamReport) -> Server {
+        let transport: Transport = report.transport;
+        let server = Server {
+            id: report.id.clone(),
+            slug: report.slug.clone(),
+            transport: transport.word(),
+            state: State::Disabled,
+            reason: None,
+            attempts: None,
+            next_try_s: None,
+            revision: None,
+            server_info: None,
+            took_ms: None,
+            tools: report.tools.len(),
+            prompts: report.prompts,
+            resources: report.resources,
+            templates: report.templates,
+            tokens: report.tools.iter().map(tokens).sum(),
+        };
+        match &report.state {
+            UpstreamState::Disabled => server,
+            UpstreamState::Starting => Server {
+                state: State::Starting,
+                ..server
+            },
+            UpstreamState::Up {
+                revision,
+                took,
+                server_info,
+                ..
+            } => Server {
+                state: State::Up,
+                revision: Some(revision.as_str()),
+                server_info: object(server_info),
+                took_ms: Some(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
+                ..server
+            },
+            UpstreamState::Down {
+                failure, attempts, ..
+            } => Server {
+                state: State::Down,
+                reason: Some(failure.detail.clone()),
+                attempts: Some(*attempts),
+                next_try_s: report.state.next_try().map(|pause| pause.as_secs()),
+                ..server
+            },
+        }
+    }
+}
+
+impl From<&UpstreamReport> for ServerDetails {
+    fn from(report: &UpstreamReport) -> ServerDetails {
+        let tool = |tool: &ToolReport| Tool {
+            name: tool.name.clone(),
+            published: tool.published.clone(),
+            tokens: tokens(tool),
+            denied: tool.denied.as_ref().map(ToString::to_string),
+        };
+        ServerDetails {
+            server: report.into(),
+            tool_list: report.tools.iter().map(tool).collect(),
+        }
+    }
+}
+
+fn tokens(tool: &ToolReport) -> usize {
+    estimate_tokens(tool.raw.as_str())
+}
+
+/// What is deeper than a reader of JSON follows is left out.
+fn object(raw: &Raw) -> Option<Map<String, Value>> {
+    let is_object = raw.kind() == Kind::Object;
+    is_object.then(|| raw.decode().ok()).flatten()
+}

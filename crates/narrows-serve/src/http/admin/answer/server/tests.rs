@@ -1,0 +1,120 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use narrows_gateway::preset::{Denial, Why};
+use narrows_gateway::settings::Transport;
+use narrows_gateway::{Failure, FailureKind, Found, ToolReport, UpstreamReport, UpstreamState};
+use narrows_wire::{Raw, Revision};
+use serde_json::json;
+
+use super::{Server, ServerDetails};
+
+fn report(state: UpstreamState) -> UpstreamReport {
+    let tool = |name: &str, denied| ToolReport {
+        name: name.into(),
+        published: format!("files__{name}"),
+        raw: Raw::empty_object().with_member("name", &Raw::string(name)),
+        denied,
+    };
+    let denial = Denial {
+        preset: "review".into(),
+        why: Why::NotNamed,
+    };
+    UpstreamReport {
+        id: "my files".into(),
+        slug: "files".into(),
+        transport: Transport::WebSocket,
+        state,
+        tools: vec![tool("read", None), tool("write", Some(Arc::new(denial)))],
+        prompts: 3,
+        resources: 4,
+        templates: 5,
+    }
+}
+
+fn up(server_info: Raw) -> UpstreamState {
+    UpstreamState::Up {
+        revision: Revision::V2025_06_18,
+        took: Duration::from_micros(12_900),
+        server_info,
+        found: Found {
+            transport: Transport::WebSocket,
+            how: None,
+        },
+    }
+}
+
+#[test]
+fn a_server_that_is_up_tells_what_it_is_and_offers() {
+    let info = Raw::empty_object().with_member("name", &Raw::string("fs"));
+    let told = serde_json::to_value(ServerDetails::from(&report(up(info)))).expect("JSON");
+    assert_eq!(
+        told,
+        json!({
+            "id": "my files", "slug": "files", "transport": "ws", "state": "up",
+            "revision": "2025-06-18", "server_info": {"name": "fs"}, "took_ms": 12,
+            "tools": 2, "prompts": 3, "resources": 4, "templates": 5, "tokens": told["tokens"],
+            "tool_list": [
+                {"name": "read", "published": "files__read", "tokens": told["tool_list"][0]["tokens"]},
+                {
+                    "name": "write", "published": "files__write",
+                    "tokens": told["tool_list"][1]["tokens"],
+                    "denied": "no entry of preset 'review' allows it",
+                },
+            ],
+        })
+    );
+    let tokens = |at: usize| told["tool_list"][at]["tokens"].as_u64().expect("a number");
+    assert!(tokens(0) > 0);
+    assert_eq!(told["tokens"], tokens(0) + tokens(1));
+}
+
+#[test]
+fn a_server_that_is_down_tells_why() {
+    let failure = Failure {
+        kind: FailureKind::Connect,
+        detail: "nobody listens there".into(),
+        stderr: vec!["SECRET=1".into()],
+        speaks: None,
+    };
+    let state = UpstreamState::Down {
+        failure: Arc::new(failure),
+        attempts: 2,
+        next_try: tokio::time::Instant::now() + Duration::from_secs(90),
+    };
+    let told = serde_json::to_value(Server::from(&report(state))).expect("JSON");
+    assert_eq!(told["state"], "down");
+    assert_eq!(told["reason"], "nobody listens there");
+    assert_eq!(told["attempts"], 2);
+    assert!(told["next_try_s"].as_u64() > Some(60), "{told}");
+    assert!(!told.to_string().contains("SECRET"), "{told}");
+}
+
+#[test]
+fn what_is_not_known_is_left_out() {
+    for state in [UpstreamState::Disabled, UpstreamState::Starting] {
+        let told = serde_json::to_value(Server::from(&report(state))).expect("JSON");
+        for member in [
+            "reason",
+            "attempts",
+            "next_try_s",
+            "revision",
+            "server_info",
+            "took_ms",
+        ] {
+            assert!(told.get(member).is_none(), "{member}: {told}");
+        }
+    }
+}
+
+#[test]
+fn only_an_object_is_what_a_server_says_of_itself() {
+    let deep = "[".repeat(10_000) + &"]".repeat(10_000);
+    let deep = format!(r#"{{"deep":{deep}}}"#);
+    for info in ["7".to_owned(), "[1]".to_owned(), deep] {
+        let info = Raw::parse(info.into());
+        let Ok(info) = info else { continue };
+        let told = serde_json::to_value(Server::from(&report(up(info)))).expect("JSON");
+        assert!(told.get("server_info").is_none(), "{told}");
+    }
+}

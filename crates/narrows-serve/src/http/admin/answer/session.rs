@@ -1,0 +1,65 @@
+//! Sessions as operators are told of them.
+
+use narrows_gateway::SessionReport;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+#[cfg(test)]
+mod tests;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Sessions {
+    pub(crate) sessions: Vec<Session>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SessionDetail {
+    pub(crate) session: Session,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Session {
+    #[schema(minimum = 1)]
+    pub(crate) number: u64,
+    /// The name of the endpoint, or `servers/` and the id of a server.
+    endpoint: String,
+    /// The name of the client; `null` where no token was needed.
+    #[schema(required)]
+    client: Option<String>,
+    /// The program behind it, as it introduced itself.
+    #[schema(required)]
+    program: Option<String>,
+    /// The revision of MCP that is spoken with it.
+    revision: &'static str,
+    /// The preset that was chosen for just this session.
+    #[schema(required)]
+    own_preset: Option<String>,
+    /// All presets in force.
+    presets: Vec<String>,
+    age_s: u64,
+    /// How long nothing has been heard of it.
+    silence_s: u64,
+    calls_in_flight: usize,
+    calls: u64,
+}
+
+impl From<SessionReport> for Session {
+    fn from(report: SessionReport) -> Session {
+        Session {
+            number: report.number,
+            endpoint: match report.is_server {
+                true => format!("servers/{}", report.endpoint),
+                false => report.endpoint,
+            },
+            client: report.client,
+            program: report.program,
+            revision: report.revision,
+            own_preset: report.own_preset,
+            presets: report.presets,
+            age_s: report.age.as_secs(),
+            silence_s: report.silence.as_secs(),
+            calls_in_flight: report.calls_in_flight,
+            calls: report.calls,
+        }
+    }
+}

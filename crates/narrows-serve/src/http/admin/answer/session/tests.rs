@@ -1,0 +1,42 @@
+use std::time::Duration;
+
+use narrows_gateway::SessionReport;
+use serde_json::json;
+
+use super::Session;
+
+fn report(endpoint: &str, is_server: bool) -> SessionReport {
+    SessionReport {
+        number: 7,
+        endpoint: endpoint.into(),
+        is_server,
+        client: Some("cursor".into()),
+        program: None,
+        revision: "2025-06-18",
+        own_preset: Some("dev".into()),
+        presets: vec!["dev".into(), "public".into()],
+        age: Duration::from_millis(61_900),
+        silence: Duration::from_secs(3),
+        calls_in_flight: 1,
+        calls: 12,
+    }
+}
+
+#[test]
+fn a_session_is_told_with_whole_seconds() {
+    let told = serde_json::to_value(Session::from(report("lazy", false))).expect("JSON");
+    assert_eq!(
+        told,
+        json!({
+            "number": 7, "endpoint": "lazy", "client": "cursor", "program": null,
+            "revision": "2025-06-18", "own_preset": "dev", "presets": ["dev", "public"],
+            "age_s": 61, "silence_s": 3, "calls_in_flight": 1, "calls": 12,
+        })
+    );
+}
+
+#[test]
+fn a_server_is_not_taken_for_an_endpoint_of_its_name() {
+    let told = serde_json::to_value(Session::from(report("lazy", true))).expect("JSON");
+    assert_eq!(told["endpoint"], "servers/lazy");
+}

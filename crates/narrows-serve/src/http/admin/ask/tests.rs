@@ -1,0 +1,55 @@
+use serde::de::DeserializeOwned;
+
+use super::{Calls, NewServer, PresetChoice};
+
+/// What is wrong with a text, or nothing.
+fn trouble<T: DeserializeOwned>(text: &str) -> String {
+    match serde_json::from_str::<T>(text) {
+        Ok(_) => String::new(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[track_caller]
+fn check<T: DeserializeOwned>(text: &str, expected: &str) {
+    let trouble = trouble::<T>(text);
+    let is_it = match expected {
+        "" => trouble.is_empty(),
+        expected => trouble.contains(expected),
+    };
+    assert!(is_it, "{text}: {trouble:?}");
+}
+
+#[test]
+fn a_choice_of_no_preset_is_written_out() {
+    check::<PresetChoice>(r#"{"preset":null}"#, "");
+    check::<PresetChoice>(r#"{"preset":"dev"}"#, "");
+    check::<PresetChoice>("{}", "missing field `preset`");
+    check::<PresetChoice>(r#"{"preset":""}"#, "a name is empty");
+    check::<PresetChoice>(r#"{"preset":7}"#, "invalid type");
+    check::<PresetChoice>(r#"{"preset":null,"save":true}"#, "unknown field `save`");
+    check::<PresetChoice>(r#"{"preset":null,"preset":null}"#, "duplicate field");
+}
+
+#[test]
+fn names_are_counted_in_characters() {
+    let named = |name: String| format!(r#"{{"id":"{name}","config":{{}}}}"#);
+    check::<NewServer>(&named("ü".repeat(256)), "");
+    check::<NewServer>(&named("ü".repeat(257)), "longer than 256 characters");
+    check::<NewServer>(r#"{"id":"a","config":[]}"#, "invalid type");
+}
+
+#[test]
+fn lists_have_an_end() {
+    check::<Calls>(r#"{"limit":1000}"#, "");
+    check::<Calls>(r#"{"limit":1001}"#, "from 1 to 1000");
+    check::<Calls>(r#"{"limit":0}"#, "from 1 to 1000");
+    check::<Calls>(r#"{"limits":1}"#, "unknown field");
+}
+
+#[test]
+fn depth_does_not_matter() {
+    let deep = "[".repeat(10_000) + &"]".repeat(10_000);
+    let text = format!(r#"{{"id":"a","config":{{"args":{deep}}}}}"#);
+    check::<NewServer>(&text, "recursion limit");
+}

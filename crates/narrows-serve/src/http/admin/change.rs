@@ -1,0 +1,67 @@
+//! Changes of the configuration: made to the end, and told to the log.
+
+use std::sync::Arc;
+
+use super::Office;
+use super::answer;
+use super::ask::Save;
+use super::refusal::Refusal;
+use crate::admin::{Change, Keep, TokenOrigin};
+
+#[cfg(test)]
+mod tests;
+
+/// Has a change made. It is made to the end even if nobody waits for that any
+/// more: a client that hangs up must not leave half a change.
+pub(super) async fn make(
+    office: &Arc<Office>,
+    by: TokenOrigin,
+    save: &Save,
+    change: Change,
+) -> Result<answer::Change, Refusal> {
+    let keep = if save.save { Keep::File } else { Keep::Memory };
+    let operations = office.desk.operations.clone();
+    let work = async move {
+        let what = told(&change);
+        let made = operations.change(change, keep).await;
+        let made = made.map_err(Refusal::from);
+        // Entries and problems may hold secrets, so that names are all that is said.
+        match &made {
+            Ok(changed) => {
+                let saved = changed.saved_to.is_some();
+                tracing::info!(by = by.word(), what, saved, "changed");
+            }
+            Err(refusal) => {
+                tracing::info!(by = by.word(), what, why = refusal.code(), "not changed");
+            }
+        }
+        made
+    };
+    let made = office.edge.tasks.spawn(work).await;
+    made.unwrap_or(Err(Refusal::Broken)).map(Into::into)
+}
+
+/// Tells the log of something that is no change of the configuration.
+pub(super) fn log(by: TokenOrigin, what: &str) {
+    tracing::info!(by = by.word(), what, "done");
+}
+
+fn told(change: &Change) -> String {
+    match change {
+        Change::AddServer { id, .. } => format!("add server {id:?}"),
+        Change::ReplaceServer { id, .. } => format!("replace server {id:?}"),
+        Change::RemoveServer { id } => format!("remove server {id:?}"),
+        Change::EnableServer { id, enabled: true } => format!("enable server {id:?}"),
+        Change::EnableServer { id, enabled: false } => format!("disable server {id:?}"),
+        Change::PutPreset { id, .. } => format!("put preset {id:?}"),
+        Change::RemovePreset { id } => format!("remove preset {id:?}"),
+        Change::SwitchPreset {
+            endpoint,
+            preset: Some(preset),
+        } => format!("use preset {preset:?} for endpoint {endpoint:?}"),
+        Change::SwitchPreset {
+            endpoint,
+            preset: None,
+        } => format!("use no preset for endpoint {endpoint:?}"),
+    }
+}

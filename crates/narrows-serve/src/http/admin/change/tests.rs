@@ -1,0 +1,34 @@
+use serde_json::json;
+
+use super::told;
+use crate::admin::Change;
+
+#[test]
+fn the_log_tells_names_and_no_entries() {
+    let entry = || json!({"env": {"KEY": "SECRET"}, "headers": {"authorization": "SECRET"}});
+    let id = || "a\nb".to_owned();
+    let changes = [
+        Change::AddServer {
+            id: id(),
+            entry: entry(),
+        },
+        Change::ReplaceServer {
+            id: id(),
+            entry: entry(),
+        },
+        Change::PutPreset {
+            id: id(),
+            entry: entry(),
+        },
+        Change::RemoveServer { id: id() },
+        Change::SwitchPreset {
+            endpoint: id(),
+            preset: None,
+        },
+    ];
+    for change in changes {
+        let line = told(&change);
+        assert!(line.contains(r"a\nb"), "{line}");
+        assert!(!line.contains("SECRET"), "{line}");
+    }
+}

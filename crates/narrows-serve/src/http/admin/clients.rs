@@ -1,0 +1,103 @@
+//! Clients: who may come in, and what they are doing.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use http::StatusCode;
+use narrows_gateway::ClientReport;
+use narrows_gateway::settings::{DoorName, Doors};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Office;
+use super::answer::Answer;
+use super::description::Always;
+use super::given::NoParams;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Clients {
+    clients: Vec<Client>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct Client {
+    name: String,
+    /// Whether it has to bring a token, as all do but `anonymous`.
+    has_token: bool,
+    /// Where it may come in; `null` for everywhere.
+    #[schema(required)]
+    endpoints: Option<Vec<String>>,
+    /// The preset that binds it besides that of the endpoint.
+    #[schema(required)]
+    preset: Option<String>,
+    #[schema(required)]
+    rate: Option<Rate>,
+    /// Requests that it may have in flight.
+    #[schema(required)]
+    max_calls: Option<usize>,
+    #[schema(required)]
+    max_sessions: Option<usize>,
+    sessions: usize,
+    calls_in_flight: usize,
+    calls: u64,
+    /// Requests that were refused because of its limits.
+    refused: u64,
+}
+
+/// How often a client may ask.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ClientRate)]
+struct Rate {
+    per_minute: u32,
+    burst: u32,
+}
+
+/// Who may come in; nobody is listed where everybody may
+#[utoipa::path(
+    get,
+    path = "/clients",
+    tag = "clients",
+    responses((status = 200, description = "The clients", body = Clients), Always)
+)]
+pub(super) async fn list_clients(
+    State(office): State<Arc<Office>>,
+    _: NoParams,
+) -> Answer<Clients> {
+    let clients = office.gateway().clients();
+    let clients = clients.into_iter().map(Client::from).collect();
+    Answer(StatusCode::OK, Clients { clients })
+}
+
+impl From<ClientReport> for Client {
+    fn from(report: ClientReport) -> Client {
+        Client {
+            name: report.name,
+            has_token: report.has_token,
+            endpoints: match &report.doors {
+                Doors::All => None,
+                Doors::These(doors) => Some(doors.iter().map(word).collect()),
+            },
+            preset: report.preset,
+            rate: report.rate.map(|rate| Rate {
+                per_minute: rate.per_minute,
+                burst: rate.burst,
+            }),
+            max_calls: report.max_calls,
+            max_sessions: report.max_sessions,
+            sessions: report.sessions,
+            calls_in_flight: report.calls_in_flight,
+            calls: report.calls,
+            refused: report.refused,
+        }
+    }
+}
+
+/// A door as the configuration names it.
+fn word(door: &DoorName) -> String {
+    match door {
+        DoorName::Endpoint(name) => name.clone(),
+        DoorName::Server(id) => format!("servers/{id}"),
+        DoorName::AnyServer => "servers/*".to_owned(),
+        DoorName::Pruner => "rpc".to_owned(),
+    }
+}

@@ -1,0 +1,205 @@
+//! What the description says besides what the handlers say of themselves:
+//! its head, how to come in, and the refusals that routes have in common.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, ResponseBuilder};
+use utoipa::openapi::{Response as Described, Type};
+use utoipa::{IntoParams, IntoResponses, OpenApi as _};
+
+use super::given::NoParams;
+use super::refusal::Told;
+use super::{PREFIX, parts};
+
+/// What can come on every route.
+pub(super) struct Always;
+
+/// What can come where a body is read.
+pub(super) struct ForBodies;
+
+/// What can come where one thing is named.
+pub(super) struct ForItems;
+
+/// What can come where something has to be in a certain state.
+pub(super) struct ForConflicts;
+
+/// What can come where the configuration is changed.
+pub(super) struct ForChanges;
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "it is for the description; `Named` reads it")]
+pub(super) struct IdInPath {
+    /// As the configuration has it.
+    #[param(min_length = 1, max_length = 256)]
+    id: String,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "it is for the description; `Named` reads it")]
+pub(super) struct NameInPath {
+    /// As the configuration has it.
+    #[param(min_length = 1, max_length = 256)]
+    name: String,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "it is for the description; `Numbered` reads it")]
+pub(super) struct NumberInPath {
+    #[param(minimum = 1)]
+    number: u64,
+}
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Narrows, the operator's API",
+        description = "What a running gateway does, and changes of it. Changes last until the program ends, or are written into the configuration file with `save=true`.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
+    ),
+    components(schemas(Told)),
+    security(("token" = []))
+)]
+struct Frame;
+
+/// This description
+#[utoipa::path(
+    get,
+    path = "/openapi.json",
+    tag = "status",
+    responses((status = 200, description = "OpenAPI 3.1", body = Object), Always)
+)]
+pub(super) async fn get_description(_: NoParams) -> Response {
+    static TEXT: LazyLock<Bytes> = LazyLock::new(|| text().into());
+    let json = HeaderValue::from_static("application/json");
+    ([(CONTENT_TYPE, json)], TEXT.clone()).into_response()
+}
+
+/// The whole description, as it is served and as it stands in `docs/openapi.json`.
+pub(super) fn text() -> String {
+    let (_, mut api) = parts();
+    let paths = std::mem::take(&mut api.paths.paths).into_iter();
+    api.paths.paths = paths
+        .map(|(path, item)| (format!("{PREFIX}{path}"), item))
+        .collect();
+    // It is made of texts alone.
+    let mut text = api.to_pretty_json().expect("a description is JSON");
+    text.push('\n');
+    text
+}
+
+/// Everything but the routes.
+pub(super) fn frame() -> OpenApi {
+    let mut api = Frame::openapi();
+    let components = api.components.get_or_insert_default();
+    let bearer = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("The admin token, `nra_…`"))
+        .build();
+    components.add_security_scheme("token", SecurityScheme::Http(bearer));
+    for (status, description) in REFUSALS {
+        let refusal = RefOr::T(refusal(status, description));
+        components.responses.insert(name(status), refusal);
+    }
+    api
+}
+
+/// By status; what each is about.
+const REFUSALS: [(&str, &str); 11] = [
+    (
+        "400",
+        "The request cannot be read, or says what is not asked for",
+    ),
+    ("401", "No admin token, or a wrong one"),
+    (
+        "403",
+        "From another machine, by a name or from a page that is not allowed",
+    ),
+    ("404", "There is no such thing"),
+    ("408", "The body took too long"),
+    (
+        "409",
+        "It is there already, or is switched off, or there is no file to save to",
+    ),
+    ("413", "The body is longer than 1 MiB"),
+    ("415", "The body is not `application/json`"),
+    (
+        "422",
+        "The configuration would be wrong; `problems` says why",
+    ),
+    ("429", "Too many wrong tokens, or too many who listen"),
+    ("500", "The configuration file cannot be written"),
+];
+
+fn refusal(status: &str, description: &str) -> Described {
+    let told = Ref::from_schema_name("Error");
+    let content = ContentBuilder::new().schema(Some(told)).build();
+    let response = ResponseBuilder::new()
+        .description(description)
+        .content("application/json", content);
+    let header = match status {
+        "401" => Some("WWW-Authenticate"),
+        "429" => Some("Retry-After"),
+        _ => None,
+    };
+    let response = match header {
+        Some(name) => {
+            let text = utoipa::openapi::Object::with_type(Type::String);
+            response.header(name, HeaderBuilder::new().schema(text).build())
+        }
+        None => response,
+    };
+    response.build()
+}
+
+fn name(status: &str) -> String {
+    format!("Refused{status}")
+}
+
+type Responses = BTreeMap<String, RefOr<Described>>;
+
+fn refused<const N: usize>(statuses: [&str; N]) -> Responses {
+    let named = |status: &str| {
+        let refusal = Ref::from_response_name(name(status));
+        (status.to_owned(), RefOr::Ref(refusal))
+    };
+    statuses.into_iter().map(named).collect()
+}
+
+impl IntoResponses for Always {
+    fn responses() -> Responses {
+        refused(["400", "401", "403", "429"])
+    }
+}
+
+impl IntoResponses for ForBodies {
+    fn responses() -> Responses {
+        refused(["408", "413", "415"])
+    }
+}
+
+impl IntoResponses for ForItems {
+    fn responses() -> Responses {
+        refused(["404"])
+    }
+}
+
+impl IntoResponses for ForConflicts {
+    fn responses() -> Responses {
+        refused(["409"])
+    }
+}
+
+impl IntoResponses for ForChanges {
+    fn responses() -> Responses {
+        refused(["409", "422", "500"])
+    }
+}

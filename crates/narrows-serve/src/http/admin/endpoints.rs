@@ -1,0 +1,149 @@
+//! Endpoints that join all servers, and what they list.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use http::StatusCode;
+use narrows_gateway::{EndpointReport, Gateway, ListedTool};
+use narrows_shape::estimate_tokens;
+
+use super::answer::{self, Answer, Catalogue, CatalogueTool, Endpoint, Endpoints};
+use super::ask::{PresetChoice, Save, Which};
+use super::description::{Always, ForBodies, ForChanges, ForItems, NameInPath};
+use super::given::{Given, Named, NoParams, Params};
+use super::refusal::Refusal;
+use super::{Office, change};
+use crate::admin::{Change, TokenOrigin};
+
+#[cfg(test)]
+mod tests;
+
+/// All endpoints that join the servers
+#[utoipa::path(
+    get,
+    path = "/endpoints",
+    tag = "endpoints",
+    responses((status = 200, description = "The endpoints", body = Endpoints), Always)
+)]
+pub(super) async fn list_endpoints(
+    State(office): State<Arc<Office>>,
+    _: NoParams,
+) -> Answer<Endpoints> {
+    let gateway = office.gateway();
+    let all = gateway.endpoints().into_iter();
+    let endpoints = all.map(|report| {
+        let tokens = listed(gateway, &report.name).map_or(0, |(_, tokens)| tokens);
+        endpoint(report, tokens)
+    });
+    let endpoints = endpoints.collect();
+    Answer(StatusCode::OK, Endpoints { endpoints })
+}
+
+/// Gives an endpoint another preset, or none
+#[utoipa::path(
+    put,
+    path = "/endpoints/{name}/preset",
+    tag = "endpoints",
+    params(NameInPath, Save),
+    request_body = PresetChoice,
+    responses(
+        (status = 200, description = "What that came to", body = answer::Change),
+        Always,
+        ForBodies,
+        ForItems,
+        ForChanges
+    )
+)]
+pub(super) async fn switch_endpoint_preset(
+    State(office): State<Arc<Office>>,
+    Extension(by): Extension<TokenOrigin>,
+    Named(endpoint): Named,
+    Params(save): Params<Save>,
+    Given(choice): Given<PresetChoice>,
+) -> Result<Answer<answer::Change>, Refusal> {
+    let preset = choice.preset.map(|name| name.0);
+    let change = Change::SwitchPreset { endpoint, preset };
+    let made = change::make(&office, by, &save, change).await?;
+    Ok(Answer(StatusCode::OK, made))
+}
+
+/// The tools as an endpoint lists them to clients that no preset of their own binds
+#[utoipa::path(
+    get,
+    path = "/catalogue",
+    tag = "endpoints",
+    params(Which),
+    responses(
+        (status = 200, description = "The tools", body = Catalogue),
+        Always,
+        ForItems
+    )
+)]
+pub(super) async fn get_catalogue(
+    State(office): State<Arc<Office>>,
+    Params(which): Params<Which>,
+) -> Result<Answer<Catalogue>, Refusal> {
+    let endpoint = which.endpoint.0;
+    let Some((tools, tokens)) = listed(office.gateway(), &endpoint) else {
+        return Err(Refusal::Unknown {
+            kind: "endpoint",
+            name: endpoint,
+        });
+    };
+    let catalogue = Catalogue {
+        endpoint,
+        tools,
+        tokens,
+    };
+    Ok(Answer(StatusCode::OK, catalogue))
+}
+
+/// The tools of an endpoint, and what they cost together.
+fn listed(gateway: &Gateway, endpoint: &str) -> Option<(Vec<CatalogueTool>, usize)> {
+    let tool = |tool: ListedTool| CatalogueTool {
+        name: tool.name,
+        server: tool.server,
+        tokens: estimate_tokens(tool.raw.as_str()),
+        bytes: tool.raw.len(),
+    };
+    let tools = gateway.catalogue(endpoint)?.into_iter().map(tool);
+    let tools: Vec<CatalogueTool> = tools.collect();
+    let tokens = tools.iter().map(|tool| tool.tokens).sum();
+    Some((tools, tokens))
+}
+
+fn endpoint(report: EndpointReport, tokens: usize) -> Endpoint {
+    Endpoint {
+        path: path(&report.name),
+        name: report.name,
+        preset: report.preset,
+        expose: report.expose,
+        sessions: report.sessions,
+        tools: report.tools,
+        prompts: report.prompts,
+        resources: report.resources,
+        tokens,
+    }
+}
+
+/// Where an endpoint is. Names are any text, and one segment of the path.
+fn path(name: &str) -> String {
+    let mut path = String::from("/mcp");
+    if name == "default" {
+        return path;
+    }
+    path.push('/');
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                path.push(byte.into());
+            }
+            _ => {
+                let _ = write!(path, "%{byte:02X}");
+            }
+        }
+    }
+    path
+}

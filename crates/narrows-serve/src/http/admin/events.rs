@@ -1,0 +1,113 @@
+//! What happens, as server-sent events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use bytes::{Bytes, BytesMut};
+use futures_util::stream;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use narrows_gateway::feed::Happening;
+use narrows_wire::sse;
+use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tokio_util::sync::CancellationToken;
+
+use super::Office;
+use super::description::Always;
+use super::given::NoParams;
+use super::refusal::Refusal;
+
+#[cfg(test)]
+mod tests;
+
+/// What happens from now on
+///
+/// Server-sent events: `server_state`, `session_opened`, `session_closed`,
+/// `lists_changed`, `settings_changed`, `settings_refused`, `preset_switched`
+/// and `call`. The data of each is a JSON object whose member `event` is that
+/// name. Who reads too slowly misses some and is told how many by an event
+/// `missed` with `{"count": n}`.
+#[utoipa::path(
+    get,
+    path = "/events",
+    tag = "records",
+    responses(
+        (status = 200, description = "A stream that ends with the gateway", body = String, content_type = "text/event-stream"),
+        Always
+    )
+)]
+pub(super) async fn get_events(
+    State(office): State<Arc<Office>>,
+    _: NoParams,
+) -> Result<Response, Refusal> {
+    let place = office.listeners.clone().try_acquire_owned();
+    let place = place.map_err(|_| Refusal::TooManyListeners)?;
+    let keep_alive = office.edge.settings.keep_alive;
+    let mut beat = interval_at(Instant::now() + keep_alive, keep_alive);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let watch = Watch {
+        happenings: office.gateway().listen(),
+        beat,
+        stop: office.edge.stop.clone(),
+        _place: place,
+    };
+    let bytes = stream::unfold(watch, async |mut watch| {
+        let bytes = watch.next().await?;
+        Some((Ok::<_, Infallible>(bytes), watch))
+    });
+    let mut answer = Response::new(Body::from_stream(bytes));
+    let kind = HeaderValue::from_static("text/event-stream");
+    answer.headers_mut().insert(CONTENT_TYPE, kind);
+    Ok(answer)
+}
+
+/// One listener.
+struct Watch {
+    happenings: Receiver<Arc<Happening>>,
+    beat: Interval,
+    stop: CancellationToken,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Watch {
+    /// What is to be written next; `None` at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => None,
+            heard = self.happenings.recv() => match heard {
+                Ok(happening) => Some(told(&happening)),
+                Err(RecvError::Lagged(count)) => Some(missed(count)),
+                Err(RecvError::Closed) => None,
+            },
+            _ = self.beat.tick() => Some(Bytes::from_static(sse::COMMENT)),
+        }
+    }
+}
+
+fn told(happening: &Happening) -> Bytes {
+    let data = serde_json::to_value(happening).unwrap_or_default();
+    let name = data["event"].as_str().unwrap_or("message");
+    event(name, &data)
+}
+
+fn missed(count: u64) -> Bytes {
+    event("missed", &json!({ "count": count }))
+}
+
+fn event(name: &str, data: &Value) -> Bytes {
+    let mut bytes = BytesMut::new();
+    let event = sse::Event {
+        event: Some(name.into()),
+        data: data.to_string().into(),
+        ..sse::Event::default()
+    };
+    sse::encode(&event, &mut bytes);
+    bytes.freeze()
+}

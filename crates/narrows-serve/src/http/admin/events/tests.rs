@@ -1,0 +1,78 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use narrows_gateway::Applied;
+use narrows_gateway::feed::Happening;
+use tokio::sync::{Semaphore, broadcast};
+use tokio::time::{Instant, interval_at};
+use tokio_util::sync::CancellationToken;
+
+use super::{Watch, missed, told};
+
+async fn watch(happenings: broadcast::Receiver<Arc<Happening>>, stop: &CancellationToken) -> Watch {
+    let place = Arc::new(Semaphore::new(1))
+        .acquire_owned()
+        .await
+        .expect("free");
+    let often = Duration::from_secs(15);
+    Watch {
+        happenings,
+        beat: interval_at(Instant::now() + often, often),
+        stop: stop.clone(),
+        _place: place,
+    }
+}
+
+fn closed(session: u64) -> Arc<Happening> {
+    Arc::new(Happening::SessionClosed { session })
+}
+
+#[test]
+fn an_event_is_named_as_its_data_is() {
+    let text = |happening| String::from_utf8(told(&happening).to_vec()).expect("UTF-8");
+    assert_eq!(
+        text(Happening::SessionClosed { session: 7 }),
+        "event: session_closed\ndata: {\"event\":\"session_closed\",\"session\":7}\n\n"
+    );
+    let changed = text(Happening::SettingsChanged(Applied::default()));
+    assert!(
+        changed.starts_with("event: settings_changed\ndata: {"),
+        "{changed}"
+    );
+    assert_eq!(&missed(3)[..], b"event: missed\ndata: {\"count\":3}\n\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_lags_behind_is_told_how_much_is_missing() {
+    let (sender, receiver) = broadcast::channel(2);
+    let stop = CancellationToken::new();
+    let mut watch = watch(receiver, &stop).await;
+    for session in 1..=5 {
+        sender.send(closed(session)).expect("somebody listens");
+    }
+    let lost = watch.next().await.expect("an event");
+    assert_eq!(&lost[..], b"event: missed\ndata: {\"count\":3}\n\n");
+    assert_eq!(watch.next().await, Some(told(&closed(4))));
+    assert_eq!(watch.next().await, Some(told(&closed(5))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_filled_with_comments() {
+    let (_sender, receiver) = broadcast::channel(2);
+    let stop = CancellationToken::new();
+    let mut watch = watch(receiver, &stop).await;
+    for _ in 0..3 {
+        let comment = watch.next().await.expect("a comment");
+        assert!(comment.starts_with(b":"), "{comment:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_edge_ends_the_stream() {
+    let (sender, receiver) = broadcast::channel(2);
+    let stop = CancellationToken::new();
+    let mut watch = watch(receiver, &stop).await;
+    sender.send(closed(1)).expect("somebody listens");
+    stop.cancel();
+    assert_eq!(watch.next().await, None);
+}

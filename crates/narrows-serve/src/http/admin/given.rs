@@ -1,0 +1,114 @@
+//! What a request brings: names in the path, parameters, a body. What is not
+//! asked for is refused, so that a misspelt word is not taken for its absence.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use http::request::Parts;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::Office;
+use super::refusal::Refusal;
+use crate::error::Refused;
+use crate::http::body;
+use crate::http::head::Head;
+
+/// The longest body, in bytes.
+const MAX_BODY: usize = 1024 * 1024;
+
+/// The longest name of anything, in characters.
+pub(super) const MAX_NAME: usize = 256;
+
+/// A name: of a server, a preset, an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Name(pub(super) String);
+
+/// The name that is the variable part of the path.
+pub(super) struct Named(pub(super) String);
+
+/// The number that is the variable part of the path.
+pub(super) struct Numbered(pub(super) u64);
+
+/// The parameters.
+pub(super) struct Params<T>(pub(super) T);
+
+/// For routes that know no parameter.
+pub(super) type NoParams = Params<Nothing>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+/// The body, which is JSON.
+pub(super) struct Given<T>(pub(super) T);
+
+impl TryFrom<String> for Name {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Name, String> {
+        match name.chars().count() {
+            0 => Err("a name is empty".into()),
+            1..=MAX_NAME => Ok(Name(name)),
+            _ => Err(format!("a name is longer than {MAX_NAME} characters")),
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Named, Refusal> {
+        let name = path(parts, state).await?;
+        let name = Name::try_from(name).map_err(Refusal::Malformed)?;
+        Ok(Named(name.0))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Numbered {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Numbered, Refusal> {
+        let text = path(parts, state).await?;
+        // Numbers have one spelling here: `+1` and `01` are none.
+        let number = text.parse().ok().filter(|n: &u64| n.to_string() == text);
+        let number = number.filter(|number| *number > 0);
+        let what = || Refusal::Malformed(format!("'{text}' is not the number of a session"));
+        number.map(Numbered).ok_or_else(what)
+    }
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Params<T>, Refusal> {
+        match Query::<T>::from_request_parts(parts, state).await {
+            Ok(Query(params)) => Ok(Params(params)),
+            Err(rejection) => Err(Refusal::Malformed(rejection.body_text())),
+        }
+    }
+}
+
+impl<T: DeserializeOwned> FromRequest<Arc<Office>> for Given<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, office: &Arc<Office>) -> Result<Given<T>, Refusal> {
+        if !Head::read(request.headers()).is_json() {
+            return Err(Refusal::Edge(Refused::ContentType));
+        }
+        let patience = office.edge.settings.body_timeout;
+        let bytes = body::read(request.into_body(), MAX_BODY, patience).await;
+        let bytes = bytes.map_err(Refusal::Edge)?;
+        let value = serde_json::from_slice(&bytes);
+        let value = value.map_err(|error| Refusal::Malformed(format!("the body: {error}")))?;
+        Ok(Given(value))
+    }
+}
+
+async fn path<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<String, Refusal> {
+    match Path::from_request_parts(parts, state).await {
+        Ok(Path(text)) => Ok(text),
+        Err(rejection) => Err(Refusal::Malformed(rejection.body_text())),
+    }
+}

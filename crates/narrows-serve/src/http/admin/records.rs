@@ -1,0 +1,124 @@
+//! What was done: the last calls, and what shaping saved.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use http::StatusCode;
+use narrows_gateway::Saved;
+use narrows_gateway::feed::CallRecord;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Office;
+use super::answer::{Answer, Call, Calls};
+use super::ask;
+use super::description::Always;
+use super::given::{Name, NoParams, Params};
+
+#[cfg(test)]
+mod tests;
+
+/// What shaping came to since the start.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Savings {
+    /// RFC 3339.
+    since: String,
+    #[serde(flatten)]
+    sums: Sums,
+    tools: Vec<ToolSavings>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct ToolSavings {
+    server: String,
+    tool: String,
+    #[serde(flatten)]
+    sums: Sums,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SavingsSums)]
+struct Sums {
+    /// Results that were shaped.
+    results: u64,
+    /// Results that should have been and were passed on as they came.
+    failed: u64,
+    chars_before: u64,
+    chars_after: u64,
+    /// Estimated, as all tokens here.
+    tokens_before: u64,
+    tokens_after: u64,
+}
+
+/// The last calls, the newest first
+#[utoipa::path(
+    get,
+    path = "/calls",
+    tag = "records",
+    params(ask::Calls),
+    responses((status = 200, description = "The calls", body = Calls), Always)
+)]
+pub(super) async fn list_calls(
+    State(office): State<Arc<Office>>,
+    Params(which): Params<ask::Calls>,
+) -> Answer<Calls> {
+    let all = office.gateway().calls();
+    let fitting = all.iter().filter(|call| which.fits(call));
+    let calls = fitting.take(which.limit.0).map(|call| Call::from(&**call));
+    let calls = calls.collect();
+    Answer(StatusCode::OK, Calls { calls })
+}
+
+/// What shaping saved since the start
+#[utoipa::path(
+    get,
+    path = "/savings",
+    tag = "records",
+    responses((status = 200, description = "The sums", body = Savings), Always)
+)]
+pub(super) async fn get_savings(State(office): State<Arc<Office>>, _: NoParams) -> Answer<Savings> {
+    Answer(StatusCode::OK, office.gateway().savings().into())
+}
+
+impl ask::Calls {
+    fn fits(&self, call: &CallRecord) -> bool {
+        let is = |wanted: &Option<Name>, found: Option<&str>| match wanted {
+            Some(wanted) => found == Some(&*wanted.0),
+            None => true,
+        };
+        is(&self.server, call.server.as_deref())
+            && is(&self.client, call.client.as_deref())
+            && is(&self.method, Some(&call.method))
+            && self
+                .failed
+                .is_none_or(|failed| failed == call.error.is_some())
+    }
+}
+
+impl From<narrows_gateway::Savings> for Savings {
+    fn from(saved: narrows_gateway::Savings) -> Savings {
+        let tool = |tool: narrows_gateway::ToolSavings| ToolSavings {
+            server: tool.server,
+            tool: tool.tool,
+            sums: tool.saved.into(),
+        };
+        Savings {
+            since: saved.since,
+            sums: saved.all.into(),
+            tools: saved.tools.into_iter().map(tool).collect(),
+        }
+    }
+}
+
+impl From<Saved> for Sums {
+    fn from(saved: Saved) -> Sums {
+        Sums {
+            results: saved.results,
+            failed: saved.failed,
+            chars_before: saved.chars_before,
+            chars_after: saved.chars_after,
+            tokens_before: saved.tokens_before,
+            tokens_after: saved.tokens_after,
+        }
+    }
+}

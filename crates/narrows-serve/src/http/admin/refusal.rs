@@ -1,0 +1,209 @@
+//! Errors of the operator's API: the one place where they become statuses and
+//! words.
+
+use std::borrow::Cow;
+
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use narrows_gateway::SwitchError;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::answer::Answer;
+use super::{MAX_LISTENERS, MAX_WAITING};
+use crate::admin::Rejected;
+use crate::error::Refused;
+
+#[cfg(test)]
+mod tests;
+
+/// When to come back, in seconds.
+const LATER: HeaderValue = HeaderValue::from_static("1");
+
+/// Why a request is not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// What the edge refuses on every way in.
+    Edge(Refused),
+    /// A body, a parameter or a part of the path that cannot be read.
+    Malformed(String),
+    NoToken,
+    WrongToken,
+    /// The peer is on another machine.
+    NotLocal,
+    TooManyWrongTokens,
+    TooManyListeners,
+    Unknown {
+        kind: &'static str,
+        name: String,
+    },
+    /// The server is switched off, so that it cannot be started anew.
+    Disabled(String),
+    Rejected(Rejected),
+    /// Work on a change ended without a result.
+    Broken,
+}
+
+/// An error as it is told.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Error)]
+pub(super) struct Told {
+    error: ToldError,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ErrorDetail)]
+struct ToldError {
+    /// A word that programs can rely on.
+    #[schema(value_type = Word)]
+    code: &'static str,
+    /// For people.
+    message: String,
+    /// What is wrong with the configuration that would result, one line each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false, min_items = 1)]
+    problems: Vec<String>,
+}
+
+/// The words of errors.
+#[derive(ToSchema)]
+#[schema(as = ErrorCode, rename_all = "snake_case")]
+#[expect(
+    dead_code,
+    reason = "it is for the description; tests hold it to what is told"
+)]
+enum Word {
+    Malformed,
+    Unauthorized,
+    Forbidden,
+    Unknown,
+    Method,
+    TooSlow,
+    Exists,
+    NoFile,
+    Disabled,
+    TooLarge,
+    ContentType,
+    Invalid,
+    TooMany,
+    Unwritable,
+    Internal,
+}
+
+impl Refusal {
+    fn status(&self) -> StatusCode {
+        match self {
+            Refusal::Edge(refused) => refused.status(),
+            Refusal::Malformed(_) => StatusCode::BAD_REQUEST,
+            Refusal::NoToken | Refusal::WrongToken => StatusCode::UNAUTHORIZED,
+            Refusal::NotLocal => StatusCode::FORBIDDEN,
+            Refusal::TooManyWrongTokens | Refusal::TooManyListeners => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
+            Refusal::Unknown { .. } => StatusCode::NOT_FOUND,
+            Refusal::Disabled(_) => StatusCode::CONFLICT,
+            Refusal::Rejected(rejected) => match rejected {
+                Rejected::Unknown { .. } => StatusCode::NOT_FOUND,
+                Rejected::Exists { .. } | Rejected::NoFile => StatusCode::CONFLICT,
+                Rejected::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
+                Rejected::Unwritable(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            },
+            Refusal::Broken => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// The word that programs can rely on.
+    pub(super) fn code(&self) -> &'static str {
+        match (self, self.status()) {
+            (Refusal::Rejected(Rejected::NoFile), _) => "no_file",
+            (Refusal::Rejected(Rejected::Unwritable(_)), _) => "unwritable",
+            (Refusal::Disabled(_), _) => "disabled",
+            (_, StatusCode::BAD_REQUEST) => "malformed",
+            (_, StatusCode::UNAUTHORIZED) => "unauthorized",
+            (_, StatusCode::FORBIDDEN) => "forbidden",
+            (_, StatusCode::NOT_FOUND) => "unknown",
+            (_, StatusCode::METHOD_NOT_ALLOWED) => "method",
+            (_, StatusCode::REQUEST_TIMEOUT) => "too_slow",
+            (_, StatusCode::CONFLICT) => "exists",
+            (_, StatusCode::PAYLOAD_TOO_LARGE) => "too_large",
+            (_, StatusCode::UNSUPPORTED_MEDIA_TYPE) => "content_type",
+            (_, StatusCode::UNPROCESSABLE_ENTITY) => "invalid",
+            (_, StatusCode::TOO_MANY_REQUESTS) => "too_many",
+            _ => "internal",
+        }
+    }
+
+    fn message(&self) -> Cow<'_, str> {
+        let text: &'static str = match self {
+            Refusal::Edge(refused) => return refused.message(),
+            Refusal::Malformed(what) => return what.as_str().into(),
+            Refusal::NoToken => "this needs the admin token: `Authorization: Bearer nra_…`",
+            Refusal::WrongToken => "this is not the admin token",
+            Refusal::NotLocal => "only this machine may operate the gateway",
+            Refusal::TooManyWrongTokens => {
+                return format!("{MAX_WAITING} requests with wrong tokens are waiting").into();
+            }
+            Refusal::TooManyListeners => {
+                return format!("{MAX_LISTENERS} are listening to what happens").into();
+            }
+            Refusal::Unknown { kind, name } => {
+                return format!("there is no {kind} '{name}'").into();
+            }
+            Refusal::Disabled(server) => {
+                return format!("the server '{server}' is switched off").into();
+            }
+            Refusal::Rejected(Rejected::Invalid(_)) => "the configuration would be wrong",
+            Refusal::Rejected(rejected) => return rejected.to_string().into(),
+            Refusal::Broken => "the change came to no end; the log may tell why",
+        };
+        text.into()
+    }
+
+    fn told(&self) -> Told {
+        let problems = match self {
+            Refusal::Rejected(Rejected::Invalid(problems)) => problems.clone(),
+            _ => Vec::new(),
+        };
+        Told {
+            error: ToldError {
+                code: self.code(),
+                message: self.message().into_owned(),
+                problems,
+            },
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut answer = Answer(self.status(), self.told()).into_response();
+        let headers = answer.headers_mut();
+        match self.status() {
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            StatusCode::TOO_MANY_REQUESTS => {
+                headers.insert(RETRY_AFTER, LATER);
+            }
+            _ => {}
+        }
+        answer
+    }
+}
+
+impl From<Rejected> for Refusal {
+    fn from(rejected: Rejected) -> Refusal {
+        Refusal::Rejected(rejected)
+    }
+}
+
+impl From<SwitchError> for Refusal {
+    fn from(error: SwitchError) -> Refusal {
+        let (kind, name) = match error {
+            SwitchError::UnknownSession(number) => ("session", number.to_string()),
+            SwitchError::UnknownPreset(id) => ("preset", id),
+        };
+        Refusal::Unknown { kind, name }
+    }
+}

@@ -1,0 +1,123 @@
+use axum::response::IntoResponse as _;
+use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use narrows_gateway::SwitchError;
+use utoipa::PartialSchema as _;
+
+use super::{Refusal, Word};
+use crate::admin::Rejected;
+use crate::error::Refused;
+
+fn all() -> Vec<Refusal> {
+    let (kind, name) = ("server", "files".to_owned());
+    vec![
+        Refusal::Edge(Refused::Host),
+        Refusal::Edge(Refused::Origin),
+        Refusal::Edge(Refused::UnknownPath),
+        Refusal::Edge(Refused::Method),
+        Refusal::Edge(Refused::RepeatedHeader),
+        Refusal::Edge(Refused::ContentType),
+        Refusal::Edge(Refused::TooLarge { max: 1 }),
+        Refusal::Edge(Refused::TooSlow),
+        Refusal::Edge(Refused::Unreadable),
+        Refusal::Malformed("no".into()),
+        Refusal::NoToken,
+        Refusal::WrongToken,
+        Refusal::NotLocal,
+        Refusal::TooManyWrongTokens,
+        Refusal::TooManyListeners,
+        Refusal::Unknown {
+            kind,
+            name: name.clone(),
+        },
+        Refusal::Disabled("files".into()),
+        Refusal::Rejected(Rejected::Unknown {
+            kind,
+            name: name.clone(),
+        }),
+        Refusal::Rejected(Rejected::Exists { kind, name }),
+        Refusal::Rejected(Rejected::Invalid(vec!["one".into(), "two".into()])),
+        Refusal::Rejected(Rejected::NoFile),
+        Refusal::Rejected(Rejected::Unwritable("disk full".into())),
+        Refusal::Broken,
+    ]
+}
+
+#[test]
+fn each_has_a_status_a_word_and_a_message() {
+    let line = |refusal: &Refusal| {
+        let status = refusal.status().as_u16();
+        format!("{status} {} {}\n", refusal.code(), refusal.message())
+    };
+    let lines: String = all().iter().map(line).collect();
+    expect_test::expect![[r#"
+        403 forbidden Host is not allowed (see allowed_hosts)
+        403 forbidden Origin is not allowed (see allowed_origins)
+        404 unknown There is nothing at this path
+        405 method Method is not allowed at this path
+        400 malformed A header that must be unique came more than once
+        415 content_type Content-Type must be application/json
+        413 too_large Message is larger than 1 bytes
+        408 too_slow Request body did not arrive in time
+        400 malformed Request body broke off
+        400 malformed no
+        401 unauthorized this needs the admin token: `Authorization: Bearer nra_…`
+        401 unauthorized this is not the admin token
+        403 forbidden only this machine may operate the gateway
+        429 too_many 8 requests with wrong tokens are waiting
+        429 too_many 16 are listening to what happens
+        404 unknown there is no server 'files'
+        409 disabled the server 'files' is switched off
+        404 unknown there is no server 'files'
+        409 exists there is a server 'files' already
+        422 invalid the configuration would be wrong
+        409 no_file there is no configuration file to write to
+        500 unwritable the configuration file cannot be written: disk full
+        500 internal the change came to no end; the log may tell why
+    "#]]
+    .assert_eq(&lines);
+}
+
+#[test]
+fn every_word_is_in_the_description() {
+    let described = serde_json::to_value(Word::schema()).expect("JSON");
+    let described = described["enum"].as_array().expect("words").clone();
+    let told: Vec<_> = all().iter().map(|refusal| refusal.code()).collect();
+    for word in &told {
+        assert!(described.iter().any(|known| known == word), "{word}");
+    }
+    for word in &described {
+        assert!(told.iter().any(|told| word == told), "{word}");
+    }
+}
+
+#[test]
+fn problems_are_told_one_by_one_and_only_there() {
+    for refusal in all() {
+        let told = serde_json::to_value(refusal.told()).expect("JSON");
+        let problems = &told["error"]["problems"];
+        match refusal {
+            Refusal::Rejected(Rejected::Invalid(_)) => {
+                assert_eq!(*problems, serde_json::json!(["one", "two"]));
+            }
+            _ => assert!(problems.is_null(), "{told}"),
+        }
+    }
+}
+
+#[test]
+fn what_to_do_about_it_is_in_the_head() {
+    let answer = Refusal::WrongToken.into_response();
+    assert_eq!(answer.headers()[WWW_AUTHENTICATE], "Bearer");
+    assert!(!answer.headers().contains_key(RETRY_AFTER));
+    let answer = Refusal::TooManyListeners.into_response();
+    assert_eq!(answer.headers()[RETRY_AFTER], "1");
+    assert!(!answer.headers().contains_key(WWW_AUTHENTICATE));
+}
+
+#[test]
+fn a_preset_that_is_not_there_is_told_by_its_name() {
+    let refusal = Refusal::from(SwitchError::UnknownPreset("dev".into()));
+    assert_eq!(refusal.message(), "there is no preset 'dev'");
+    let refusal = Refusal::from(SwitchError::UnknownSession(7));
+    assert_eq!(refusal.message(), "there is no session '7'");
+}

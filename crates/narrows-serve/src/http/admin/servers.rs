@@ -1,0 +1,218 @@
+//! Servers: what they are and offer, adding and removing them.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use http::StatusCode;
+use narrows_gateway::{Gateway, UpstreamReport, UpstreamState};
+
+use super::answer::{self, Answer, Server, ServerDetail, ServerDetails, Servers};
+use super::ask::{NewServer, OtherServer, Save};
+use super::description::{Always, ForBodies, ForChanges, ForConflicts, ForItems, IdInPath};
+use super::given::{Given, Named, NoParams, Params};
+use super::refusal::Refusal;
+use super::{Office, change};
+use crate::admin::{Change, TokenOrigin};
+
+/// All servers, in the order of the configuration
+#[utoipa::path(
+    get,
+    path = "/servers",
+    tag = "servers",
+    responses((status = 200, description = "The servers", body = Servers), Always)
+)]
+pub(super) async fn list_servers(
+    State(office): State<Arc<Office>>,
+    _: NoParams,
+) -> Answer<Servers> {
+    let servers = office.gateway().report().iter().map(Server::from).collect();
+    Answer(StatusCode::OK, Servers { servers })
+}
+
+/// Adds a server
+#[utoipa::path(
+    post,
+    path = "/servers",
+    tag = "servers",
+    params(Save),
+    request_body = NewServer,
+    responses(
+        (status = 201, description = "What that came to", body = answer::Change),
+        Always,
+        ForBodies,
+        ForChanges
+    )
+)]
+pub(super) async fn add_server(
+    State(office): State<Arc<Office>>,
+    Extension(by): Extension<TokenOrigin>,
+    Params(save): Params<Save>,
+    Given(server): Given<NewServer>,
+) -> Result<Answer<answer::Change>, Refusal> {
+    let change = Change::AddServer {
+        id: server.id.0,
+        entry: server.config.into(),
+    };
+    let made = change::make(&office, by, &save, change).await?;
+    Ok(Answer(StatusCode::CREATED, made))
+}
+
+/// One server and its tools
+#[utoipa::path(
+    get,
+    path = "/servers/{id}",
+    tag = "servers",
+    params(IdInPath),
+    responses(
+        (status = 200, description = "The server", body = ServerDetails),
+        Always,
+        ForItems
+    )
+)]
+pub(super) async fn get_server(
+    State(office): State<Arc<Office>>,
+    Named(id): Named,
+    _: NoParams,
+) -> Result<Answer<ServerDetails>, Refusal> {
+    let report = report(office.gateway(), id)?;
+    Ok(Answer(StatusCode::OK, ServerDetails::from(&report)))
+}
+
+/// Puts another entry in the place of a server's
+#[utoipa::path(
+    put,
+    path = "/servers/{id}",
+    tag = "servers",
+    params(IdInPath, Save),
+    request_body = OtherServer,
+    responses(
+        (status = 200, description = "What that came to", body = answer::Change),
+        Always,
+        ForBodies,
+        ForItems,
+        ForChanges
+    )
+)]
+pub(super) async fn replace_server(
+    State(office): State<Arc<Office>>,
+    Extension(by): Extension<TokenOrigin>,
+    Named(id): Named,
+    Params(save): Params<Save>,
+    Given(server): Given<OtherServer>,
+) -> Result<Answer<answer::Change>, Refusal> {
+    let entry = server.config.into();
+    let made = change::make(&office, by, &save, Change::ReplaceServer { id, entry }).await?;
+    Ok(Answer(StatusCode::OK, made))
+}
+
+/// Removes a server
+#[utoipa::path(
+    delete,
+    path = "/servers/{id}",
+    tag = "servers",
+    params(IdInPath, Save),
+    responses(
+        (status = 200, description = "What that came to", body = answer::Change),
+        Always,
+        ForItems,
+        ForChanges
+    )
+)]
+pub(super) async fn remove_server(
+    State(office): State<Arc<Office>>,
+    Extension(by): Extension<TokenOrigin>,
+    Named(id): Named,
+    Params(save): Params<Save>,
+) -> Result<Answer<answer::Change>, Refusal> {
+    let made = change::make(&office, by, &save, Change::RemoveServer { id }).await?;
+    Ok(Answer(StatusCode::OK, made))
+}
+
+/// Switches a server on
+#[utoipa::path(
+    post,
+    path = "/servers/{id}/enable",
+    tag = "servers",
+    params(IdInPath, Save),
+    responses(
+        (status = 200, description = "What that came to", body = answer::Change),
+        Always,
+        ForItems,
+        ForChanges
+    )
+)]
+pub(super) async fn enable_server(
+    State(office): State<Arc<Office>>,
+    Extension(by): Extension<TokenOrigin>,
+    Named(id): Named,
+    Params(save): Params<Save>,
+) -> Result<Answer<answer::Change>, Refusal> {
+    let enabled = true;
+    let made = change::make(&office, by, &save, Change::EnableServer { id, enabled }).await?;
+    Ok(Answer(StatusCode::OK, made))
+}
+
+/// Switches a server off
+#[utoipa::path(
+    post,
+    path = "/servers/{id}/disable",
+    tag = "servers",
+    params(IdInPath, Save),
+    responses(
+        (status = 200, description = "What that came to", body = answer::Change),
+        Always,
+        ForItems,
+        ForChanges
+    )
+)]
+pub(super) async fn disable_server(
+    State(office): State<Arc<Office>>,
+    Extension(by): Extension<TokenOrigin>,
+    Named(id): Named,
+    Params(save): Params<Save>,
+) -> Result<Answer<answer::Change>, Refusal> {
+    let enabled = false;
+    let made = change::make(&office, by, &save, Change::EnableServer { id, enabled }).await?;
+    Ok(Answer(StatusCode::OK, made))
+}
+
+/// Makes the connection to a server anew
+#[utoipa::path(
+    post,
+    path = "/servers/{id}/restart",
+    tag = "servers",
+    params(IdInPath),
+    responses(
+        (status = 202, description = "It is being started", body = ServerDetail),
+        Always,
+        ForItems,
+        ForConflicts
+    )
+)]
+pub(super) async fn restart_server(
+    State(office): State<Arc<Office>>,
+    Extension(by): Extension<TokenOrigin>,
+    Named(id): Named,
+    _: NoParams,
+) -> Result<Answer<ServerDetail>, Refusal> {
+    let gateway = office.gateway();
+    let before = report(gateway, id)?;
+    if matches!(before.state, UpstreamState::Disabled) || !gateway.restart(&before.id) {
+        return Err(Refusal::Disabled(before.id));
+    }
+    change::log(by, &format!("restart server {:?}", before.id));
+    let now = report(gateway, before.id)?;
+    let server = Server::from(&now);
+    Ok(Answer(StatusCode::ACCEPTED, ServerDetail { server }))
+}
+
+fn report(gateway: &Gateway, id: String) -> Result<UpstreamReport, Refusal> {
+    let mut all = gateway.report().into_iter();
+    let unknown = |id| Refusal::Unknown {
+        kind: "server",
+        name: id,
+    };
+    all.find(|server| server.id == id)
+        .ok_or_else(|| unknown(id))
+}

@@ -1,0 +1,90 @@
+//! Sessions: who is here, under which presets, and for how long.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use http::StatusCode;
+
+use super::answer::{Answer, Session, SessionDetail, Sessions};
+use super::ask::PresetChoice;
+use super::description::{Always, ForBodies, ForItems, NumberInPath};
+use super::given::{Given, NoParams, Numbered};
+use super::refusal::Refusal;
+use super::{Office, change};
+use crate::admin::TokenOrigin;
+
+/// All sessions, the oldest first
+#[utoipa::path(
+    get,
+    path = "/sessions",
+    tag = "sessions",
+    responses((status = 200, description = "The sessions", body = Sessions), Always)
+)]
+pub(super) async fn list_sessions(
+    State(office): State<Arc<Office>>,
+    _: NoParams,
+) -> Answer<Sessions> {
+    let all = office.gateway().sessions().into_iter();
+    let sessions = all.map(Session::from).collect();
+    Answer(StatusCode::OK, Sessions { sessions })
+}
+
+/// Puts another preset in force for one session, or that of its endpoint again
+#[utoipa::path(
+    put,
+    path = "/sessions/{number}/preset",
+    tag = "sessions",
+    params(NumberInPath),
+    request_body = PresetChoice,
+    responses(
+        (status = 200, description = "The session now", body = SessionDetail),
+        Always,
+        ForBodies,
+        ForItems
+    )
+)]
+pub(super) async fn switch_session_preset(
+    State(office): State<Arc<Office>>,
+    Extension(by): Extension<TokenOrigin>,
+    Numbered(number): Numbered,
+    _: NoParams,
+    Given(choice): Given<PresetChoice>,
+) -> Result<Answer<SessionDetail>, Refusal> {
+    let gateway = office.gateway();
+    let preset = choice.preset.map(|name| name.0);
+    gateway.switch_session(number, preset.as_deref())?;
+    change::log(by, &format!("use preset {preset:?} for session {number}"));
+    let mut all = gateway.sessions().into_iter();
+    let found = all.find(|session| session.number == number);
+    let session = found.ok_or_else(|| unknown(number))?.into();
+    Ok(Answer(StatusCode::OK, SessionDetail { session }))
+}
+
+/// Ends a session
+#[utoipa::path(
+    delete,
+    path = "/sessions/{number}",
+    tag = "sessions",
+    params(NumberInPath),
+    responses((status = 204, description = "It has ended"), Always, ForItems)
+)]
+pub(super) async fn end_session(
+    State(office): State<Arc<Office>>,
+    Extension(by): Extension<TokenOrigin>,
+    Numbered(number): Numbered,
+    _: NoParams,
+) -> Result<StatusCode, Refusal> {
+    if !office.gateway().end_session(number) {
+        return Err(unknown(number));
+    }
+    change::log(by, &format!("end session {number}"));
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn unknown(number: u64) -> Refusal {
+    Refusal::Unknown {
+        kind: "session",
+        name: number.to_string(),
+    }
+}

@@ -1,0 +1,40 @@
+//! How the whole is.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use http::StatusCode;
+use narrows_gateway::UpstreamState;
+
+use super::Office;
+use super::answer::{Answer, ServerCounts, Status};
+use super::description::Always;
+use super::given::NoParams;
+
+/// How the gateway and its configuration are
+#[utoipa::path(
+    get,
+    path = "/status",
+    tag = "status",
+    responses((status = 200, description = "The state", body = Status), Always)
+)]
+pub(super) async fn get_status(State(office): State<Arc<Office>>, _: NoParams) -> Answer<Status> {
+    let gateway = office.gateway();
+    let health = gateway.health();
+    let report = gateway.report();
+    let is_off = |state: &UpstreamState| matches!(state, UpstreamState::Disabled);
+    let status = Status {
+        version: env!("CARGO_PKG_VERSION"),
+        uptime_s: health.uptime.as_secs(),
+        ready: health.ready,
+        servers: ServerCounts {
+            up: health.up,
+            starting: health.starting,
+            down: health.down,
+            disabled: report.iter().filter(|server| is_off(&server.state)).count(),
+        },
+        sessions: gateway.sessions().len(),
+        configuration: office.desk.operations.status().into(),
+    };
+    Answer(StatusCode::OK, status)
+}

@@ -1,0 +1,215 @@
+//! Changes as they are handed on, and what comes back.
+
+use narrows_serve::admin::{Change, Keep, Rejected};
+use serde_json::{Value, json};
+
+use super::Office;
+use crate::within;
+
+/// Asks for a change, and says what was handed on.
+async fn change(
+    office: &Office,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> (u16, Value, Vec<(Change, Keep)>) {
+    let reply = office.ask(method, path, body).await;
+    (reply.status, reply.json(), office.recorder.asked())
+}
+
+fn every() -> Vec<(&'static str, &'static str, &'static str, u16, Change)> {
+    let id = || "a b/ü".to_owned();
+    let entry = || json!({"command": "x"});
+    let at = "a%20b%2F%C3%BC";
+    let leak = |text: String| -> &'static str { text.leak() };
+    let server = |rest: &str| leak(format!("/servers/{at}{rest}"));
+    let preset = leak(format!("/presets/{at}"));
+    let rules = || json!({"tools": ["*/*"]});
+    vec![
+        (
+            "POST",
+            "/servers",
+            r#"{"id":"a b/ü","config":{"command":"x"}}"#,
+            201,
+            Change::AddServer {
+                id: id(),
+                entry: entry(),
+            },
+        ),
+        (
+            "PUT",
+            server(""),
+            r#"{"config":{"command":"x"}}"#,
+            200,
+            Change::ReplaceServer {
+                id: id(),
+                entry: entry(),
+            },
+        ),
+        (
+            "DELETE",
+            server(""),
+            "",
+            200,
+            Change::RemoveServer { id: id() },
+        ),
+        (
+            "POST",
+            server("/enable"),
+            "",
+            200,
+            Change::EnableServer {
+                id: id(),
+                enabled: true,
+            },
+        ),
+        (
+            "POST",
+            server("/disable"),
+            "",
+            200,
+            Change::EnableServer {
+                id: id(),
+                enabled: false,
+            },
+        ),
+        (
+            "PUT",
+            preset,
+            r#"{"tools":["*/*"]}"#,
+            201,
+            Change::PutPreset {
+                id: id(),
+                entry: rules(),
+            },
+        ),
+        (
+            "PUT",
+            "/presets/review",
+            r#"{"tools":["*/*"]}"#,
+            200,
+            Change::PutPreset {
+                id: "review".into(),
+                entry: rules(),
+            },
+        ),
+        ("DELETE", preset, "", 200, Change::RemovePreset { id: id() }),
+        (
+            "PUT",
+            "/endpoints/lazy/preset",
+            r#"{"preset":"review"}"#,
+            200,
+            Change::SwitchPreset {
+                endpoint: "lazy".into(),
+                preset: Some("review".into()),
+            },
+        ),
+        (
+            "PUT",
+            "/endpoints/lazy/preset",
+            r#"{"preset":null}"#,
+            200,
+            Change::SwitchPreset {
+                endpoint: "lazy".into(),
+                preset: None,
+            },
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn every_change_is_handed_on_and_told() {
+    let office = Office::open().await;
+    for (method, path, body, expected, wanted) in every() {
+        for (query, keep, saved_to) in [
+            ("", Keep::Memory, Value::Null),
+            ("?save=false", Keep::Memory, Value::Null),
+            ("?save=true", Keep::File, "/etc/narrows.json".into()),
+        ] {
+            let path = format!("{path}{query}");
+            let (status, told, asked) = change(&office, method, &path, body).await;
+            assert_eq!(status, expected, "{method} {path}: {told}");
+            assert_eq!(asked, [(wanted.clone(), keep)], "{method} {path}");
+            assert_eq!(
+                told,
+                json!({
+                    "added": ["a"], "removed": ["b"], "restarted": ["c"], "adjusted": ["d"],
+                    "endpoints": ["e"], "presets": ["f"], "clients": ["g"],
+                    "at_next_start": ["h"], "saved_to": saved_to, "warnings": ["i"],
+                })
+            );
+        }
+        for query in [
+            "?save=yes",
+            "?save",
+            "?save=1",
+            "?keep=true",
+            "?save=true&save=true",
+        ] {
+            let path = format!("{path}{query}");
+            let (status, told, asked) = change(&office, method, &path, body).await;
+            assert_eq!(status, 400, "{method} {path}: {told}");
+            assert_eq!(asked, [], "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_rejected_is_told_by_its_status() {
+    let office = Office::open().await;
+    let (kind, name) = ("server", "x".to_owned());
+    let unknown = Rejected::Unknown {
+        kind,
+        name: name.clone(),
+    };
+    for (rejected, status, code) in [
+        (unknown, 404, "unknown"),
+        (Rejected::Exists { kind, name }, 409, "exists"),
+        (Rejected::NoFile, 409, "no_file"),
+        (
+            Rejected::Invalid(vec!["p".into(), "q".into()]),
+            422,
+            "invalid",
+        ),
+        (Rejected::Unwritable("disk full".into()), 500, "unwritable"),
+    ] {
+        office.recorder.reject(rejected.clone());
+        for (method, path, body, _, _) in every() {
+            let (found, told, _) = change(&office, method, path, body).await;
+            let error = &told["error"];
+            assert_eq!(
+                (found, &error["code"]),
+                (status, &code.into()),
+                "{method} {path}"
+            );
+            assert!(error["message"].is_string());
+            let problems = &error["problems"];
+            match rejected {
+                Rejected::Invalid(_) => assert_eq!(*problems, json!(["p", "q"])),
+                _ => assert!(problems.is_null()),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_is_made_although_nobody_waits_for_it() {
+    let office = Office::open().await;
+    office.recorder.hold();
+    let connection = office.begin("DELETE", "/servers/demo", "").await;
+    within("the change", office.recorder.arrived()).await;
+    drop(connection);
+    // By the time another is answered, the edge has seen that one leave.
+    assert_eq!(office.get("/status").await.status, 200);
+    office.recorder.resume();
+    let made = async {
+        loop {
+            match office.recorder.asked().pop() {
+                Some((change, _)) => return change,
+                None => tokio::task::yield_now().await,
+            }
+        }
+    };
+    let made = within("the change", made).await;
+    assert_eq!(made, Change::RemoveServer { id: "demo".into() });
+}

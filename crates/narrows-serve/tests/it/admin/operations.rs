@@ -1,0 +1,91 @@
+//! Who changes the configuration, in these tests: notes what is asked for and
+//! answers what the test says.
+
+use std::sync::Mutex;
+
+use futures_util::future::BoxFuture;
+use narrows_gateway::Applied;
+use narrows_serve::admin::{Change, Changed, ConfigurationStatus, Keep, Operations, Rejected};
+use tokio::sync::Semaphore;
+
+pub(super) struct Recorder {
+    asked: Mutex<Vec<(Change, Keep)>>,
+    rejects: Mutex<Option<Rejected>>,
+    /// One more with every change that comes in.
+    arrived: Semaphore,
+    /// A change takes one of these before it is made.
+    leave: Semaphore,
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Recorder {
+            asked: Mutex::default(),
+            rejects: Mutex::default(),
+            arrived: Semaphore::new(0),
+            leave: Semaphore::new(1_000),
+        }
+    }
+}
+
+impl Recorder {
+    /// What was asked for since the last time, and made or rejected.
+    pub(super) fn asked(&self) -> Vec<(Change, Keep)> {
+        std::mem::take(&mut self.asked.lock().unwrap())
+    }
+
+    pub(super) fn reject(&self, with: Rejected) {
+        *self.rejects.lock().unwrap() = Some(with);
+    }
+
+    /// Lets no change be made until `resume`.
+    pub(super) fn hold(&self) {
+        self.leave.forget_permits(1_000);
+    }
+
+    /// Waits until a change has come in, made or not.
+    pub(super) async fn arrived(&self) {
+        self.arrived.acquire().await.unwrap().forget();
+    }
+
+    pub(super) fn resume(&self) {
+        self.leave.add_permits(1_000);
+    }
+}
+
+impl Operations for Recorder {
+    fn change(&self, change: Change, keep: Keep) -> BoxFuture<'_, Result<Changed, Rejected>> {
+        Box::pin(async move {
+            self.arrived.add_permits(1);
+            let _leave = self.leave.acquire().await.unwrap();
+            self.asked.lock().unwrap().push((change, keep));
+            match self.rejects.lock().unwrap().clone() {
+                Some(rejected) => Err(rejected),
+                None => Ok(Changed {
+                    applied: Applied {
+                        added: vec!["a".into()],
+                        removed: vec!["b".into()],
+                        restarted: vec!["c".into()],
+                        adjusted: vec!["d".into()],
+                        endpoints: vec!["e".into()],
+                        presets: vec!["f".into()],
+                        clients: vec!["g".into()],
+                        at_next_start: vec!["h".into()],
+                    },
+                    saved_to: (keep == Keep::File).then(|| "/etc/narrows.json".into()),
+                    warnings: vec!["i".into()],
+                }),
+            }
+        })
+    }
+
+    fn status(&self) -> ConfigurationStatus {
+        ConfigurationStatus {
+            file: Some("/etc/narrows.json".into()),
+            watched: true,
+            applied_at: "2026-07-28T10:00:00.000Z".into(),
+            problems: vec!["line 3".into()],
+            unsaved: vec!["server 'x' added".into()],
+        }
+    }
+}

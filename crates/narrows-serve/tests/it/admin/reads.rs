@@ -1,0 +1,236 @@
+//! What is told.
+
+use serde_json::{Value, json};
+
+use super::Office;
+
+const READS: [&str; 10] = [
+    "/status",
+    "/servers",
+    "/servers/demo",
+    "/presets",
+    "/endpoints",
+    "/clients",
+    "/sessions",
+    "/catalogue",
+    "/calls",
+    "/savings",
+];
+
+async fn told(office: &Office, path: &str) -> Value {
+    let reply = office.get(path).await;
+    assert_eq!(reply.status, 200, "{path}: {}", reply.text());
+    reply.json()
+}
+
+#[tokio::test]
+async fn the_status_counts_servers_and_tells_of_the_configuration() {
+    let office = Office::open().await;
+    let mut status = told(&office, "/status").await;
+    assert!(status["uptime_s"].take().is_u64());
+    assert_eq!(
+        status,
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "uptime_s": null,
+            "ready": true,
+            "servers": {"up": 2, "starting": 0, "down": 1, "disabled": 1},
+            "sessions": 0,
+            "configuration": {
+                "file": "/etc/narrows.json",
+                "watched": true,
+                "applied_at": "2026-07-28T10:00:00.000Z",
+                "problems": ["line 3"],
+                "unsaved": ["server 'x' added"],
+            },
+        })
+    );
+}
+
+#[tokio::test]
+async fn servers_are_listed_in_their_order_with_their_states() {
+    let office = Office::open().await;
+    let all = told(&office, "/servers").await;
+    let lines: Vec<String> = all["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|server| {
+            format!(
+                "{} {} {}",
+                server["id"], server["transport"], server["state"]
+            )
+        })
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            r#""demo" "builtin" "up""#,
+            r#""remote" "http" "up""#,
+            r#""off" "stdio" "disabled""#,
+            r#""gone" "http" "down""#,
+        ]
+    );
+    assert_eq!(all["servers"][1]["tools"], 3);
+    assert_eq!(all["servers"][1]["server_info"]["name"], "scripted");
+    assert!(all["servers"][3]["reason"].is_string());
+    assert!(all["servers"][3]["attempts"].as_u64().unwrap() >= 1);
+}
+
+#[tokio::test]
+async fn one_server_is_told_with_its_tools() {
+    let office = Office::open().await;
+    let remote = told(&office, "/servers/remote").await;
+    assert_eq!(remote["id"], "remote");
+    let tool = &remote["tool_list"][0];
+    assert_eq!(
+        (&tool["name"], &tool["published"]),
+        (&json!("echo"), &json!("remote__echo"))
+    );
+    let tokens = |of: &Value| of["tokens"].as_u64().unwrap();
+    assert!(
+        tokens(tool) > 0 && tokens(tool) < tokens(&remote),
+        "{remote}"
+    );
+
+    let reply = office.get("/servers/nobody").await;
+    assert_eq!(reply.status, 404);
+    assert_eq!(
+        reply.json(),
+        json!({"error": {"code": "unknown", "message": "there is no server 'nobody'"}})
+    );
+}
+
+#[tokio::test]
+async fn nothing_tells_a_secret() {
+    let office = Office::open().await;
+    for path in READS.into_iter().chain(["/servers/off", "/servers/gone"]) {
+        let text = told(&office, path).await.to_string();
+        assert!(!text.contains("SECRET"), "{path}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn presets_are_told_as_they_are_written() {
+    let office = Office::open().await;
+    let presets = told(&office, "/presets").await;
+    let preset = &presets["presets"][0];
+    assert_eq!(preset["id"], "review");
+    assert_eq!(preset["tools"], json!(["*/*", "!demo/add"]));
+    assert_eq!(
+        (&preset["prompts"], &preset["resources"]),
+        (&json!(null), &json!([]))
+    );
+    assert_eq!(preset["sessions"], 0);
+}
+
+#[tokio::test]
+async fn the_catalogue_is_what_clients_see() {
+    let office = Office::open().await;
+    let all = told(&office, "/catalogue").await;
+    assert_eq!(all["endpoint"], "default");
+    let tools = all["tools"].as_array().unwrap();
+    let listed = office.gateway.listed("default").unwrap();
+    assert_eq!(tools.len(), listed.len());
+    let of = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
+    assert_eq!(of("remote__echo")["server"], "remote");
+    assert!(of("remote__echo")["bytes"].as_u64().unwrap() > 20);
+    let sum: u64 = tools
+        .iter()
+        .map(|tool| tool["tokens"].as_u64().unwrap())
+        .sum();
+    assert_eq!(all["tokens"], sum);
+
+    let lazy = told(&office, "/catalogue?endpoint=lazy").await;
+    let own = lazy["tools"].as_array().unwrap();
+    assert!(own.len() < tools.len(), "{lazy}");
+    assert!(own.iter().all(|tool| tool["server"].is_null()), "{lazy}");
+
+    assert_eq!(office.get("/catalogue?endpoint=nowhere").await.status, 404);
+}
+
+#[tokio::test]
+async fn lists_are_what_the_gateway_tells() {
+    let office = Office::open().await;
+    let length = |value: &Value| value.as_array().unwrap().len();
+    let endpoints = told(&office, "/endpoints").await;
+    assert_eq!(
+        length(&endpoints["endpoints"]),
+        office.gateway.endpoints().len()
+    );
+    let sessions = told(&office, "/sessions").await;
+    assert_eq!(
+        length(&sessions["sessions"]),
+        office.gateway.sessions().len()
+    );
+    let calls = told(&office, "/calls?limit=1000").await;
+    assert_eq!(length(&calls["calls"]), office.gateway.calls().len());
+    assert!(told(&office, "/clients").await["clients"].is_array());
+    assert!(told(&office, "/savings").await["tools"].is_array());
+}
+
+#[tokio::test]
+async fn parameters_that_are_not_known_are_refused() {
+    let office = Office::open().await;
+    for path in READS.into_iter().chain(["/openapi.json", "/events"]) {
+        let reply = office.get(&format!("{path}?sav=true")).await;
+        assert_eq!(reply.status, 400, "{path}");
+        let message = reply.json()["error"]["message"].to_string();
+        assert!(message.contains("sav"), "{path}: {message}");
+    }
+    for query in [
+        "limit=0",
+        "limit=1001",
+        "limit=-1",
+        "limit=ten",
+        "limit=",
+        "limit=1&limit=2",
+        "failed=yes",
+        "failed=",
+        "server=",
+    ] {
+        let reply = office.get(&format!("/calls?{query}")).await;
+        assert_eq!(reply.status, 400, "{query}: {}", reply.text());
+    }
+    let all = "/calls?limit=1&server=a&client=b&method=c&failed=true";
+    assert_eq!(told(&office, all).await, json!({"calls": []}));
+}
+
+#[tokio::test]
+async fn the_description_is_served() {
+    let office = Office::open().await;
+    let served = told(&office, "/openapi.json").await;
+    let kept = include_str!("../../../../../docs/openapi.json");
+    let kept: Value = serde_json::from_str(kept).unwrap();
+    assert!(served == kept, "docs/openapi.json is another");
+}
+
+#[tokio::test]
+async fn sessions_that_are_not_there_are_said_to_be_so() {
+    let office = Office::open().await;
+    for (number, status) in [
+        ("7", 404),
+        ("0", 400),
+        ("-1", 400),
+        ("+1", 400),
+        ("01", 400),
+        ("x", 400),
+    ] {
+        let path = format!("/sessions/{number}");
+        let reply = office.ask("DELETE", &path, "").await;
+        assert_eq!(reply.status, status, "{number}");
+        let path = format!("/sessions/{number}/preset");
+        let reply = office.ask("PUT", &path, r#"{"preset":null}"#).await;
+        assert_eq!(reply.status, status, "{number}");
+    }
+}
+
+#[tokio::test]
+async fn only_a_server_that_is_wanted_is_started_anew() {
+    let office = Office::open().await;
+    let reply = office.ask("POST", "/servers/nobody/restart", "").await;
+    assert_eq!(reply.status, 404);
+    let reply = office.ask("POST", "/servers/off/restart", "").await;
+    assert_eq!(reply.status, 409);
+    assert_eq!(reply.json()["error"]["code"], "disabled");
+}
