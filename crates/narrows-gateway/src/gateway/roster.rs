@@ -141,14 +141,19 @@ impl Roster {
             &making.surroundings,
             making.forwarded.clone(),
         );
-        Roster {
+        let roster = Roster {
             endpoints,
             singles,
             forwarding,
             presets,
             upstreams,
             settings,
+        };
+        // Operators look at what clients would see, whether there are any or not.
+        for endpoint in roster.doors() {
+            endpoint.face(&Bound::default(), &roster);
         }
+        roster
     }
 
     pub(crate) fn endpoint(&self, door: Door<'_>) -> Option<&Arc<Endpoint>> {

@@ -54,12 +54,12 @@ async fn either_token_opens_and_no_other_does() {
 }
 
 #[tokio::test]
-async fn two_tokens_are_none() {
+async fn two_tokens_are_refused() {
     let office = Office::open().await;
     let token = format!("Bearer {CONFIGURED}");
     let headers = [("authorization", &*token), ("authorization", &*token)];
     let mut connection = office.send("GET", "/status", &headers, "").await;
-    assert_eq!(connection.reply().await.status, 401);
+    assert_eq!(connection.reply().await.status, 400);
 }
 
 #[tokio::test]

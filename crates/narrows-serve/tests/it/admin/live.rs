@@ -52,12 +52,12 @@ async fn a_session_gets_a_preset_of_its_own_and_loses_it() {
     assert_eq!(session["endpoint"], "default");
     assert_eq!(session["own_preset"], Value::Null);
     let path = format!("/sessions/{}/preset", session["number"]);
-    assert!(names(&client).await.contains("demo__add"));
+    assert!(names(&client).await.contains("demo__count"));
 
     let reply = office.ask("PUT", &path, r#"{"preset":"review"}"#).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
     assert_eq!(reply.json()["session"]["own_preset"], "review");
-    assert!(!names(&client).await.contains("demo__add"));
+    assert!(!names(&client).await.contains("demo__count"));
     let presets = office.get("/presets").await.json();
     assert_eq!(presets["presets"][0]["sessions"], 1);
 
@@ -65,7 +65,7 @@ async fn a_session_gets_a_preset_of_its_own_and_loses_it() {
     assert_eq!(reply.status, 404);
     let reply = office.ask("PUT", &path, r#"{"preset":null}"#).await;
     assert_eq!(reply.json()["session"]["own_preset"], Value::Null);
-    assert!(names(&client).await.contains("demo__add"));
+    assert!(names(&client).await.contains("demo__count"));
 }
 
 #[tokio::test]

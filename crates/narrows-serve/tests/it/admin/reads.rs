@@ -116,7 +116,7 @@ async fn presets_are_told_as_they_are_written() {
     let presets = told(&office, "/presets").await;
     let preset = &presets["presets"][0];
     assert_eq!(preset["id"], "review");
-    assert_eq!(preset["tools"], json!(["*/*", "!demo/add"]));
+    assert_eq!(preset["tools"], json!(["*/*", "!demo/count"]));
     assert_eq!(
         (&preset["prompts"], &preset["resources"]),
         (&json!(null), &json!([]))
