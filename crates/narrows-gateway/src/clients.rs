@@ -52,6 +52,7 @@ pub(crate) use self::usage::ClientSeat;
 use self::usage::Usage;
 use crate::error::Error;
 use crate::exchange::Principal;
+use crate::meter::{Meter, RefusedFor};
 use crate::settings::{ClientSettings, DoorName, Doors, Rate, TokenDigest};
 
 /// No token is nearly as long.
@@ -110,6 +111,7 @@ pub(crate) struct Clients {
     strikes: Strikes,
     /// What buckets count their time from.
     epoch: Instant,
+    meter: Arc<Meter>,
 }
 
 #[derive(Default)]
@@ -126,11 +128,12 @@ struct Client {
 }
 
 impl Clients {
-    pub(crate) fn new(settings: &[ClientSettings]) -> Clients {
+    pub(crate) fn new(settings: &[ClientSettings], meter: &Arc<Meter>) -> Clients {
         let clients = Clients {
             table: ArcSwap::default(),
             strikes: Strikes::default(),
             epoch: Instant::now(),
+            meter: meter.clone(),
         };
         clients.replace(settings);
         clients
@@ -183,6 +186,9 @@ impl Clients {
         let found = found.map(|client| Principal::Client(client.name.clone()));
         // Not held while somebody waits.
         drop(table);
+        if found.is_err() {
+            self.meter.refused(RefusedFor::Token);
+        }
         if found != Err(Unidentified::Wrong) {
             return found;
         }
@@ -216,9 +222,12 @@ impl Clients {
         let Some(client) = self.client(principal)? else {
             return Ok(ClientPermit::free());
         };
-        let refused = || Error::ClientBusy {
-            client: client.settings.name.clone(),
-            max: client.settings.max_calls.unwrap_or(usize::MAX),
+        let refused = || {
+            self.meter.refused(RefusedFor::Concurrency);
+            Error::ClientBusy {
+                client: client.settings.name.clone(),
+                max: client.settings.max_calls.unwrap_or(usize::MAX),
+            }
         };
         let permit = client.usage.start_call(client.settings.max_calls);
         let permit = permit.ok_or_else(refused)?;
@@ -241,9 +250,12 @@ impl Clients {
         };
         let max = client.settings.max_sessions;
         let seat = client.usage.start_session(max);
-        seat.ok_or_else(|| Error::ClientSessions {
-            client: client.settings.name.clone(),
-            max: max.unwrap_or(usize::MAX),
+        seat.ok_or_else(|| {
+            self.meter.refused(RefusedFor::Sessions);
+            Error::ClientSessions {
+                client: client.settings.name.clone(),
+                max: max.unwrap_or(usize::MAX),
+            }
         })
     }
 
@@ -270,10 +282,13 @@ impl Clients {
         };
         let now = self.epoch.elapsed();
         let taken = client.usage.take_turn(rate, now);
-        taken.map_err(|after| Error::RateLimited {
-            client: client.settings.name.clone(),
-            per_minute: rate.per_minute,
-            after,
+        taken.map_err(|after| {
+            self.meter.refused(RefusedFor::Rate);
+            Error::RateLimited {
+                client: client.settings.name.clone(),
+                per_minute: rate.per_minute,
+                after,
+            }
         })
     }
 }

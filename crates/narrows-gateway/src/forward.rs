@@ -23,6 +23,7 @@ pub use self::request::PlainRequest;
 use self::restricted::Restricted;
 use crate::error::{Error, ItemKind};
 use crate::events::{self, Tag};
+use crate::exchange::Principal;
 use crate::meter::{ServerMeter, Trace, Watch};
 use crate::names;
 use crate::permit;
@@ -159,6 +160,7 @@ impl Forwarding {
     pub(crate) async fn forward(
         &self,
         server: &str,
+        principal: &Principal,
         besides: Option<Arc<Preset>>,
         request: &PlainRequest,
     ) -> Result<Reply, ForwardError> {
@@ -169,7 +171,9 @@ impl Forwarding {
             request: self.count.fetch_add(1, Ordering::Relaxed) + 1,
         };
         let method = request.method().and_then(Raw::as_text).unwrap_or_default();
-        let watched = self.watch.begin(&method, request.body().len());
+        let watched = self
+            .watch
+            .begin_for(principal, &method, request.body().len());
         let carried = match self.destination(server, besides.as_ref()) {
             Ok(destination) => {
                 let trace = &watched.trace;

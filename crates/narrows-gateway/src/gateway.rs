@@ -178,7 +178,10 @@ impl Gateway {
         let _permit = self.0.clients.permit(principal)?;
         let roster = self.0.roster();
         let besides = roster.preset_of(principal);
-        let reply = roster.forwarding.forward(server, besides, request).await;
+        let forwarding = &roster.forwarding;
+        let reply = forwarding
+            .forward(server, principal, besides, request)
+            .await;
         reply.map_err(|error| error.told_to(|id| self.may_forward(principal, id)))
     }
 
@@ -256,7 +259,7 @@ impl Inner {
         let tasks = surroundings.tasks.clone();
         Inner {
             folder: settings.recovery.path.clone(),
-            clients: Clients::new(&settings.clients),
+            clients: Clients::new(&settings.clients, &surroundings.meter),
             limits: settings.limits.clone(),
             list_wait: settings.list_wait,
             patience: started + settings.list_wait,

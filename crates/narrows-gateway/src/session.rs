@@ -225,6 +225,14 @@ impl Session {
     pub fn notify(self: &Arc<Self>, notification: Notification) {
         self.sign_of_life();
         let Notification { method, params } = notification;
+        // What is passed on to servers is as good as a request.
+        let is_passed_on = !matches!(
+            &*method,
+            "notifications/initialized" | "notifications/cancelled" | "notifications/progress"
+        );
+        if is_passed_on && self.pass().is_err() {
+            return;
+        }
         match &*method {
             "notifications/initialized" => {}
             "notifications/cancelled" => {

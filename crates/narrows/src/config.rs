@@ -244,7 +244,7 @@ fn read_text<T: Read>(
 
 /// Beyond comments and trailing commas it is JSON: what only we could read
 /// would be a trap for the next client that shares the file.
-fn syntax() -> ParseOptions {
+pub(crate) fn syntax() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,

@@ -24,7 +24,8 @@ use narrows_serve::admin::{Change, Changed, ConfigurationStatus, Keep, Operation
 use tokio::sync::Mutex;
 
 use crate::config::{
-    self, Checked, Config, EditError, Environment, Problem, check_text, edit, has_preset,
+    self, AdminChecked, Checked, Config, EditError, Environment, Problem, check_text, edit,
+    has_preset,
 };
 use disk::Unwritten;
 use overlay::{Layered, Overlay};
@@ -86,6 +87,7 @@ struct Fixed {
     listen: SocketAddr,
     allowed_hosts: Vec<String>,
     allowed_origins: Vec<String>,
+    admin: AdminChecked,
 }
 
 impl Keeper {
@@ -455,6 +457,7 @@ impl Fixed {
             listen: checked.listen,
             allowed_hosts: checked.allowed_hosts.clone(),
             allowed_origins: checked.allowed_origins.clone(),
+            admin: checked.admin.clone(),
         }
     }
 
@@ -472,6 +475,10 @@ impl Fixed {
         }
         if is_news(&|fixed| fixed.allowed_origins.join("\n")) {
             keys.push("allowed_origins");
+        }
+        // Not as a text, which could be logged.
+        if self.admin != before.admin && self.admin != at_start.admin {
+            keys.push("admin");
         }
         keys
     }

@@ -36,6 +36,10 @@ fn there(last: u8) -> Peer {
     }
 }
 
+fn table(settings: &[ClientSettings]) -> Clients {
+    Clients::new(settings, &Arc::default())
+}
+
 #[test]
 fn a_digest_is_sha_256_of_the_token() {
     // The example of FIPS 180-2, B.1.
@@ -46,7 +50,7 @@ fn a_digest_is_sha_256_of_the_token() {
 
 #[tokio::test]
 async fn without_clients_nobody_is_asked() {
-    let clients = Clients::new(&[]);
+    let clients = table(&[]);
     for token in [None, Some("wrong"), Some("")] {
         let who = clients.identify(token, there(1)).await;
         assert_eq!(who, Ok(Principal::Anonymous));
@@ -57,7 +61,7 @@ async fn without_clients_nobody_is_asked() {
 
 #[tokio::test]
 async fn a_client_is_known_by_its_token_alone() {
-    let clients = Clients::new(&[alice(), bob()]);
+    let clients = table(&[alice(), bob()]);
     for (token, expected) in [
         (Some(ALICE), Ok(client("alice"))),
         (Some(BOB), Ok(client("bob"))),
@@ -76,7 +80,7 @@ async fn the_digest_of_nothing_lets_nobody_in() {
         token: Some(TokenDigest::of("")),
         ..ClientSettings::named("empty")
     };
-    let clients = Clients::new(&[empty]);
+    let clients = table(&[empty]);
     let who = clients.identify(Some(""), HERE).await;
     assert_eq!(who, Err(Unidentified::Wrong));
 }
@@ -89,7 +93,7 @@ async fn what_is_longer_than_any_token_is_wrong_even_if_it_is_right() {
         token: Some(TokenDigest::of(token)),
         ..ClientSettings::named(name)
     };
-    let clients = Clients::new(&[named("long", &long), named("longest", longest)]);
+    let clients = table(&[named("long", &long), named("longest", longest)]);
     let who = clients.identify(Some(&long), HERE).await;
     assert_eq!(who, Err(Unidentified::Wrong));
     let who = clients.identify(Some(longest), HERE).await;
@@ -99,7 +103,7 @@ async fn what_is_longer_than_any_token_is_wrong_even_if_it_is_right() {
 #[tokio::test]
 async fn who_brings_no_token_is_anonymous_on_this_machine_only() {
     let anonymous = ClientSettings::named(ClientSettings::ANONYMOUS);
-    let clients = Clients::new(&[alice(), anonymous]);
+    let clients = table(&[alice(), anonymous]);
     assert_eq!(clients.identify(None, HERE).await, Ok(client("anonymous")));
     let far = clients.identify(None, there(1)).await;
     assert_eq!(far, Err(Unidentified::Missing));
@@ -143,7 +147,7 @@ fn rights_are_what_is_written_down() {
 
 #[test]
 fn who_is_not_in_the_table_has_no_rights() {
-    let clients = Clients::new(&[alice()]);
+    let clients = table(&[alice()]);
     assert!(clients.may(&client("alice"), |_| true));
     assert!(!clients.may(&client("bob"), |_| true));
     assert!(!clients.may(&Principal::Anonymous, |_| true));
@@ -159,7 +163,7 @@ async fn a_rate_is_a_bucket_that_fills_again() {
         per_minute: 60,
         burst: 3,
     });
-    let clients = Clients::new(&[ClientSettings { rate, ..alice() }]);
+    let clients = table(&[ClientSettings { rate, ..alice() }]);
     let who = client("alice");
     let refused = |outcome: Result<(), Error>| match outcome {
         Err(Error::RateLimited { after, .. }) => after,
@@ -194,7 +198,7 @@ async fn an_empty_bucket_of_an_old_rate_does_not_hold_up_a_new_one() {
         rate: Some(Rate { per_minute, burst }),
         ..alice()
     };
-    let clients = Clients::new(&[rate(1, 10)]);
+    let clients = table(&[rate(1, 10)]);
     let who = client("alice");
     for _ in 0..10 {
         clients.pass(&who).unwrap();
@@ -209,7 +213,7 @@ async fn an_empty_bucket_of_an_old_rate_does_not_hold_up_a_new_one() {
 #[test]
 fn calls_in_flight_are_counted_while_their_permits_are_held() {
     let max_calls = Some(2);
-    let clients = Clients::new(&[ClientSettings {
+    let clients = table(&[ClientSettings {
         max_calls,
         ..alice()
     }]);
@@ -231,7 +235,7 @@ fn a_request_over_the_rate_does_not_stay_in_flight() {
         per_minute: 1,
         burst: 1,
     });
-    let clients = Clients::new(&[ClientSettings { rate, ..alice() }]);
+    let clients = table(&[ClientSettings { rate, ..alice() }]);
     drop(clients.permit(&client("alice")).unwrap());
     assert!(clients.permit(&client("alice")).is_err());
     assert_eq!(clients.report()[0].calls_in_flight, 0);
@@ -244,7 +248,7 @@ fn what_is_in_use_outlives_a_replacement() {
         max_sessions,
         ..alice()
     };
-    let clients = Clients::new(&[limited()]);
+    let clients = table(&[limited()]);
     let seat = clients.seat(&client("alice")).unwrap();
     let replaced = clients.replace(&[bob(), limited()]);
     assert_eq!(replaced.changed, ["bob"]);
@@ -257,7 +261,7 @@ fn what_is_in_use_outlives_a_replacement() {
 
 #[test]
 fn a_replacement_tells_what_differs_and_whose_token_counts_no_more() {
-    let clients = Clients::new(&[alice(), bob()]);
+    let clients = table(&[alice(), bob()]);
     let other_token = ClientSettings {
         token: Some(TokenDigest::of("another")),
         ..alice()
@@ -289,7 +293,7 @@ async fn wrong(clients: &Clients, peer: Peer, times: u32) -> Vec<Unidentified> {
 
 #[tokio::test(start_paused = true)]
 async fn wrong_tokens_are_answered_at_once_then_later_then_not_at_all() {
-    let clients = Clients::new(&[alice()]);
+    let clients = table(&[alice()]);
     let start = Instant::now();
     let early = wrong(&clients, there(1), BURST).await;
     assert!(early.iter().all(|answer| *answer == Unidentified::Wrong));

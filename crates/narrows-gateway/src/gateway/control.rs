@@ -98,6 +98,7 @@ impl Gateway {
         let (next, turnovers) = old.next(settings, &inner.making);
         inner.take_up(&mut built, next, turnovers);
         drop(built);
+        inner.meter().reloaded(true);
         inner
             .feed
             .tell(|| Happening::SettingsChanged(applied.clone()));

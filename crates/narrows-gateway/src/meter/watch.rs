@@ -42,6 +42,7 @@ pub(crate) struct Trace {
 /// A request in flight. Dropped before its end, its client took it back.
 pub(crate) struct Watched<'a> {
     watch: &'a Watch,
+    client: Option<Arc<str>>,
     method: &'a str,
     known: Method,
     began: Instant,
@@ -59,17 +60,13 @@ impl Watch {
         endpoint: Arc<str>,
         principal: &Principal,
     ) -> Watch {
-        let client = match principal {
-            Principal::Local | Principal::Anonymous => None,
-            Principal::Client(name) => Some(name.clone()),
-        };
         let watch = Watch {
             door: meter.door(&endpoint),
             meter: meter.clone(),
             feed: feed.clone(),
             session,
             endpoint,
-            client,
+            client: client_of(principal),
         };
         count(&watch.door.open);
         count(&watch.door.opened);
@@ -105,10 +102,23 @@ impl Watch {
         &self.meter
     }
 
+    /// The same for a client that is known by the request alone.
+    pub(crate) fn begin_for<'a>(
+        &'a self,
+        principal: &Principal,
+        method: &'a str,
+        bytes_in: usize,
+    ) -> Watched<'a> {
+        let mut watched = self.begin(method, bytes_in);
+        watched.client = client_of(principal);
+        watched
+    }
+
     pub(crate) fn begin<'a>(&'a self, method: &'a str, bytes_in: usize) -> Watched<'a> {
         count(&self.meter.in_flight);
         Watched {
             watch: self,
+            client: self.client.clone(),
             method,
             known: Method::of(method),
             began: Instant::now(),
@@ -116,6 +126,13 @@ impl Watch {
             trace: Trace::default(),
             ended: None,
         }
+    }
+}
+
+fn client_of(principal: &Principal) -> Option<Arc<str>> {
+    match principal {
+        Principal::Local | Principal::Anonymous => None,
+        Principal::Client(name) => Some(name.clone()),
     }
 }
 
@@ -173,7 +190,7 @@ impl Drop for Watched<'_> {
             at: SystemTime::now().into(),
             session: self.watch.session,
             endpoint: self.watch.endpoint.clone(),
-            client: self.watch.client.clone(),
+            client: self.client.clone(),
             method: match self.known {
                 Method::Other => MethodName::Owned(cut(self.method).to_owned()),
                 known => MethodName::Borrowed(known.word()),

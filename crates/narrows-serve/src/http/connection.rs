@@ -15,6 +15,7 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::TokioTimer;
 use hyper_util::service::TowerToHyperService;
 use narrows_gateway::exchange::Principal;
+use narrows_gateway::meter::RefusedFor;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
@@ -102,6 +103,9 @@ impl Connection {
         };
         let is_admin = way.is_none() && admin::is_meant(edge, parts.uri.path());
         if let Err(refused) = checked {
+            if matches!(refused, Refused::Host | Refused::Origin) {
+                edge.gateway.meter().refused(RefusedFor::Origin);
+            }
             return match way {
                 Some(_) => answer::refused(None, &refused),
                 None if is_admin => admin::refused(refused),

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use http::header::HeaderValue;
 use http::{Method, Response};
 use narrows_gateway::exchange::Principal;
+use narrows_gateway::meter::RefusedFor;
 use narrows_gateway::{Peer, Unidentified};
 
 use super::body::Body;
@@ -48,7 +49,10 @@ pub(super) async fn enter(
     };
     match may {
         true => Ok(principal),
-        false => Err(Refused::DoorNotAllowed),
+        false => {
+            gateway.meter().refused(RefusedFor::Door);
+            Err(Refused::DoorNotAllowed)
+        }
     }
 }
 

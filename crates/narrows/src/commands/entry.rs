@@ -4,10 +4,11 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::{CollectOptions, parse_to_ast};
 use serde_json::Value;
 
 use crate::admin_client::Trouble;
+use crate::config::syntax;
 use crate::terminal::plain;
 
 /// A longer text is no entry.
@@ -39,19 +40,7 @@ pub(super) fn read_text(file: &str) -> Result<String, Trouble> {
 /// An object. What is wrong with the text is told by its place, not by what
 /// stands there.
 pub(super) fn parse(text: &str, what: &str) -> Result<Value, Trouble> {
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &syntax()).map_err(|error| {
         let before = text.get(..error.range().start).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
         Trouble::usage(format!("{what} is not JSON, by line {line}"))
