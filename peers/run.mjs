@@ -94,8 +94,16 @@ async function everything() {
   await contentLength(all, config);
   await step("metrics for the parsers of Prometheus", [python, "-B", join(here, "clients/py/metrics.py"), base, "mem"]);
 
+  await administration();
+
   count("the gateway stops when asked", await stop(gateway.child));
   if (failed > 0) console.log(`what the gateway said:\n${tail(gateway.output(), 60)}`);
+}
+
+/** A gateway that is operated by what is made from the description of its admin API. */
+async function administration() {
+  const driver = [python, "-B", join(here, "clients/py/admin.py"), narrows];
+  await step("admin API by its description", [...driver, made("operated"), node, reference("server-everything"), "stdio"]);
 }
 
 /** The built-in server that has tools alone. */

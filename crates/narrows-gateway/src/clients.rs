@@ -40,6 +40,7 @@ mod usage;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -51,7 +52,7 @@ pub use self::usage::ClientPermit;
 pub(crate) use self::usage::ClientSeat;
 use self::usage::Usage;
 use crate::error::Error;
-use crate::exchange::Principal;
+use crate::exchange::{KnownClient, Principal};
 use crate::meter::{Meter, RefusedFor};
 use crate::settings::{ClientSettings, DoorName, Doors, Rate, TokenDigest};
 
@@ -96,15 +97,6 @@ pub struct ClientReport {
     pub refused: u64,
 }
 
-/// What a replacement of the table came to, by names.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Replaced {
-    /// New, gone or different in anything.
-    pub(crate) changed: Vec<String>,
-    /// Those whose token counts no more: what it opened must be closed.
-    pub(crate) expelled: Vec<String>,
-}
-
 /// The table of clients.
 pub(crate) struct Clients {
     table: ArcSwap<Table>,
@@ -112,6 +104,8 @@ pub(crate) struct Clients {
     /// What buckets count their time from.
     epoch: Instant,
     meter: Arc<Meter>,
+    /// How often the table was replaced.
+    replaced: AtomicU64,
 }
 
 #[derive(Default)]
@@ -122,6 +116,8 @@ struct Table {
 
 struct Client {
     name: Arc<str>,
+    /// When its token became this one.
+    stamp: u64,
     settings: ClientSettings,
     key: Option<Key>,
     usage: Arc<Usage>,
@@ -134,34 +130,19 @@ impl Clients {
             strikes: Strikes::default(),
             epoch: Instant::now(),
             meter: meter.clone(),
+            replaced: AtomicU64::new(0),
         };
         clients.replace(settings);
         clients
     }
 
     /// Puts other clients in the place of these. What a client of the same
-    /// name has in use stays.
-    pub(crate) fn replace(&self, settings: &[ClientSettings]) -> Replaced {
-        let old = self.table.load_full();
-        let new = Table::new(settings, &old);
-        let mut replaced = Replaced::default();
-        for client in &new.clients {
-            let before = old.by_name.get(&client.name);
-            if before.is_none_or(|before| before.settings != client.settings) {
-                replaced.changed.push(client.settings.name.clone());
-            }
-            if before.is_some_and(|before| before.settings.token != client.settings.token) {
-                replaced.expelled.push(client.settings.name.clone());
-            }
-        }
-        for client in &old.clients {
-            if !new.by_name.contains_key(&client.name) {
-                replaced.changed.push(client.settings.name.clone());
-                replaced.expelled.push(client.settings.name.clone());
-            }
-        }
+    /// name has in use stays; who brought a token that counts no more is nobody
+    /// from now on.
+    pub(crate) fn replace(&self, settings: &[ClientSettings]) {
+        let stamp = self.replaced.fetch_add(1, Ordering::Relaxed) + 1;
+        let new = Table::new(settings, &self.table.load(), stamp);
         self.table.store(Arc::new(new));
-        replaced
     }
 
     /// Whether anybody who reaches a door may come in.
@@ -183,15 +164,13 @@ impl Clients {
             Some(token) => table.find(token).ok_or(Unidentified::Wrong),
             None => table.anonymous(peer).ok_or(Unidentified::Missing),
         };
-        let found = found.map(|client| Principal::Client(client.name.clone()));
+        let found = found.map(|client| Principal::Client(client.known()));
         // Not held while somebody waits.
         drop(table);
-        if found.is_err() {
-            self.meter.refused(RefusedFor::Token);
-        }
         if found != Err(Unidentified::Wrong) {
             return found;
         }
+        self.meter.refused(RefusedFor::Token);
         match self.strikes.strike(peer.address) {
             Verdict::AtOnce => Err(Unidentified::Wrong),
             Verdict::Held(_place) => {
@@ -210,9 +189,8 @@ impl Clients {
         match principal {
             Principal::Local => true,
             Principal::Anonymous => table.clients.is_empty(),
-            Principal::Client(name) => table
-                .by_name
-                .get(name)
+            Principal::Client(known) => table
+                .known(known)
                 .is_some_and(|client| asked(&client.settings.doors)),
         }
     }
@@ -267,11 +245,11 @@ impl Clients {
     /// The client behind a principal; `None` where nothing is limited. One
     /// that has left the table has no session any more.
     fn client(&self, principal: &Principal) -> Result<Option<Arc<Client>>, Error> {
-        let Principal::Client(name) = principal else {
+        let Principal::Client(known) = principal else {
             return Ok(None);
         };
         let table = self.table.load();
-        let client = table.by_name.get(name).ok_or(Error::SessionClosed)?;
+        let client = table.known(known).ok_or(Error::SessionClosed)?;
         Ok(Some(client.clone()))
     }
 
@@ -294,21 +272,29 @@ impl Clients {
 }
 
 impl Table {
-    fn new(settings: &[ClientSettings], old: &Table) -> Table {
+    fn new(settings: &[ClientSettings], old: &Table, stamp: u64) -> Table {
         let mut table = Table::default();
         for settings in settings {
             let name: Arc<str> = settings.name.as_str().into();
             let before = old.by_name.get(&name);
+            let same = before.filter(|before| before.settings.token == settings.token);
             let client = Arc::new(Client {
                 settings: settings.clone(),
                 key: settings.token.as_ref().map(Key::of),
                 usage: before.map_or_else(Arc::default, |before| before.usage.clone()),
                 name: name.clone(),
+                stamp: same.map_or(stamp, |before| before.stamp),
             });
             table.by_name.insert(name, client.clone());
             table.clients.push(client);
         }
         table
+    }
+
+    /// A client that came with the token that it has now.
+    fn known(&self, known: &KnownClient) -> Option<&Arc<Client>> {
+        let client = self.by_name.get(&known.name)?;
+        (client.stamp == known.stamp).then_some(client)
     }
 
     fn find(&self, token: &str) -> Option<&Arc<Client>> {
@@ -328,6 +314,13 @@ impl Table {
 }
 
 impl Client {
+    fn known(&self) -> KnownClient {
+        KnownClient {
+            name: self.name.clone(),
+            stamp: self.stamp,
+        }
+    }
+
     fn report(&self) -> ClientReport {
         let ClientSettings {
             name,

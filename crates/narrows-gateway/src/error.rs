@@ -117,6 +117,19 @@ impl Error {
         }
     }
 
+    /// The server that is to blame, where one is.
+    pub(crate) fn server(&self) -> Option<&str> {
+        use Error::*;
+        match self {
+            UpstreamDown { server, .. }
+            | UpstreamTimeout { server, .. }
+            | UpstreamInvalid { server, .. }
+            | UpstreamTooLarge { server, .. }
+            | TooManyLinks { server, .. } => Some(server),
+            _ => None,
+        }
+    }
+
     /// Whether the same request may succeed later without anybody changing it.
     pub fn retry(&self) -> bool {
         use Error::*;

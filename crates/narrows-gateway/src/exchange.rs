@@ -30,8 +30,17 @@ pub enum Principal {
     Local,
     /// Anybody who can reach the door, where no tokens are asked for.
     Anonymous,
-    /// Who brought the token of the client of this name.
-    Client(Arc<str>),
+    /// Who brought the token of a client.
+    Client(KnownClient),
+}
+
+/// A client, by the token that it brought: another token of the same client is
+/// another one's.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct KnownClient {
+    pub name: Arc<str>,
+    /// Which of the tokens that the client had over time.
+    pub stamp: u64,
 }
 
 /// What a client says of itself, as it said it.

@@ -18,6 +18,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use http::HeaderValue;
 use narrows_shape::prune::Lexical;
 use narrows_wire::{Raw, Revision};
 use tokio::sync::broadcast;
@@ -188,6 +189,12 @@ impl Gateway {
     /// What happens from now on.
     pub fn listen(&self) -> broadcast::Receiver<Arc<Happening>> {
         self.0.feed.listen()
+    }
+
+    /// What stands in the header `narrows-gateway` of every request that it
+    /// makes: one that comes back with it has gone round in a circle.
+    pub fn mark(&self) -> &HeaderValue {
+        self.0.surroundings.http.mark()
     }
 
     /// The last calls, the newest first.
@@ -432,8 +439,8 @@ impl Inner {
         // Many sessions see the same, before and after.
         let mut known: HashMap<(*const View, *const View), Vec<ListKind>> = HashMap::new();
         for (session, old) in &seen {
-            if session.has_own_view() {
-                session.rebuild_view(parts);
+            // It may be about to have one: whoever builds it is waited for.
+            if session.rebuild_view(parts) {
                 continue;
             }
             let new = session.face().view();

@@ -83,7 +83,7 @@ impl Owner {
         let principal = match principal {
             Principal::Local | Principal::Anonymous => "",
             // No name of a client is empty.
-            Principal::Client(name) => name,
+            Principal::Client(known) => &known.name,
         };
         // Each part in JSON, so that no two owners can be written alike.
         let parts = serde_json::json!([principal, endpoint, preset]);

@@ -187,6 +187,12 @@ impl Session {
             outcome = call::perform(call) => outcome,
             () = cancel.raised() => Err(Error::Cancelled),
         };
+        // One that was not even reached is to blame all the same.
+        if let Err(error) = &outcome
+            && let Some(server) = error.server()
+        {
+            watched.trace.went_to(&server.into());
+        }
         watched.end(&outcome);
         outcome
     }
@@ -434,10 +440,6 @@ impl Session {
                 self.tell(Notice::new(kind.changed(), None));
             }
         }
-    }
-
-    pub(crate) fn has_own_view(&self) -> bool {
-        self.own_view.load().is_some()
     }
 
     pub(crate) async fn wait_until_ready(&self) {

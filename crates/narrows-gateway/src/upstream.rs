@@ -309,7 +309,7 @@ impl Upstream {
     }
 
     /// Has it counted and told that the server is in another state.
-    fn tell_state(&self, state: &State) {
+    pub(crate) fn tell_state(&self, state: &State) {
         self.meter.changed(state);
         self.surroundings.feed.tell(|| Happening::ServerState {
             server: self.settings.id.clone(),

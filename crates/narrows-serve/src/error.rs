@@ -46,6 +46,8 @@ const UPSTREAM_INVALID: i64 = -32014;
 pub(crate) enum Refused {
     Host,
     Origin,
+    /// The gateway is among its own servers.
+    Loop,
     /// A token is needed, and there is none.
     NoToken,
     /// The token is nobody's.
@@ -107,6 +109,7 @@ impl Refused {
         use Refused::*;
         match self {
             Host | Origin | NotLocal | DoorNotAllowed => StatusCode::FORBIDDEN,
+            Loop => StatusCode::LOOP_DETECTED,
             NoToken | WrongToken => StatusCode::UNAUTHORIZED,
             TooManyTokens { .. } => StatusCode::TOO_MANY_REQUESTS,
             UnknownEndpoint | UnknownPath | UnknownSession | UnknownStream => StatusCode::NOT_FOUND,
@@ -184,6 +187,7 @@ impl Refused {
         use Refused::*;
         match self {
             Host => "host_not_allowed",
+            Loop => "own_server",
             Origin => "origin_not_allowed",
             NoToken | WrongToken => "unauthorized",
             TooManyTokens { .. } => "too_many_attempts",
@@ -219,6 +223,7 @@ impl Refused {
         use Refused::*;
         Cow::Borrowed(match self {
             Host => "Host is not allowed (see allowed_hosts)",
+            Loop => "This gateway is its own server: an entry of its servers leads back to it",
             Origin => "Origin is not allowed (see allowed_origins)",
             NoToken => "A token is needed: Authorization: Bearer <token>",
             WrongToken => "The token is not valid",

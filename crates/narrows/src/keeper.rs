@@ -16,6 +16,7 @@ mod told;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
 use narrows_gateway::settings::Settings;
@@ -58,6 +59,8 @@ struct Inner {
     file: Option<PathBuf>,
     environment: Environment,
     prepare: Box<dyn Fn(&mut Settings) + Send + Sync>,
+    /// Whether other machines reach the gateway.
+    needs_tokens: AtomicBool,
     state: Arc<Mutex<State>>,
     status: std::sync::Mutex<Status>,
 }
@@ -124,6 +127,7 @@ impl Keeper {
             file: config.file,
             environment,
             prepare: Box::new(prepare),
+            needs_tokens: AtomicBool::new(false),
             state: Arc::new(Mutex::new(state)),
             status: std::sync::Mutex::new(Status {
                 shown,
@@ -136,6 +140,12 @@ impl Keeper {
     pub(crate) fn files(&self) -> (Option<PathBuf>, Option<PathBuf>) {
         let status = self.0.status();
         (self.0.file.clone(), status.preset_folder.clone())
+    }
+
+    /// Says that other machines reach the gateway, so that what is configured
+    /// must not be without tokens from now on.
+    pub(crate) fn need_tokens(&self) {
+        self.0.needs_tokens.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn set_watched(&self, watched: bool) {
@@ -250,6 +260,7 @@ impl Inner {
             return Err(Rejected::Invalid(vec![told]));
         }
         let config = self.check(&state.text, &overlay).map_err(invalid)?;
+        is_startable(&config, overlay.changes().last())?;
         state.overlay = overlay;
         let (applied, warnings) = self.apply(state, config);
         Ok(Changed {
@@ -270,8 +281,16 @@ impl Inner {
             if let Some(path) = self.own_file(&before, &change) {
                 return self.keep_in_preset_file(state, before, &path, &change);
             }
-            let (text, overlay) = saved(&before, &state.overlay, &change)?;
+            // Unsaved changes that fit no more must not be in the way of this one.
+            let fitting = self.check_dropping(&before, &state.overlay);
+            let (_, fitting, dropped) =
+                fitting.map_err(|found| Rejected::Invalid(errors(&found)))?;
+            for line in &dropped {
+                tracing::warn!("an unsaved change does not fit the configuration: {line}");
+            }
+            let (text, overlay) = saved(&before, &fitting, &change)?;
             let config = self.check(&text, &overlay).map_err(invalid)?;
+            is_startable(&config, Some(&change))?;
             if text != before {
                 match disk::replace(file, &before, &text) {
                     Ok(()) => {}
@@ -401,9 +420,26 @@ impl Inner {
         Ok((config, fits, dropped))
     }
 
+    /// What was refused at the start must not come in by a saved file.
+    fn check_tokens(&self, config: &Config) -> Result<(), Vec<Problem>> {
+        let needed = self.needs_tokens.load(Ordering::Relaxed);
+        let clients = &config.checked.gateway.clients;
+        if !needed || clients.iter().any(|client| client.token.is_some()) {
+            return Ok(());
+        }
+        let file = config.file.as_ref().map(|file| file.display().to_string());
+        let what = "no client has a token, and other machines can reach the gateway".to_owned();
+        let help = "keep a client in `clients`, or start anew on 127.0.0.1 or with --insecure";
+        let file = file.unwrap_or_default();
+        Err(vec![Problem::with_file(&file, what, Some(help.to_owned()))])
+    }
+
     fn check(&self, text: &str, overlay: &Overlay) -> Result<Config, Unfit> {
         let file = self.file.as_deref();
-        let check = |text: String| check_text(file, text, &self.environment);
+        let check = |text: String| {
+            let config = check_text(file, text, &self.environment)?;
+            self.check_tokens(&config).map(|()| config)
+        };
         if overlay.is_empty() {
             return check(text.to_owned()).map_err(Unfit::Problems);
         }
@@ -481,6 +517,22 @@ impl Fixed {
             keys.push("admin");
         }
         keys
+    }
+}
+
+/// A server that was just added, and that would be left out, is refused.
+fn is_startable(config: &Config, change: Option<&Change>) -> Result<(), Rejected> {
+    let (Some(Change::AddServer { id, .. }) | Some(Change::ReplaceServer { id, .. })) = change
+    else {
+        return Ok(());
+    };
+    let mut left_out = config.checked.left_out.iter();
+    match left_out.find(|server| server.id == *id) {
+        Some(server) => {
+            let told = format!("server '{id}' cannot be started: {}", server.reason);
+            Err(Rejected::Invalid(vec![told]))
+        }
+        None => Ok(()),
     }
 }
 

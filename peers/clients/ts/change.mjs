@@ -70,6 +70,7 @@ const features = {
       history.push(await change());
       const changed = sessions.filter((session, at) => expected(session).join() !== before[at].join());
       for (const session of changed) session.due += 1;
+      await inForce(history.at(-1));
       await settled(`after ${history.at(-1)}`);
     }
   },
@@ -227,6 +228,29 @@ async function settled(when) {
     const seen = `${session.notices} notices of ${session.due}`;
     check(session.notices === session.due, `${when}: session ${session.number} at ${session.door}: ${seen}`);
   }
+}
+
+/** Waits until the gateway has taken up what it was told. A file is read a moment
+ * after it was saved: one that nobody sees anything of would come into force
+ * together with the next change, or after it, and that is told twice. */
+async function inForce(change) {
+  const end = Date.now() + LIMIT;
+  const told = async () => {
+    const { servers } = await api("GET", "servers");
+    const { presets } = await api("GET", "presets");
+    const { endpoints } = await api("GET", "endpoints");
+    return (
+      servers.every(({ id, state }) => !SERVERS.includes(id) || state === (model.enabled[id] ? "up" : "disabled")) &&
+      presets.every(({ id, tools }) => tools.join() === model.presets[id].join()) &&
+      endpoints.every(({ name, preset }) => !(name in model.endpoints) || preset === model.endpoints[name])
+    );
+  };
+  let is = await told();
+  while (!is && Date.now() < end) {
+    await sleep(10);
+    is = await told();
+  }
+  check(is, `${change} did not come into force`);
 }
 
 /** The tools that a session must see, in the order of the servers. */

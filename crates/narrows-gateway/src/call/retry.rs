@@ -91,12 +91,13 @@ impl Call<'_> {
             sleep(BREATH).await;
         }
         let upstream = lost.upstream;
-        if !self.session.needs_own_link(upstream) {
-            // What we ended ourselves does not come back.
-            let ours = lost.failure.kind == FailureKind::Closed;
-            if ours || !upstream.is_up_again(&lost.link, limit).await {
-                return None;
-            }
+        // What we ended ourselves does not come back, nor what has a successor.
+        if lost.failure.kind == FailureKind::Closed || upstream.is_retired() {
+            return None;
+        }
+        if !self.session.needs_own_link(upstream) && !upstream.is_up_again(&lost.link, limit).await
+        {
+            return None;
         }
         self.session.link_to(upstream).await.ok()
     }

@@ -99,7 +99,7 @@ impl Call<'_> {
             self.notify(&link);
             return Ok(None);
         }
-        if let Some(result) = self.without_the_server()? {
+        if let Some(result) = self.without_the_server(&flight)? {
             return Ok(Some(result));
         }
         // Nobody reads what happens meanwhile, and nobody can be asked.
@@ -120,7 +120,7 @@ impl Call<'_> {
                 timeout: self.limit,
             })
             .await;
-        answer.map(Some).map_err(|error| self.upstream.error(error))
+        answer.map(Some).map_err(|error| flight.error(error))
     }
 
     fn notify(&self, link: &Link) {
@@ -138,28 +138,14 @@ impl Call<'_> {
     }
 
     /// What is answered here, for the sake of those who share the link.
-    fn without_the_server(&self) -> Result<Option<Raw>, Error> {
+    fn without_the_server(&self, upstream: &Upstream) -> Result<Option<Raw>, Error> {
         Ok(match self.method {
-            "initialize" => Some(self.hello()?),
+            "initialize" => Some(hello(upstream)?),
             "shutdown" => Some(Raw::empty_object()),
             // No log message finds its way to this client, at any level.
-            "logging/setLevel" if self.upstream.offer().has("logging") => Some(Raw::empty_object()),
+            "logging/setLevel" if upstream.offer().has("logging") => Some(Raw::empty_object()),
             "resources/unsubscribe" if self.others_subscribed() => Some(Raw::empty_object()),
             _ => None,
-        })
-    }
-
-    /// What the server said of itself when the link was opened.
-    fn hello(&self) -> Result<Raw, Error> {
-        let offer = self.upstream.offer();
-        let said = offer.hello.as_ref().ok_or_else(|| self.upstream.down())?;
-        let hello = Raw::empty_object()
-            .with_member("protocolVersion", &Raw::string(said.revision.as_str()))
-            .with_member("capabilities", &said.capabilities)
-            .with_member("serverInfo", &said.server_info);
-        Ok(match &said.instructions {
-            Some(instructions) => hello.with_member("instructions", &Raw::string(instructions)),
-            None => hello,
         })
     }
 
@@ -171,6 +157,20 @@ impl Call<'_> {
         let uri = uri.as_ref().and_then(Raw::as_text);
         uri.is_some_and(|uri| self.upstream.subscribers.has(&uri))
     }
+}
+
+/// What the server said of itself when the link was opened.
+fn hello(upstream: &Upstream) -> Result<Raw, Error> {
+    let offer = upstream.offer();
+    let said = offer.hello.as_ref().ok_or_else(|| upstream.down())?;
+    let hello = Raw::empty_object()
+        .with_member("protocolVersion", &Raw::string(said.revision.as_str()))
+        .with_member("capabilities", &said.capabilities)
+        .with_member("serverInfo", &said.server_info);
+    Ok(match &said.instructions {
+        Some(instructions) => hello.with_member("instructions", &Raw::string(instructions)),
+        None => hello,
+    })
 }
 
 /// Long ones are masked where nobody waits for the thread.

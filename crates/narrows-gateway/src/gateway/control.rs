@@ -168,7 +168,9 @@ impl Gateway {
         let old = found.view();
         found.choose_preset(preset);
         inner.turn(&found, &roster);
+        let endpoint = found.endpoint().label();
         inner.tell_differences(vec![(found, old)], &roster.parts());
+        inner.feed.tell(|| Happening::ListsChanged { endpoint });
         inner.feed.tell(|| Happening::PresetSwitched {
             session,
             preset: preset.map(str::to_owned),
@@ -190,20 +192,22 @@ impl Inner {
         let count = self.surroundings.changes.count();
         let seen = self.seen();
         for endpoint in next.doors() {
-            endpoint.renew(&next);
+            if endpoint.renew(&next) {
+                self.feed.tell(|| Happening::ListsChanged {
+                    endpoint: endpoint.label(),
+                });
+            }
         }
         let next = Arc::new(next);
         self.roster.store(next.clone());
         *built = count;
-        let expelled = self.clients.replace(&next.settings.clients).expelled;
+        self.clients.replace(&next.settings.clients);
         let mut staying = Vec::new();
         for (session, view) in seen {
             // A token that was taken back must not go on to be used by a
             // connection that it opened.
             let principal = &session.caller().principal;
-            let is_expelled = matches!(principal, Principal::Client(name) if expelled.iter().any(|own| **own == **name));
             let stays = next.has(session.endpoint())
-                && !is_expelled
                 && self.may_enter(principal, session.endpoint().door());
             match stays {
                 true => {
@@ -221,6 +225,9 @@ impl Inner {
         for Turnover { old, new } in turnovers {
             if let Some(old) = &old {
                 old.retire(new.clone());
+            }
+            if let Some(new) = &new {
+                new.tell_state(&new.state());
             }
             let inner = self.clone();
             self.tasks
@@ -301,7 +308,7 @@ fn report(session: &Arc<Session>) -> SessionReport {
         endpoint: caller.endpoint.to_string(),
         is_server: session.endpoint().single,
         client: match &caller.principal {
-            Principal::Client(name) => Some(name.to_string()),
+            Principal::Client(known) => Some(known.name.to_string()),
             Principal::Local | Principal::Anonymous => None,
         },
         program: name.map(|name| name.chars().take(NAME_TOLD).collect()),

@@ -75,6 +75,7 @@ impl Endpoint {
     /// Builds every view anew. True if any of them lists something else now.
     pub(super) fn rebuild(&self, parts: &[Part]) -> bool {
         let mut differs = false;
+        self.forget_unused();
         for face in self.faces().values() {
             let view = View::build(&face.plan, parts);
             differs |= !changes(&face.view.load(), &view).is_empty();
@@ -83,21 +84,31 @@ impl Endpoint {
         differs
     }
 
-    /// Builds every view anew by what is planned now. Faces that nobody looks at
-    /// any more go.
-    pub(super) fn renew(&self, roster: &Roster) {
+    /// Builds every view anew by what is planned now. True if any of them lists
+    /// something else.
+    pub(super) fn renew(&self, roster: &Roster) -> bool {
+        let mut differs = false;
+        self.forget_unused();
         let mut faces = self.faces.lock();
-        // One is the table's own.
-        faces.retain(|bound, face| *bound == Bound::default() || Arc::strong_count(face) > 1);
         let parts = roster.parts();
         for (bound, face) in faces.iter_mut() {
             let plan = roster.plan(self, bound);
-            match plan == face.plan {
+            let new = Face::new(plan, &parts);
+            differs |= !changes(&face.view(), &new.view()).is_empty();
+            match new.plan == face.plan {
                 // Servers may be others all the same.
-                true => face.view.store(Arc::new(View::build(&plan, &parts))),
-                false => *face = Arc::new(Face::new(plan, &parts)),
+                true => face.view.store(new.view()),
+                false => *face = Arc::new(new),
             }
         }
+        differs
+    }
+
+    /// Faces that nobody looks at any more go.
+    fn forget_unused(&self) {
+        let mut faces = self.faces.lock();
+        // One is the table's own.
+        faces.retain(|bound, face| *bound == Bound::default() || Arc::strong_count(face) > 1);
     }
 
     /// The views are built outside of the lock, since that takes time.

@@ -103,7 +103,10 @@ impl Roster {
         if !old.settings.enabled {
             return None;
         }
-        let new = Arc::new(old.successor(old.settings.clone(), &old.slug));
+        // Not the instance's own, which may have been adjusted since.
+        let mut all = self.settings.upstreams.iter();
+        let settings = all.find(|own| own.id == id)?;
+        let new = Arc::new(old.successor(settings.clone(), &old.slug));
         let one = |upstream: &Arc<Upstream>| match Arc::ptr_eq(upstream, old) {
             true => new.clone(),
             false => upstream.clone(),
@@ -258,11 +261,11 @@ impl Roster {
     }
 
     fn client(&self, principal: &Principal) -> Option<&ClientSettings> {
-        let Principal::Client(name) = principal else {
+        let Principal::Client(known) = principal else {
             return None;
         };
         let mut all = self.settings.clients.iter();
-        all.find(|own| *own.name == **name)
+        all.find(|own| *own.name == *known.name)
     }
 
     fn named(&self, name: &str, single: bool) -> Option<&Arc<Endpoint>> {

@@ -5,11 +5,14 @@ use narrows_wire::Raw;
 
 use super::words::{Method, Outcome};
 use super::*;
-use crate::exchange::Principal;
+use crate::exchange::{KnownClient, Principal};
 use crate::feed::{CallError, Feed, Happening};
 
 fn watch_over(meter: &Arc<Meter>, feed: &Arc<Feed>) -> Watch {
-    let client = Principal::Client("cursor".into());
+    let client = Principal::Client(KnownClient {
+        name: "cursor".into(),
+        stamp: 1,
+    });
     Watch::open(meter, feed, 7, "default".into(), &client)
 }
 

@@ -132,7 +132,7 @@ impl Watch {
 fn client_of(principal: &Principal) -> Option<Arc<str>> {
     match principal {
         Principal::Local | Principal::Anonymous => None,
-        Principal::Client(name) => Some(name.clone()),
+        Principal::Client(known) => Some(known.name.clone()),
     }
 }
 
@@ -146,7 +146,7 @@ impl Trace {
     }
 
     /// The server that works on it.
-    pub(super) fn went_to(&self, server: &Arc<str>) {
+    pub(crate) fn went_to(&self, server: &Arc<str>) {
         self.server.get_or_init(|| server.clone());
     }
 

@@ -82,6 +82,12 @@ impl OwnLinks {
         held.map(|held| held.own.link.clone())
     }
 
+    fn has(&self, upstream: u64, slot: &Arc<Slot>) -> bool {
+        let slots = self.0.lock();
+        let known = slots.get(&upstream);
+        known.is_some_and(|known| Arc::ptr_eq(known, slot))
+    }
+
     fn held(&self, upstream: u64) -> Option<Arc<Held>> {
         let slot = self.0.lock().get(&upstream).cloned()?;
         slot.link.lock().clone()
@@ -109,7 +115,7 @@ impl Session {
             }
             // Whoever would close it as unused looks at this under the lock.
             let slot = self.links.0.lock().get(&upstream.serial).cloned();
-            let slot = slot.ok_or(Error::SessionClosed)?;
+            let slot = slot.ok_or_else(|| upstream.down())?;
             let current = slot.link.lock();
             if current
                 .as_ref()
@@ -180,12 +186,16 @@ impl Session {
             gone: CancellationToken::new(),
         });
         *slot.link.lock() = Some(held.clone());
-        // A session that ended meanwhile did not see this link.
+        // Whoever ended the session or the instance meanwhile did not see this link.
         let gateway = self.gateway.upgrade().filter(|_| !self.is_closed());
-        let Some(gateway) = gateway else {
+        let is_known = self.links.has(upstream.serial, &slot) && !upstream.is_retired();
+        let Some(gateway) = gateway.filter(|_| is_known) else {
             slot.link.lock().take();
             held.own.link.close().await;
-            return Err(Error::SessionClosed);
+            return Err(match self.is_closed() {
+                true => Error::SessionClosed,
+                false => upstream.down(),
+            });
         };
         let tending = tend(
             Arc::downgrade(self),

@@ -66,16 +66,17 @@ impl Session {
         });
     }
 
-    /// Builds the view again if this session has its own.
-    pub(crate) fn rebuild_view(self: &Arc<Self>, parts: &[Part]) {
-        if self.drop_old_variants(parts) {
+    /// Builds the view again if this session has its own; false if it has not.
+    pub(crate) fn rebuild_view(self: &Arc<Self>, parts: &[Part]) -> bool {
+        if self.asks.any() && self.drop_old_variants(parts) {
             self.survey();
         }
         let _one_at_a_time = self.building.lock();
         let Some(old) = self.own_view.load_full() else {
-            return;
+            return false;
         };
         self.show(&old, parts);
+        true
     }
 
     /// Takes up what a link of its own offers, if it is something else.

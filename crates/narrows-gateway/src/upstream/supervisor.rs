@@ -61,6 +61,10 @@ pub(crate) async fn supervise(
             }
             Err(failure) => Arc::new(failure),
         };
+        if upstream.is_retired() {
+            // Its successor does the work now.
+            break;
+        }
         let failure = Arc::new(upstream.secrets.blot_failure(&failure));
         attempts += 1;
         let pause = pause(attempts);

@@ -137,6 +137,9 @@ impl Upstream {
     /// `None` once it is retired. Counted first: whoever retires it and then
     /// finds no call in flight can be sure that none comes.
     fn enter(self: &Arc<Self>) -> Option<Flight> {
+        if self.is_retired() {
+            return None;
+        }
         self.tenure.flights.fetch_add(1, Ordering::SeqCst);
         let flight = Flight(self.clone());
         (!self.is_retired()).then_some(flight)

@@ -210,6 +210,7 @@ fn every_refusal_has_its_status_and_code() {
     let revision = Revision::LATEST_LEGACY;
     let table = [
         (Refused::Host, 403, -32600, "host_not_allowed"),
+        (Refused::Loop, 508, -32600, "own_server"),
         (Refused::Origin, 403, -32600, "origin_not_allowed"),
         (Refused::UnknownEndpoint, 404, -32600, "unknown_endpoint"),
         (Refused::UnknownPath, 404, -32600, "unknown_path"),

@@ -63,8 +63,8 @@ pub(super) fn refused(id: Option<&Id>, refused: &Refused) -> Response<Body> {
 }
 
 /// An error for the limits of a client.
-pub(super) fn limited(after: Duration, message: Bytes) -> Response<Body> {
-    let mut answer = json(StatusCode::TOO_MANY_REQUESTS, Body::whole(message));
+pub(super) fn limited(status: StatusCode, after: Duration, message: Bytes) -> Response<Body> {
+    let mut answer = json(status, Body::whole(message));
     explain(answer.headers_mut(), None, Some(after));
     answer
 }

@@ -35,7 +35,10 @@ pub(super) type Pages = TowerToHyperService<axum::Router>;
 
 /// Who is at the other end, as handed to the router with each request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Peer(pub(super) SocketAddr);
+pub(super) struct Peer {
+    /// Whether it is on this machine, and speaks for itself.
+    pub(super) from_here: bool,
+}
 
 pub(super) struct Connection {
     edge: Arc<Edge>,
@@ -99,6 +102,7 @@ impl Connection {
         let authority = parts.uri.authority().map(|authority| authority.as_str());
         let checked = match edge.guard.check(authority, &head) {
             Ok(()) if head.repeated => Err(Refused::RepeatedHeader),
+            Ok(()) if head.mark == Some(edge.gateway.mark()) => Err(Refused::Loop),
             checked => checked,
         };
         let is_admin = way.is_none() && admin::is_meant(edge, parts.uri.path());
@@ -162,8 +166,9 @@ impl Connection {
             }
             (None, _) => match self.reader(&parts, &head).await {
                 Ok(reader) => {
+                    let from_here = entry::is_from_here(&head, self.peer.ip());
                     parts.headers = headers;
-                    parts.extensions.insert(Peer(self.peer));
+                    parts.extensions.insert(Peer { from_here });
                     if let Some(reader) = reader {
                         parts.extensions.insert(reader);
                     }

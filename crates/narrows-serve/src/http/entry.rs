@@ -33,7 +33,11 @@ pub(super) async fn enter(
     if *method == Method::OPTIONS && !matches!(way, Way::WebSocket(_)) {
         return Ok(Principal::Anonymous);
     }
-    let principal = identify(edge, head, peer).await?;
+    let identified = identify(edge, head, peer).await;
+    if identified == Err(Refused::NoToken) {
+        edge.gateway.meter().refused(RefusedFor::Token);
+    }
+    let principal = identified?;
     if principal == Principal::Anonymous {
         return Ok(principal);
     }
@@ -64,7 +68,7 @@ pub(super) async fn identify(
 ) -> Result<Principal, Refused> {
     let peer = Peer {
         address: peer,
-        from_here: peer.to_canonical().is_loopback() && !head.passed_on,
+        from_here: is_from_here(head, peer),
     };
     let token = head.authorization.map(bearer);
     let identified = edge.gateway.identify(token, peer).await;
@@ -73,6 +77,13 @@ pub(super) async fn identify(
         Unidentified::Wrong => Refused::WrongToken,
         Unidentified::Throttled { after } => Refused::TooManyTokens { after },
     })
+}
+
+/// Whether a request was made on this machine. One that somebody passed on here
+/// may come from anywhere.
+pub(super) fn is_from_here(head: &Head<'_>, peer: IpAddr) -> bool {
+    // A socket for both families tells 127.0.0.1 as ::ffff:127.0.0.1.
+    peer.to_canonical().is_loopback() && !head.passed_on
 }
 
 /// A refusal in the form of the way in.

@@ -22,6 +22,8 @@ pub(super) struct Head<'h> {
     pub(super) repeated: bool,
     /// A proxy has passed the request on, so that it may be from anywhere.
     pub(super) passed_on: bool,
+    /// That of the gateway that makes the request, if one does.
+    pub(super) mark: Option<&'h HeaderValue>,
 }
 
 /// Which of the two forms of an answer the client reads. Without an `Accept`
@@ -54,6 +56,7 @@ impl<'h> Head<'h> {
                 "mcp-session-id" => &mut head.session,
                 "mcp-protocol-version" => &mut head.version,
                 "last-event-id" => &mut head.last_event_id,
+                "narrows-gateway" => &mut head.mark,
                 "access-control-request-method" => &mut head.cors_method,
                 "access-control-request-headers" => &mut head.cors_headers,
                 "accept" => {

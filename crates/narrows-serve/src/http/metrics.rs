@@ -4,7 +4,6 @@
 mod text;
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -54,13 +53,12 @@ impl PartialEq for TokenCheck {
 }
 
 impl MetricsAccess {
-    /// Whether this peer may read, with the token that it brings.
-    fn check(&self, peer: Option<SocketAddr>, token: Option<&str>) -> Result<(), Refused> {
-        let here = |peer: SocketAddr| peer.ip().to_canonical().is_loopback();
+    /// Whether a peer may read, with the token that it brings.
+    fn check(&self, from_here: bool, token: Option<&str>) -> Result<(), Refused> {
         match self {
             MetricsAccess::Off => Err(Refused::UnknownPath),
             MetricsAccess::Open => Ok(()),
-            MetricsAccess::Loopback if peer.is_some_and(here) => Ok(()),
+            MetricsAccess::Loopback if from_here => Ok(()),
             MetricsAccess::Loopback => Err(Refused::NotLocal),
             MetricsAccess::Token(check) if token.is_some_and(|token| (check.0)(token)) => Ok(()),
             MetricsAccess::Token(_) if token.is_none() => Err(Refused::NoToken),
@@ -73,9 +71,10 @@ pub(super) async fn metrics(
     State(edge): State<Arc<Edge>>,
     request: Request,
 ) -> Response<axum::body::Body> {
-    let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
+    let peer = request.extensions().get::<Peer>();
+    let from_here = peer.is_some_and(|peer| peer.from_here);
     let access = &edge.settings.metrics;
-    if let Err(refused) = access.check(peer, bearer(request.headers())) {
+    if let Err(refused) = access.check(from_here, bearer(request.headers())) {
         return refuse(&refused);
     }
     let format = Format::asked_for(request.headers().get_all(ACCEPT));

@@ -49,7 +49,9 @@ pub(super) async fn post(
                     let object = error::core(&failure, Revision::LATEST_LEGACY);
                     let message = encode_error(Some(&request.id), &object);
                     return match error::retry_after(&failure) {
-                        Some(after) => answer::limited(after, message),
+                        Some(after) => {
+                            answer::limited(StatusCode::TOO_MANY_REQUESTS, after, message)
+                        }
                         None => answer::message(error::open_status(&failure), message),
                     };
                 }

@@ -4,7 +4,7 @@ use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
 
 use crate::Gate;
-use crate::client::{Connection, Reply};
+use crate::client::{Client, Connection, Reply};
 
 async fn gate() -> Gate {
     let http = HttpSettings {
@@ -168,4 +168,19 @@ async fn without_an_origin_there_is_no_cors() {
     assert_eq!(options.status, 204);
     assert_eq!(options.header("allow"), Some("GET, POST, DELETE, OPTIONS"));
     assert_eq!(options.header("access-control-allow-methods"), None);
+}
+
+#[tokio::test]
+async fn a_gateway_does_not_become_its_own_server() {
+    let gate = Gate::start().await;
+    let own = gate.gateway.mark().to_str().unwrap().to_owned();
+    let hello = crate::client::initialize(1, "2025-06-18", "{}");
+    let json = ("content-type", "application/json");
+    for (mark, status) in [(own.as_str(), 508), ("another", 200)] {
+        let client = Client::new(gate.address);
+        let headers = [json, ("narrows-gateway", mark)];
+        let mut connection = client.send("POST", &headers, &hello).await;
+        let reply = connection.reply().await;
+        assert_eq!(reply.status, status, "{}", reply.text());
+    }
 }

@@ -81,6 +81,9 @@ pub(crate) async fn run(
     };
     let gateway = start(config.checked.gateway.clone());
     let keeper = Keeper::new(gateway.clone(), config, environment.clone(), set_guard);
+    if !address.ip().is_loopback() && !options.insecure {
+        keeper.need_tokens();
+    }
     let desk = Arc::new(desk(&admin, &admin_token, keeper.clone()));
     let settings = HttpSettings {
         metrics: metrics_access(&admin, &desk),

@@ -294,3 +294,54 @@ async fn the_built_in_default_can_be_changed_but_not_saved() {
     settings.guard = None;
     assert_eq!(settings, built_in.checked.gateway);
 }
+
+#[tokio::test]
+async fn where_others_reach_the_gateway_nobody_saves_its_tokens_away() {
+    let digest = format!("sha256:{}", "0".repeat(64));
+    let clients = format!(r#", "clients": {{ "one": {{ "token": "{digest}" }} }}"#);
+    let guarded = FILE.trim_end().trim_end_matches('}').to_owned() + &clients + "}";
+    let desk = Desk::new(&guarded);
+    desk.keeper.need_tokens();
+    desk.write(FILE);
+    assert_eq!(desk.reload().await, Reloaded::Refused);
+    assert!(desk.problems()[0].contains("no client has a token"));
+    assert_eq!(desk.settings().await.clients.len(), 1, "the old ones count");
+    // A change of something else must not let it in, either.
+    assert!(desk.save(add("more")).await.is_err());
+    desk.write(&guarded);
+    assert_eq!(desk.reload().await, Reloaded::Same);
+    assert!(desk.save(add("more")).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_started_is_not_added() {
+    let desk = Desk::new(FILE);
+    let change = Change::AddServer {
+        id: "ghost".to_owned(),
+        entry: json!({ "command": "${NO_SUCH_VARIABLE}" }),
+    };
+    for keep in [Keep::Memory, Keep::File] {
+        let refused = desk.keeper.change(change.clone(), keep).await;
+        let Err(Rejected::Invalid(lines)) = refused else {
+            panic!("{refused:?}");
+        };
+        assert!(lines[0].contains("ghost"), "{lines:?}");
+    }
+    assert_eq!(desk.text(), FILE);
+    assert!(desk.unsaved().is_empty());
+}
+
+#[tokio::test]
+async fn an_unsaved_change_that_fits_no_more_is_in_nobodys_way() {
+    let desk = Desk::new(FILE);
+    desk.memory(add("more")).await.expect("it fits");
+    let off = Change::EnableServer {
+        id: "demo".to_owned(),
+        enabled: false,
+    };
+    desk.memory(off).await.expect("it fits");
+    desk.write(r#"{ "mcpServers": { "pruner": { "type": "builtin" } } }"#);
+    let saved = desk.save(add("third")).await;
+    assert!(saved.is_ok(), "{saved:?}");
+    assert_eq!(desk.unsaved().len(), 1, "{:?}", desk.unsaved());
+}

@@ -1,4 +1,5 @@
 use super::*;
+use crate::exchange::KnownClient;
 use crate::preset::{Preset, Rule};
 use crate::settings::{ClientSettings, TokenDigest};
 
@@ -11,7 +12,11 @@ fn named(name: &str, token: u8, preset: Option<&str>) -> ClientSettings {
 }
 
 fn principal(name: &str) -> Principal {
-    Principal::Client(name.into())
+    // Of the first table that there is.
+    Principal::Client(KnownClient {
+        name: name.into(),
+        stamp: 1,
+    })
 }
 
 fn with(upstream: UpstreamSettings, clients: Vec<ClientSettings>) -> Settings {

@@ -58,7 +58,8 @@ impl Address {
         let pool = client.pool(&site);
         let path = path_below(&settings.url, below);
         let target = pool.write_target(&path);
-        let headers = common_headers(settings, &pool);
+        let mut headers = common_headers(settings, &pool);
+        headers.insert(MARK, client.mark().clone());
         Ok(Address {
             shown: show(&site, &path),
             secrets: confided(settings, &headers),
@@ -190,6 +191,9 @@ fn path_below(url: &Uri, below: &str) -> String {
     let folder = url.path().trim_end_matches('/');
     format!("{folder}{below}{}", query.unwrap_or_default())
 }
+
+/// What the mark of a gateway travels in.
+pub(crate) const MARK: HeaderName = HeaderName::from_static("narrows-gateway");
 
 /// Configured headers, except those that are about the connection or that are
 /// set for each request, and the few that every request needs.

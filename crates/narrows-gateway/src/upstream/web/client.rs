@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use ::http::{HeaderMap, Request, Response, Uri};
+use ::http::{HeaderMap, HeaderValue, Request, Response, Uri};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -19,6 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::connect::{Connector, NoConnection, Route, Site, Stream};
 use crate::lock::Mutex;
+use crate::session::random_id;
 use crate::settings::ProxySettings;
 
 /// Idle connections to one site; more are closed as they come back.
@@ -39,6 +40,8 @@ const SETTLES: Duration = Duration::from_millis(100);
 pub(crate) struct HttpClient {
     connector: Arc<Connector>,
     pools: Arc<Mutex<HashMap<Site, Weak<Pool>>>>,
+    /// By which a gateway knows its own requests, should they come back to it.
+    mark: HeaderValue,
 }
 
 /// The connections to one site.
@@ -79,7 +82,12 @@ impl HttpClient {
         HttpClient {
             connector: Arc::new(connector),
             pools: Arc::default(),
+            mark: HeaderValue::from_str(&random_id()).expect("its characters are printable"),
         }
+    }
+
+    pub(crate) fn mark(&self) -> &HeaderValue {
+        &self.mark
     }
 
     /// A connection for other bytes than HTTP's, in nobody else's hands.

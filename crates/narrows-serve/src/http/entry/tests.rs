@@ -1,3 +1,5 @@
+use http::HeaderMap;
+
 use super::*;
 
 #[track_caller]
@@ -21,4 +23,27 @@ fn what_is_no_bearer_token_is_a_token_of_nobody() {
     check(b"Bearer ", "");
     check(b"Bearer\tnrw_abc", "");
     check(b"Bearer \xff", "");
+}
+
+#[test]
+fn only_who_speaks_for_itself_on_this_machine_is_from_here() {
+    let from = |peer: &str, headers: &HeaderMap| {
+        is_from_here(&Head::read(headers), peer.parse().expect("an address"))
+    };
+    let plain = HeaderMap::new();
+    for peer in ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"] {
+        assert!(from(peer, &plain), "{peer}");
+    }
+    for peer in [
+        "192.168.1.7",
+        "0.0.0.0",
+        "::",
+        "2001:db8::1",
+        "::ffff:10.0.0.1",
+    ] {
+        assert!(!from(peer, &plain), "{peer}");
+    }
+    let mut passed_on = HeaderMap::new();
+    passed_on.insert("x-forwarded-for", HeaderValue::from_static("192.0.2.1"));
+    assert!(!from("127.0.0.1", &passed_on));
 }

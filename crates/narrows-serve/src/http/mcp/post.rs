@@ -136,7 +136,7 @@ async fn initialize(
         Some(Err(failure)) => {
             let body = encode_error(Some(&id), &error::core(&failure, revision));
             return Ok(match error::retry_after(&failure) {
-                Some(after) => answer::limited(after, body),
+                Some(after) => answer::limited(StatusCode::TOO_MANY_REQUESTS, after, body),
                 None => answer::message(error::open_status(&failure), body),
             });
         }
@@ -175,7 +175,9 @@ async fn run(
             answer::json_in(headers, StatusCode::OK, Body::result(&id, result))
         }
         First::Answer(Answer::Limited { id, error, after }) => {
-            answer::limited(after, encode_error(Some(&id), &error))
+            // Clients that see another status here take their connection for
+            // broken, and what else they do over it with it.
+            answer::limited(StatusCode::OK, after, encode_error(Some(&id), &error))
         }
         First::Answer(answer) => whole(answer.encode()),
         First::Event(message) => stream(edge, session, waiting.leave(), vec![message]),

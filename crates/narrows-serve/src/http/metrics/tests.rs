@@ -5,28 +5,21 @@ use super::text::Format;
 use super::*;
 
 #[track_caller]
-fn check(access: &MetricsAccess, peer: Option<&str>, token: Option<&str>, status: u16) {
-    let peer = peer.map(|peer| peer.parse().expect("a test's address"));
-    let found = match access.check(peer, token) {
+fn check(access: &MetricsAccess, from_here: bool, token: Option<&str>, status: u16) {
+    let found = match access.check(from_here, token) {
         Ok(()) => 200,
         Err(refused) => refused.status().as_u16(),
     };
-    assert_eq!(found, status, "{access:?} {peer:?} {token:?}");
+    assert_eq!(found, status, "{access:?} {from_here} {token:?}");
 }
 
 #[test]
 fn who_may_read() {
-    let here = Some("127.0.0.1:5000");
-    let elsewhere = Some("192.0.2.1:5000");
+    let (here, elsewhere) = (true, false);
     check(&MetricsAccess::Off, here, None, 404);
     check(&MetricsAccess::Loopback, here, None, 200);
-    check(&MetricsAccess::Loopback, Some("[::1]:5000"), None, 200);
-    let mapped = Some("[::ffff:127.0.0.1]:5000");
-    check(&MetricsAccess::Loopback, mapped, None, 200);
     check(&MetricsAccess::Loopback, elsewhere, None, 403);
-    let mapped = Some("[::ffff:192.0.2.1]:5000");
-    check(&MetricsAccess::Loopback, mapped, None, 403);
-    check(&MetricsAccess::Loopback, None, Some("nra_right"), 403);
+    check(&MetricsAccess::Loopback, elsewhere, Some("nra_right"), 403);
     check(&MetricsAccess::Open, elsewhere, None, 200);
     let token = MetricsAccess::Token(TokenCheck::new(|token| token == "nra_right"));
     check(&token, here, None, 401);

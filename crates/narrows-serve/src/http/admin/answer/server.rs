@@ -1,5 +1,7 @@
 //! Servers as operators are told of them.
 
+use std::time::Duration;
+
 use narrows_gateway::settings::Transport;
 use narrows_gateway::{ToolReport, UpstreamReport, UpstreamState};
 use narrows_shape::estimate_tokens;
@@ -152,7 +154,7 @@ impl From<&UpstreamReport> for Server {
                 state: State::Down,
                 reason: Some(failure.detail.clone()),
                 attempts: Some(*attempts),
-                next_try_s: report.state.next_try().map(|pause| pause.as_secs()),
+                next_try_s: report.state.next_try().map(rounded_up),
                 ..server
             },
         }
@@ -172,6 +174,15 @@ impl From<&UpstreamReport> for ServerDetails {
             tool_list: report.tools.iter().map(tool).collect(),
         }
     }
+}
+
+/// In whole seconds: whoever waits that long must not come too early.
+fn rounded_up(pause: Duration) -> u64 {
+    pause
+        .as_millis()
+        .div_ceil(1_000)
+        .try_into()
+        .unwrap_or(u64::MAX)
 }
 
 fn tokens(tool: &ToolReport) -> usize {
