@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use narrows_wire::{Kind, Raw};
 
+pub(crate) use self::retry::says_repeatable;
 use crate::catalogue::{Target, View};
 use crate::error::{Error, ItemKind};
 use crate::events::{self, Tag};
@@ -47,6 +48,8 @@ struct Routed {
     upstream: Arc<Upstream>,
     /// What the params name, and the upstream's own name for it.
     rename: Option<(Raw, Raw)>,
+    /// Whether it may be sent twice.
+    is_repeatable: bool,
 }
 
 pub(crate) async fn perform(call: Call<'_>) -> Result<Raw, Error> {
@@ -119,6 +122,7 @@ impl Call<'_> {
                     self.send(Routed {
                         upstream,
                         rename: None,
+                        is_repeatable: false,
                     })
                     .await
                 }
@@ -286,12 +290,14 @@ impl Call<'_> {
     }
 
     async fn deliver(self, routed: Routed) -> Result<Raw, Error> {
-        let Routed { upstream, rename } = routed;
+        let Routed {
+            upstream,
+            rename,
+            is_repeatable,
+        } = routed;
         // Held until the answer is there: a server that is replaced meanwhile
         // ends after it.
         let upstream = upstream.board().await?;
-        // While a server is down nobody knows what it said of its tools.
-        let view = self.session.view();
         let link = self.session.link_to(&upstream).await?;
         let began = Instant::now();
         events::step("facade_to_downstream.request", self.tag, || {
@@ -305,7 +311,6 @@ impl Call<'_> {
             ]
         });
         let progress_token = progress_token(self.params.as_ref())?;
-        let own_name = rename.as_ref().map(|(_, own)| own.clone());
         // Equal bytes need no edit, and then params pass as they came.
         let rename = rename.filter(|(place, own)| place != own);
         let outgoing = |timeout| Outgoing {
@@ -331,9 +336,8 @@ impl Call<'_> {
                 sent,
                 left: limit.saturating_sub(began.elapsed()),
             };
-            let tool = own_name.and_then(|own| self.listed_tool(&view, &upstream, &own));
             // Boxed: this is rare, and would make the future of every call large.
-            answer = match Box::pin(self.link_after(lost, tool.as_ref())).await {
+            answer = match Box::pin(self.link_after(lost, is_repeatable)).await {
                 Ok((link, left)) => Box::pin(link.request(outgoing(left))).await,
                 Err(error) => {
                     events::trouble("downstream.response.error", self.tag, || describe(&error));
@@ -359,7 +363,7 @@ impl Call<'_> {
     }
 
     fn permit(&self, kind: ItemKind, target: &Target, name: &str) -> Result<(), Error> {
-        if self.session.face().plan().preset.is_some() {
+        if target.is_judged {
             self.refuse_twins()?;
         }
         permit(kind, name, target).inspect_err(|error| permit::tell_denied(self.tag, error))
@@ -452,6 +456,7 @@ impl Routed {
         Routed {
             upstream: target.upstream.clone(),
             rename: Some((place, target.name.clone())),
+            is_repeatable: target.is_repeatable,
         }
     }
 }

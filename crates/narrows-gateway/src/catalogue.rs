@@ -16,11 +16,12 @@ use narrows_wire::{Raw, token};
 
 pub(crate) use self::listing::Listing;
 pub(crate) use self::templates::Template;
+use crate::call::says_repeatable;
 use crate::error::{Error, ItemKind};
 use crate::facade::Facade;
 use crate::preset::{Denial, Preset};
 use crate::settings::EndpointSettings;
-use crate::shaping::{GOAL_ARGUMENT, Policies};
+use crate::shaping::{GOAL_ARGUMENT, Policies, Policy};
 use crate::upstream::{Item, ListKind, Offer, Upstream};
 use crate::{names, permit};
 
@@ -44,6 +45,7 @@ pub(crate) struct Part {
 pub(crate) struct View {
     parts: Vec<Part>,
     preset: Option<Arc<Preset>>,
+    policies: Arc<Policies>,
     tools: Kind,
     prompts: Kind,
     resources: Kind,
@@ -83,6 +85,13 @@ pub(crate) struct Target {
     pub(crate) name: Raw,
     /// What the preset in force says against it.
     pub(crate) denied: Option<Arc<Denial>>,
+    /// Whether a preset is in force at all.
+    pub(crate) is_judged: bool,
+    /// What becomes of results from there.
+    pub(crate) policy: Option<Policy>,
+    /// Whether it is a tool that says of itself that calling it twice does no
+    /// more than calling it once.
+    pub(crate) is_repeatable: bool,
 }
 
 /// What a view is made by: all that does not change while upstreams come and go.
@@ -90,7 +99,7 @@ pub(crate) struct Target {
 pub(crate) struct Plan {
     pub(crate) scope: Scope,
     pub(crate) preset: Option<Arc<Preset>>,
-    pub(crate) policies: Policies,
+    pub(crate) policies: Arc<Policies>,
     /// Joined instructions are cut here.
     pub(crate) instructions_max_chars: usize,
 }
@@ -235,11 +244,6 @@ impl View {
         self.item(target).is_none_or(lacks_goal)
     }
 
-    /// A tool as its server listed it, by the server's own name.
-    pub(crate) fn listed_tool(&self, upstream: &Upstream, name: &Raw) -> Option<Raw> {
-        self.tool_of(upstream, name).map(|item| item.raw.clone())
-    }
-
     /// Those of the upstreams below that are up and declare this capability.
     pub(crate) fn with_capability<'a>(
         &'a self,
@@ -323,10 +327,19 @@ impl View {
     /// Where a server's own name or URI leads that was not looked up.
     fn target(&self, part: &Part, kind: ItemKind, own: &str) -> Target {
         let Part { upstream, offer } = part;
+        let name = Raw::string(own);
+        let is_tool = kind == ItemKind::Tool;
+        let tool = || offer.tools.iter().find(|item| &*item.key == own);
         Target {
             denied: permit::named(self.preset.as_deref(), kind, upstream.names(), offer, own),
+            is_judged: self.preset.is_some(),
+            policy: match is_tool {
+                true => self.policies.tool(upstream.index, &name),
+                false => self.policies.server(upstream.index),
+            },
+            is_repeatable: is_tool && tool().is_some_and(|item| says_repeatable(&item.raw)),
             upstream: upstream.clone(),
-            name: Raw::string(own),
+            name,
         }
     }
 
@@ -337,12 +350,8 @@ impl View {
 
     /// A tool as its server listed it.
     fn item(&self, target: &Target) -> Option<&Item> {
-        self.tool_of(&target.upstream, &target.name)
-    }
-
-    fn tool_of(&self, upstream: &Upstream, name: &Raw) -> Option<&Item> {
-        let name = name.as_text()?;
-        let index = upstream.index;
+        let name = target.name.as_text()?;
+        let index = target.upstream.index;
         let part = (self.parts.iter()).find(|part| part.upstream.index == index)?;
         part.offer.tools.iter().find(|item| *item.key == *name)
     }

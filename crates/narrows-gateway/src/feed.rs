@@ -102,6 +102,22 @@ pub enum Happening {
     Call(Arc<CallRecord>),
 }
 
+impl Happening {
+    /// As `event` in its JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Happening::ServerState { .. } => "server_state",
+            Happening::SessionOpened { .. } => "session_opened",
+            Happening::SessionClosed { .. } => "session_closed",
+            Happening::ListsChanged { .. } => "lists_changed",
+            Happening::SettingsChanged(_) => "settings_changed",
+            Happening::SettingsRefused { .. } => "settings_refused",
+            Happening::PresetSwitched { .. } => "preset_switched",
+            Happening::Call(_) => "call",
+        }
+    }
+}
+
 /// The memory of calls and the stream of happenings.
 pub(crate) struct Feed {
     calls: Mutex<VecDeque<Arc<CallRecord>>>,

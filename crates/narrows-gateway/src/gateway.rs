@@ -176,6 +176,10 @@ impl Gateway {
         server: &str,
         request: &PlainRequest,
     ) -> Result<Reply, ForwardError> {
+        // Once more: rights may have been taken away while the request came in.
+        if !self.may_forward(principal, server) {
+            return Err(Error::SessionClosed.into());
+        }
         let _permit = self.0.clients.permit(principal)?;
         let roster = self.0.roster();
         let besides = roster.preset_of(principal);

@@ -16,7 +16,7 @@ use narrows_gateway::Gateway;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -146,6 +146,7 @@ pub async fn serve(
     let pages = TowerToHyperService::new(pages::router(edge.clone()));
     let mut connections = JoinSet::new();
     let mut sweep = tokio::time::interval(SWEEP);
+    let mut told = None;
     loop {
         tokio::select! {
             () = stop.cancelled() => break,
@@ -155,7 +156,7 @@ pub async fn serve(
                     let connection = Connection::new(edge.clone(), pages.clone(), peer);
                     connections.spawn(connection.serve(socket, stop.clone()));
                 }
-                Err(error) => accept_failed(&error).await,
+                Err(error) => accept_failed(&error, &mut told).await,
             },
             _ = sweep.tick() => edge.sessions.sweep(),
         }
@@ -186,6 +187,8 @@ struct Edge {
     inboxes: sse::Inboxes,
     /// Connections that HTTP has let go of.
     upgraded: Arc<Semaphore>,
+    /// Places for those who wait for the answer to a wrong token.
+    wrong_tokens: Semaphore,
     /// Calls that their clients have left, one watch per session, and the
     /// loops of clients on duplex channels.
     tasks: TaskTracker,
@@ -201,6 +204,7 @@ impl Edge {
             sessions: Arc::default(),
             inboxes: sse::Inboxes::default(),
             upgraded: Arc::new(Semaphore::new(settings.max_connections.max(1))),
+            wrong_tokens: Semaphore::new(8),
             tasks: TaskTracker::new(),
             settings,
             stop,
@@ -237,7 +241,7 @@ impl Drop for EndSessions {
 
 /// A client that went away before we accepted it is no trouble. Running out of
 /// file descriptors is, and trying again at once would only burn the processor.
-async fn accept_failed(error: &io::Error) {
+async fn accept_failed(error: &io::Error, told: &mut Option<Instant>) {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     if matches!(
         error.kind(),
@@ -245,6 +249,9 @@ async fn accept_failed(error: &io::Error) {
     ) {
         return;
     }
-    tracing::warn!(%error, "cannot accept connections");
+    if told.is_none_or(|told| told.elapsed() > SWEEP) {
+        tracing::warn!(%error, "cannot accept connections");
+        *told = Some(Instant::now());
+    }
     tokio::time::sleep(Duration::from_millis(250)).await;
 }

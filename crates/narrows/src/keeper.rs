@@ -15,8 +15,8 @@ mod told;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
 use narrows_gateway::settings::Settings;
@@ -61,6 +61,7 @@ struct Inner {
     prepare: Box<dyn Fn(&mut Settings) + Send + Sync>,
     /// Whether other machines reach the gateway.
     needs_tokens: AtomicBool,
+    follow_admin: OnceLock<FollowAdmin>,
     state: Arc<Mutex<State>>,
     status: std::sync::Mutex<Status>,
 }
@@ -84,6 +85,9 @@ struct Status {
     shown: ConfigurationStatus,
     preset_folder: Option<PathBuf>,
 }
+
+/// Hears what is said of operators.
+type FollowAdmin = Box<dyn Fn(&AdminChecked) + Send + Sync>;
 
 #[derive(Clone, PartialEq)]
 struct Fixed {
@@ -128,6 +132,7 @@ impl Keeper {
             environment,
             prepare: Box::new(prepare),
             needs_tokens: AtomicBool::new(false),
+            follow_admin: OnceLock::new(),
             state: Arc::new(Mutex::new(state)),
             status: std::sync::Mutex::new(Status {
                 shown,
@@ -140,6 +145,11 @@ impl Keeper {
     pub(crate) fn files(&self) -> (Option<PathBuf>, Option<PathBuf>) {
         let status = self.0.status();
         (self.0.file.clone(), status.preset_folder.clone())
+    }
+
+    /// Has `follow` hear what is said of operators whenever that changes.
+    pub(crate) fn follow_admin(&self, follow: impl Fn(&AdminChecked) + Send + Sync + 'static) {
+        let _ = self.0.follow_admin.set(Box::new(follow));
     }
 
     /// Says that other machines reach the gateway, so that what is configured
@@ -375,6 +385,12 @@ impl Inner {
                 applied.at_next_start.push(key.to_owned());
             }
         }
+        if fixed.admin != state.fixed.admin {
+            if let Some(follow) = self.follow_admin.get() {
+                follow(&fixed.admin);
+            }
+            applied.settings.push("admin".to_owned());
+        }
         state.settings = settings;
         state.fixed = fixed;
         state.said.clone_from(&said);
@@ -512,9 +528,10 @@ impl Fixed {
         if is_news(&|fixed| fixed.allowed_origins.join("\n")) {
             keys.push("allowed_origins");
         }
-        // Not as a text, which could be logged.
-        if self.admin != before.admin && self.admin != at_start.admin {
-            keys.push("admin");
+        // Tokens are followed; who may read the metrics is not.
+        let metrics = |fixed: &Fixed| (fixed.admin.open_metrics, fixed.admin.token.is_some());
+        if metrics(self) != metrics(before) && metrics(self) != metrics(at_start) {
+            keys.push("admin.open_metrics");
         }
         keys
     }

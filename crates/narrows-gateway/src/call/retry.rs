@@ -11,7 +11,6 @@ use narrows_wire::Raw;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Call;
-use crate::catalogue::View;
 use crate::error::Error;
 use crate::events;
 use crate::upstream::{Failure, FailureKind, Link, LinkError, Upstream};
@@ -38,19 +37,12 @@ pub(super) struct Lost<'a> {
 }
 
 impl Call<'_> {
-    /// The tool that is called, by its server's own name, as its server listed
-    /// it before it was lost.
-    pub(super) fn listed_tool(&self, view: &View, upstream: &Upstream, own: &Raw) -> Option<Raw> {
-        let is_tool = self.method == "tools/call";
-        is_tool.then(|| view.listed_tool(upstream, own)).flatten()
-    }
-
     /// The link over which a lost call may be sent once more, and the time that
     /// is left for it; else the error that the call ends with.
     pub(super) async fn link_after(
         &self,
         lost: Lost<'_>,
-        tool: Option<&Raw>,
+        is_repeatable: bool,
     ) -> Result<(Arc<Link>, Duration), Error> {
         let upstream = lost.upstream;
         // A refusal is an answer, and comes again.
@@ -60,7 +52,7 @@ impl Call<'_> {
         ) {
             return Err(lost.error());
         }
-        if lost.sent && !is_repeatable(self.method, tool) {
+        if lost.sent && !is_repeatable && !only_reads(self.method) {
             return Err(lost.error_of_unsafe());
         }
         let wait = lost.left.min(upstream.settings.startup_timeout);
@@ -120,26 +112,26 @@ impl Lost<'_> {
     }
 }
 
-/// Whether sending a request twice does no more than sending it once.
-fn is_repeatable(method: &str, tool: Option<&Raw>) -> bool {
-    match method {
+/// Whether sending a request twice does no more than sending it once, whatever
+/// it names.
+fn only_reads(method: &str) -> bool {
+    matches!(
+        method,
         "resources/read"
-        | "resources/list"
-        | "resources/templates/list"
-        | "resources/subscribe"
-        | "resources/unsubscribe"
-        | "prompts/get"
-        | "prompts/list"
-        | "tools/list"
-        | "completion/complete" => true,
-        "tools/call" => tool.is_some_and(says_so),
-        _ => false,
-    }
+            | "resources/list"
+            | "resources/templates/list"
+            | "resources/subscribe"
+            | "resources/unsubscribe"
+            | "prompts/get"
+            | "prompts/list"
+            | "tools/list"
+            | "completion/complete"
+    )
 }
 
 /// Whether a tool's annotations allow it. What is said twice says nothing: who
 /// wrote it may have meant either.
-fn says_so(tool: &Raw) -> bool {
+pub(crate) fn says_repeatable(tool: &Raw) -> bool {
     let Ok([Some(annotations)]) = tool.pick(["annotations"]) else {
         return false;
     };
@@ -154,39 +146,36 @@ fn says_so(tool: &Raw) -> bool {
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn check(method: &str, tool: Option<&'static str>, expected: bool) {
-        let tool = tool.map(Raw::from_static);
-        assert_eq!(is_repeatable(method, tool.as_ref()), expected);
-    }
-
     #[test]
     fn what_only_reads_is_repeatable_and_nothing_that_is_unknown() {
-        check("resources/read", None, true);
-        check("prompts/get", None, true);
-        check("completion/complete", None, true);
-        check("anything/else", None, false);
-        check("tools/call", None, false);
-        check("tools/call", Some("{}"), false);
-        check("tools/call", Some(r#"{"annotations":null}"#), false);
+        for method in ["resources/read", "prompts/get", "completion/complete"] {
+            assert!(only_reads(method), "{method}");
+        }
+        for method in ["tools/call", "anything/else"] {
+            assert!(!only_reads(method), "{method}");
+        }
     }
 
     #[test]
     fn a_tool_is_repeatable_if_its_annotations_say_so_once() {
-        let call = |tool, expected| check("tools/call", Some(tool), expected);
-        call(r#"{"annotations":{"readOnlyHint":true}}"#, true);
-        call(r#"{"annotations":{"idempotentHint":true}}"#, true);
-        call(r#"{"annotations":{"readOnlyHint":false}}"#, false);
-        call(r#"{"annotations":{"readOnlyHint":"true"}}"#, false);
-        call(
+        let check = |tool, expected| {
+            assert_eq!(says_repeatable(&Raw::from_static(tool)), expected, "{tool}");
+        };
+        check("{}", false);
+        check(r#"{"annotations":null}"#, false);
+        check(r#"{"annotations":{"readOnlyHint":true}}"#, true);
+        check(r#"{"annotations":{"idempotentHint":true}}"#, true);
+        check(r#"{"annotations":{"readOnlyHint":false}}"#, false);
+        check(r#"{"annotations":{"readOnlyHint":"true"}}"#, false);
+        check(
             r#"{"annotations":{"destructiveHint":false,"title":"x"}}"#,
             false,
         );
-        call(
+        check(
             r#"{"annotations":{"readOnlyHint":true,"readOnlyHint":false}}"#,
             false,
         );
-        call(
+        check(
             r#"{"annotations":{"readOnlyHint":true},"annotations":{}}"#,
             false,
         );

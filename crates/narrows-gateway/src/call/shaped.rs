@@ -26,7 +26,7 @@ impl Call<'_> {
     /// What is wanted of the result of a tool. Our own argument is taken out
     /// of the params: no server knows it.
     pub(super) fn wish_for_tool(&mut self, view: &View, target: &Target) -> Option<Wish> {
-        let policy = self.tool_policy(target)?;
+        let policy = target.policy?;
         let goal = match policy.goal_param && view.lacks_goal(target) {
             true => self.take_goal(),
             false => None,
@@ -36,19 +36,11 @@ impl Call<'_> {
 
     /// The same for a tool that is called through another.
     pub(super) fn wish_for_exec(&self, target: &Target, goal: Option<Raw>) -> Option<Wish> {
-        Some(self.wish(self.tool_policy(target)?, goal))
+        Some(self.wish(target.policy?, goal))
     }
 
     pub(super) fn wish_for_resource(&self, target: &Target) -> Option<Wish> {
-        let face = self.session.face();
-        let policy = face.plan().policies.server(target.upstream.index)?;
-        Some(self.wish(policy, None))
-    }
-
-    fn tool_policy(&self, target: &Target) -> Option<Policy> {
-        let face = self.session.face();
-        let policies = &face.plan().policies;
-        policies.tool(target.upstream.index, &target.name)
+        Some(self.wish(target.policy?, None))
     }
 
     fn wish(&self, policy: Policy, goal: Option<Raw>) -> Wish {

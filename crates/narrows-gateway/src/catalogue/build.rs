@@ -7,6 +7,7 @@ use std::sync::Arc;
 use narrows_wire::{Raw, token};
 
 use super::{Kind, Listing, Part, Plan, Recover, Scope, Target, Template, View, lacks_goal};
+use crate::call::says_repeatable;
 use crate::error::ItemKind;
 use crate::facade::{Facade, Hidden, Shelf, Shown, Way};
 use crate::preset::Preset;
@@ -40,7 +41,7 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
         let origin = wrapped.then(|| origin(part, Some(("originalName", item))));
         published_item(item, Some(&named.name), origin)
     };
-    let tools = named(settings, ListKind::Tools, parts, preset);
+    let tools = named(plan, settings, ListKind::Tools, parts);
     let facade = facade(plan, settings, parts, &tools, cuts);
     let is_listed = |named: &&Named<'_>| match &facade {
         None => named.target.denied.is_none(),
@@ -74,15 +75,15 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
         Some(_) => [own, shown].concat(),
     };
     let tools = Kind::of(ListKind::Tools, shown, routes);
-    let prompts = named(settings, ListKind::Prompts, parts, preset);
+    let prompts = named(plan, settings, ListKind::Prompts, parts);
     let allowed = |named: &&Named<'_>| named.target.denied.is_none();
     let shown = prompts.iter().filter(allowed).map(listed).collect();
     View {
         tools,
         recover,
         prompts: Kind::of(ListKind::Prompts, shown, self::routes(prompts)),
-        resources: resources(parts, settings.uris, preset),
-        templates: templates(parts, wrapped, cuts, preset),
+        resources: resources(plan, parts, settings.uris),
+        templates: templates(plan, parts, wrapped, cuts),
         patterns: patterns(parts),
         capabilities: capabilities(parts, cuts),
         server_info: Raw::empty_object()
@@ -96,6 +97,7 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
         facade,
         parts: parts.to_vec(),
         preset: plan.preset.clone(),
+        policies: plan.policies.clone(),
         single: false,
     }
 }
@@ -105,12 +107,12 @@ fn single(plan: &Plan, part: &Part) -> View {
     let cuts = policies.cuts(std::iter::once(part.upstream.index));
     let routes = |kind: ListKind| {
         let list = part.offer.list(kind).iter();
-        list.map(|item| (item.key.clone(), target(part, kind, item, preset)))
+        list.map(|item| (item.key.clone(), target(plan, part, kind, item)))
             .collect::<HashMap<_, _>>()
     };
     let shown = |kind: ListKind| {
         let items = part.offer.list(kind).iter();
-        items.filter(move |item| target(part, kind, item, preset).denied.is_none())
+        items.filter(move |item| target(plan, part, kind, item).denied.is_none())
     };
     let own = |kind: ListKind| {
         let items = shown(kind).map(|item| item.raw.clone());
@@ -135,7 +137,7 @@ fn single(plan: &Plan, part: &Part) -> View {
         recover,
         prompts: own(ListKind::Prompts),
         resources: own(ListKind::Resources),
-        templates: templates(parts, false, cuts, preset),
+        templates: templates(plan, parts, false, cuts),
         patterns: patterns(parts),
         capabilities: object(|hello| &hello.capabilities),
         server_info: object(|hello| &hello.server_info),
@@ -144,6 +146,7 @@ fn single(plan: &Plan, part: &Part) -> View {
             .and_then(|hello| hello.instructions.clone()),
         parts: parts.to_vec(),
         preset: plan.preset.clone(),
+        policies: plan.policies.clone(),
         facade: None,
         single: true,
     }
@@ -158,10 +161,10 @@ struct Named<'a> {
 }
 
 fn named<'a>(
+    plan: &Plan,
     settings: &EndpointSettings,
     kind: ListKind,
     parts: &'a [Part],
-    preset: Option<&Preset>,
 ) -> Vec<Named<'a>> {
     let of = |part: &'a Part| {
         let list = part.offer.list(kind);
@@ -174,7 +177,7 @@ fn named<'a>(
             part,
             item,
             name,
-            target: target(part, kind, item, preset),
+            target: target(plan, part, kind, item),
         });
         named.collect::<Vec<_>>()
     };
@@ -288,7 +291,7 @@ fn with_goal(part: &Part, item: &Item, listed: Raw, policies: &Policies) -> Raw 
     )
 }
 
-fn resources(parts: &[Part], uris: Uris, preset: Option<&Preset>) -> Kind {
+fn resources(plan: &Plan, parts: &[Part], uris: Uris) -> Kind {
     // What is hidden counts as well, so that a preset changes no address.
     let mut publishers: HashMap<&str, usize> = HashMap::new();
     for item in parts.iter().flat_map(|part| &part.offer.resources) {
@@ -301,7 +304,7 @@ fn resources(parts: &[Part], uris: Uris, preset: Option<&Preset>) -> Kind {
             let wrap = uris == Uris::Wrapped || publishers[&*item.key] > 1;
             let uri = wrap.then(|| token::wrap_uri(&part.upstream.slug, &item.key));
             let origin = (uris == Uris::Wrapped).then(|| origin(part, Some(("originalUri", item))));
-            let target = target(part, ListKind::Resources, item, preset);
+            let target = target(plan, part, ListKind::Resources, item);
             if target.denied.is_none() {
                 items.push(published_item(item, uri.as_deref(), origin));
             }
@@ -312,10 +315,10 @@ fn resources(parts: &[Part], uris: Uris, preset: Option<&Preset>) -> Kind {
     Kind::of(ListKind::Resources, items, routes)
 }
 
-fn templates(parts: &[Part], wrapped: bool, cuts: bool, preset: Option<&Preset>) -> Listing {
+fn templates(plan: &Plan, parts: &[Part], wrapped: bool, cuts: bool) -> Listing {
     let items = parts.iter().flat_map(|part| {
         let shown = part.offer.templates.iter().filter(move |item| {
-            let target = target(part, ListKind::Templates, item, preset);
+            let target = target(plan, part, ListKind::Templates, item);
             target.denied.is_none()
         });
         shown.map(move |item| {
@@ -341,11 +344,19 @@ fn patterns(parts: &[Part]) -> Vec<(Template, usize)> {
     parts.iter().enumerate().flat_map(of).collect()
 }
 
-fn target(part: &Part, list: ListKind, item: &Item, preset: Option<&Preset>) -> Target {
+fn target(plan: &Plan, part: &Part, list: ListKind, item: &Item) -> Target {
+    let preset = plan.preset.as_deref();
+    let index = part.upstream.index;
     Target {
         upstream: part.upstream.clone(),
         name: item.place.clone(),
         denied: permit::listed(preset, list.item(), &part.upstream, item),
+        is_judged: preset.is_some(),
+        policy: match list {
+            ListKind::Tools => plan.policies.tool(index, &item.place),
+            _ => plan.policies.server(index),
+        },
+        is_repeatable: list == ListKind::Tools && says_repeatable(&item.raw),
     }
 }
 

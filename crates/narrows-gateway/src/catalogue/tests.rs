@@ -89,7 +89,7 @@ fn plan(scope: Scope, instructions_max_chars: usize) -> Plan {
     Plan {
         scope,
         preset: None,
-        policies: Policies::default(),
+        policies: Arc::default(),
         instructions_max_chars,
     }
 }

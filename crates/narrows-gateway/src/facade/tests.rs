@@ -33,6 +33,9 @@ fn shelf(id: &str, instructions: &str, tools: &[&str]) -> Shelf {
             upstream: upstream.clone(),
             name: item.place.clone(),
             denied: None,
+            is_judged: false,
+            policy: None,
+            is_repeatable: false,
         },
         item,
     };

@@ -19,6 +19,8 @@ pub struct Applied {
     pub presets: Vec<String>,
     /// Clients that are new, gone or changed.
     pub clients: Vec<String>,
+    /// Settings for all, by their keys.
+    pub settings: Vec<String>,
     /// What counts only after the program was started anew.
     pub at_next_start: Vec<String>,
 }

@@ -241,7 +241,7 @@ impl Roster {
         Plan {
             scope,
             preset: Preset::both(own, named(&bound.besides)),
-            policies,
+            policies: Arc::new(policies),
             instructions_max_chars: self.settings.instructions_max_chars,
         }
     }
@@ -315,6 +315,15 @@ pub(super) fn difference(old: &Settings, new: &Settings) -> Applied {
     applied.endpoints = changed(&old.endpoints, &new.endpoints, |own| &own.name);
     applied.presets = changed(&old.presets, &new.presets, |preset| &**preset.id());
     applied.clients = changed(&old.clients, &new.clients, |client| &client.name);
+    let mut everywhere = |what: &str, differs: bool| {
+        if differs {
+            applied.settings.push(what.to_owned());
+        }
+    };
+    everywhere("shape", old.shape != new.shape);
+    let (before, after) = (old.instructions_max_chars, new.instructions_max_chars);
+    everywhere("instructions_max_chars", before != after);
+    everywhere("rpc_servers", old.rpc_servers != new.rpc_servers);
     let mut later = |what: &str, differs: bool| {
         if differs {
             applied.at_next_start.push(what.to_owned());

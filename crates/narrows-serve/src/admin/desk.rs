@@ -1,7 +1,7 @@
 //! Who may operate the gateway over HTTP.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use narrows_gateway::settings::TokenDigest;
@@ -14,12 +14,17 @@ mod tests;
 /// Where an operator is asked for a token, and where changes are handed in.
 pub struct AdminDesk {
     pub operations: Arc<dyn Operations>,
-    /// Any of these is accepted.
-    pub tokens: Vec<AdminToken>,
-    /// Whether others than who is on this machine may come.
-    pub remote: bool,
+    /// What is accepted can be changed while the program runs.
+    accepted: RwLock<Accepted>,
     /// How long who brings a wrong token waits for the answer.
     pub wrong_token_delay: Duration,
+}
+
+struct Accepted {
+    /// Any of these.
+    tokens: Vec<AdminToken>,
+    /// Whether others than who is on this machine may come.
+    remote: bool,
 }
 
 /// A token that is accepted.
@@ -44,19 +49,42 @@ impl AdminDesk {
     pub fn new(operations: Arc<dyn Operations>, tokens: Vec<AdminToken>) -> AdminDesk {
         AdminDesk {
             operations,
-            tokens,
-            remote: false,
+            accepted: RwLock::new(Accepted {
+                tokens,
+                remote: false,
+            }),
             wrong_token_delay: Duration::from_millis(250),
         }
+    }
+
+    /// Puts other tokens in the place of these: one that is not among them
+    /// counts no more from now on.
+    pub fn accept(&self, tokens: Vec<AdminToken>, remote: bool) {
+        let mut accepted = self
+            .accepted
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *accepted = Accepted { tokens, remote };
+    }
+
+    /// Whether others than who is on this machine may come.
+    pub(crate) fn admits_others(&self) -> bool {
+        self.accepted().remote
     }
 
     /// Which token this is, if it is one. Takes as long whichever it is.
     pub fn recognise(&self, given: &str) -> Option<TokenOrigin> {
         let given = TokenDigest::of(given);
-        self.tokens.iter().fold(None, |found, known| {
+        self.accepted().tokens.iter().fold(None, |found, known| {
             let is_this = given.matches(&known.digest);
             if is_this { Some(known.origin) } else { found }
         })
+    }
+}
+
+impl AdminDesk {
+    fn accepted(&self) -> RwLockReadGuard<'_, Accepted> {
+        self.accepted.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -73,8 +101,8 @@ impl TokenOrigin {
 impl fmt::Debug for AdminDesk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AdminDesk")
-            .field("tokens", &self.tokens.len())
-            .field("remote", &self.remote)
+            .field("tokens", &self.accepted().tokens.len())
+            .field("remote", &self.accepted().remote)
             .finish_non_exhaustive()
     }
 }

@@ -5,6 +5,7 @@ mod text;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Request, State};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -14,6 +15,9 @@ use self::text::Format;
 use super::connection::Peer;
 use super::{Edge, pages};
 use crate::error::Refused;
+
+/// How long who brings a wrong token waits for the answer.
+const WRONG_TOKEN: Duration = Duration::from_millis(250);
 
 /// Who may read `/metrics`. What is counted there names servers and endpoints,
 /// and no client, tool or text.
@@ -75,6 +79,14 @@ pub(super) async fn metrics(
     let from_here = peer.is_some_and(|peer| peer.from_here);
     let access = &edge.settings.metrics;
     if let Err(refused) = access.check(from_here, bearer(request.headers())) {
+        // Whoever tries tokens waits for each of them, as at the admin API.
+        if refused == Refused::WrongToken {
+            let Ok(_place) = edge.wrong_tokens.try_acquire() else {
+                let after = WRONG_TOKEN;
+                return refuse(&Refused::TooManyTokens { after });
+            };
+            tokio::time::sleep(WRONG_TOKEN).await;
+        }
         return refuse(&refused);
     }
     let format = Format::asked_for(request.headers().get_all(ACCEPT));

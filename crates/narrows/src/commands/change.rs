@@ -17,6 +17,7 @@ pub(super) struct Change {
     endpoints: Vec<String>,
     presets: Vec<String>,
     clients: Vec<String>,
+    settings: Vec<String>,
     at_next_start: Vec<String>,
     saved_to: Option<String>,
     warnings: Vec<String>,
@@ -68,6 +69,7 @@ impl Change {
             ("endpoints changed:", &self.endpoints),
             ("presets changed:", &self.presets),
             ("clients changed:", &self.clients),
+            ("settings changed:", &self.settings),
             ("counts from the next start on:", &self.at_next_start),
         ];
         let kinds = kinds.into_iter().filter(|(_, names)| !names.is_empty());

@@ -84,7 +84,14 @@ pub(crate) async fn run(
     if !address.ip().is_loopback() && !options.insecure {
         keeper.need_tokens();
     }
-    let desk = Arc::new(desk(&admin, &admin_token, keeper.clone()));
+    let desk = Arc::new(AdminDesk::new(keeper.clone(), Vec::new()));
+    accept(&desk, &admin, &admin_token);
+    let followed = Arc::downgrade(&desk);
+    keeper.follow_admin(move |admin| {
+        if let Some(desk) = followed.upgrade() {
+            accept(&desk, admin, &admin_token);
+        }
+    });
     let settings = HttpSettings {
         metrics: metrics_access(&admin, &desk),
         admin: Some(desk),
@@ -103,8 +110,8 @@ pub(super) enum Beyond {
     Refused(&'static str),
 }
 
-/// Where operators come: with the token of this run, or the configured one.
-fn desk(admin: &AdminChecked, token: &str, keeper: Arc<Keeper>) -> AdminDesk {
+/// Lets operators in with the token of this run, or the configured one.
+fn accept(desk: &AdminDesk, admin: &AdminChecked, token: &str) {
     let of_this_run = AdminToken {
         origin: TokenOrigin::ThisRun,
         digest: TokenDigest::of(token),
@@ -114,9 +121,7 @@ fn desk(admin: &AdminChecked, token: &str, keeper: Arc<Keeper>) -> AdminDesk {
         digest,
     });
     let tokens = configured.into_iter().chain([of_this_run]).collect();
-    let mut desk = AdminDesk::new(keeper, tokens);
-    desk.remote = admin.remote;
-    desk
+    desk.accept(tokens, admin.remote);
 }
 
 /// Who may read the metrics: whoever is on this machine, unless operators have

@@ -228,7 +228,13 @@ pub(crate) fn read_table(
             None => String::new(),
         };
         let what = format!("unknown key `{}`", member.key);
-        problems.add(keys.unknown, &member.key_at, what, help);
+        // Passed over, it would leave a door open that was meant to be shut.
+        let guards = ["clients", "admin"].map(|key| format!("did you mean `{key}`?"));
+        let severity = match guards.contains(&help) {
+            true => Severity::Error,
+            false => keys.unknown,
+        };
+        problems.add(severity, &member.key_at, what, help);
     }
     if let Some(next) = unknown.get(UNKNOWN_KEYS_TOLD) {
         let more = unknown.len() - UNKNOWN_KEYS_TOLD;

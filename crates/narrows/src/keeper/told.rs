@@ -53,6 +53,7 @@ pub(super) fn summary(applied: &Applied) -> String {
         ("endpoints", &applied.endpoints),
         ("presets", &applied.presets),
         ("clients", &applied.clients),
+        ("settings", &applied.settings),
         ("at the next start", &applied.at_next_start),
     ];
     let parts = parts.iter().filter(|(_, names)| !names.is_empty());

@@ -41,7 +41,7 @@ async fn admit(
     peer: Option<Peer>,
     headers: &HeaderMap,
 ) -> Result<TokenOrigin, Refusal> {
-    if !peer.is_some_and(|peer| office.desk.remote || peer.from_here) {
+    if !peer.is_some_and(|peer| office.desk.admits_others() || peer.from_here) {
         return Err(Refusal::NotLocal);
     }
     let token = bearer(headers)?;

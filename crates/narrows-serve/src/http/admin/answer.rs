@@ -93,6 +93,8 @@ pub(super) struct Change {
     presets: Vec<String>,
     /// Clients that are new, gone or changed.
     clients: Vec<String>,
+    /// Settings for all that have changed, by their keys.
+    settings: Vec<String>,
     /// What counts only after the program was started anew.
     at_next_start: Vec<String>,
     /// The file it was written to.
@@ -113,6 +115,7 @@ impl From<Changed> for Change {
             endpoints: applied.endpoints,
             presets: applied.presets,
             clients: applied.clients,
+            settings: applied.settings,
             at_next_start: applied.at_next_start,
             saved_to: changed.saved_to.map(|file| file.display().to_string()),
             warnings: changed.warnings,

@@ -46,13 +46,10 @@ enum Command {
 #[serde(deny_unknown_fields)]
 pub(super) struct PresetConfig {
     /// The same as in the path, if it is given.
-    #[schema(nullable = false)]
     id: Option<String>,
     /// For people.
-    #[schema(nullable = false)]
     name: Option<String>,
     /// For people.
-    #[schema(nullable = false)]
     description: Option<String>,
     /// Which tools, in order; the last entry that matches decides. Without a
     /// list, all of the servers that the other lists allow anything of.

@@ -11,10 +11,9 @@ use futures_util::stream;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use narrows_gateway::feed::Happening;
 use narrows_wire::sse;
-use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
@@ -67,6 +66,9 @@ pub(super) async fn get_events(
     Ok(answer)
 }
 
+/// About so many bytes are written at once.
+const AT_ONCE: usize = 16 * 1024;
+
 /// One listener.
 struct Watch {
     happenings: Receiver<Arc<Happening>>,
@@ -82,7 +84,7 @@ impl Watch {
             biased;
             () = self.stop.cancelled() => None,
             heard = self.happenings.recv() => match heard {
-                Ok(happening) => Some(told(&happening)),
+                Ok(happening) => Some(self.together_with(&happening)),
                 Err(RecvError::Lagged(count)) => Some(missed(count)),
                 Err(RecvError::Closed) => None,
             },
@@ -91,23 +93,47 @@ impl Watch {
     }
 }
 
+impl Watch {
+    /// One happening, and those that are there already: a write for each would
+    /// cost more than what it tells.
+    fn together_with(&mut self, first: &Happening) -> Bytes {
+        let mut bytes = BytesMut::new();
+        tell(first, &mut bytes);
+        while bytes.len() < AT_ONCE {
+            match self.happenings.try_recv() {
+                Ok(next) => tell(&next, &mut bytes),
+                Err(TryRecvError::Lagged(count)) => bytes.extend_from_slice(&missed(count)),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            }
+        }
+        bytes.freeze()
+    }
+}
+
+#[cfg(test)]
 fn told(happening: &Happening) -> Bytes {
-    let data = serde_json::to_value(happening).unwrap_or_default();
-    let name = data["event"].as_str().unwrap_or("message");
-    event(name, &data)
+    let mut bytes = BytesMut::new();
+    tell(happening, &mut bytes);
+    bytes.freeze()
+}
+
+fn tell(happening: &Happening, bytes: &mut BytesMut) {
+    let data = serde_json::to_vec(happening).unwrap_or_default();
+    event(happening.name(), data, bytes);
 }
 
 fn missed(count: u64) -> Bytes {
-    event("missed", &json!({ "count": count }))
+    let mut bytes = BytesMut::new();
+    let data = format!(r#"{{"count":{count}}}"#);
+    event("missed", data.into(), &mut bytes);
+    bytes.freeze()
 }
 
-fn event(name: &str, data: &Value) -> Bytes {
-    let mut bytes = BytesMut::new();
+fn event(name: &str, data: Vec<u8>, bytes: &mut BytesMut) {
     let event = sse::Event {
         event: Some(name.into()),
-        data: data.to_string().into(),
+        data: data.into(),
         ..sse::Event::default()
     };
-    sse::encode(&event, &mut bytes);
-    bytes.freeze()
+    sse::encode(&event, bytes);
 }

@@ -135,7 +135,7 @@ async fn every_change_is_handed_on_and_told() {
                 json!({
                     "added": ["a"], "removed": ["b"], "restarted": ["c"], "adjusted": ["d"],
                     "endpoints": ["e"], "presets": ["f"], "clients": ["g"],
-                    "at_next_start": ["h"], "saved_to": saved_to, "warnings": ["i"],
+                    "settings": [], "at_next_start": ["h"], "saved_to": saved_to, "warnings": ["i"],
                 })
             );
         }

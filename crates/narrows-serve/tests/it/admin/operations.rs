@@ -70,6 +70,7 @@ impl Operations for Recorder {
                         endpoints: vec!["e".into()],
                         presets: vec!["f".into()],
                         clients: vec!["g".into()],
+                        settings: Vec::new(),
                         at_next_start: vec!["h".into()],
                     },
                     saved_to: (keep == Keep::File).then(|| "/etc/narrows.json".into()),
