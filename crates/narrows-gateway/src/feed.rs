@@ -121,7 +121,10 @@ impl Happening {
 /// The memory of calls and the stream of happenings.
 pub(crate) struct Feed {
     calls: Mutex<VecDeque<Arc<CallRecord>>>,
+    /// Of everything but calls.
     listeners: broadcast::Sender<Arc<Happening>>,
+    /// There are many calls, and few want to hear of each.
+    call_listeners: broadcast::Sender<Arc<Happening>>,
 }
 
 impl Default for Feed {
@@ -129,6 +132,7 @@ impl Default for Feed {
         Feed {
             calls: Mutex::new(VecDeque::with_capacity(REMEMBERED)),
             listeners: broadcast::Sender::new(WAITING),
+            call_listeners: broadcast::Sender::new(WAITING),
         }
     }
 }
@@ -167,23 +171,31 @@ impl Feed {
         };
         // What it holds is given back without the lock.
         drop(oldest);
-        self.tell(|| Happening::Call(told));
+        send(&self.call_listeners, || Happening::Call(told));
     }
 
     /// Makes and sends a happening, if anybody listens.
     pub(crate) fn tell(&self, happening: impl FnOnce() -> Happening) {
-        if self.listeners.receiver_count() > 0 {
-            // Fails if the last listener left just now, which is nothing to tell.
-            let _ = self.listeners.send(Arc::new(happening()));
-        }
+        send(&self.listeners, happening);
     }
 
     pub(crate) fn listen(&self) -> broadcast::Receiver<Arc<Happening>> {
         self.listeners.subscribe()
     }
 
+    pub(crate) fn listen_to_calls(&self) -> broadcast::Receiver<Arc<Happening>> {
+        self.call_listeners.subscribe()
+    }
+
     /// The last calls, the newest first.
     pub(crate) fn calls(&self) -> Vec<Arc<CallRecord>> {
         self.calls.lock().iter().rev().cloned().collect()
+    }
+}
+
+fn send(to: &broadcast::Sender<Arc<Happening>>, happening: impl FnOnce() -> Happening) {
+    if to.receiver_count() > 0 {
+        // Fails if the last listener left just now, which is nothing to tell.
+        let _ = to.send(Arc::new(happening()));
     }
 }

@@ -190,9 +190,14 @@ impl Gateway {
         reply.map_err(|error| error.told_to(|id| self.may_forward(principal, id)))
     }
 
-    /// What happens from now on.
+    /// What happens from now on, but for calls.
     pub fn listen(&self) -> broadcast::Receiver<Arc<Happening>> {
         self.0.feed.listen()
+    }
+
+    /// The calls that end from now on.
+    pub fn listen_to_calls(&self) -> broadcast::Receiver<Arc<Happening>> {
+        self.0.feed.listen_to_calls()
     }
 
     /// What stands in the header `narrows-gateway` of every request that it

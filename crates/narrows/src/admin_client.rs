@@ -129,7 +129,7 @@ impl AdminClient {
 
     /// What happens there, from now on.
     pub(crate) async fn events(&self) -> Result<Events<'_>, Trouble> {
-        let resource = Resource::at(&["events"]);
+        let resource = Resource::at(&["events"]).with("calls", "true");
         let response = self.request(&Method::GET, resource, None, "text/event-stream");
         let response = timeout(self.timeout, response).await;
         let response = response.map_err(|_| self.too_slow())??;

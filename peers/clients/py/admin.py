@@ -112,7 +112,7 @@ class Gateway:
         """An answer that does not end, on a connection of its own that ends with it."""
         connection = http.client.HTTPConnection(self.site, timeout=PATIENCE)
         headers = {"Authorization": f"Bearer {self.admin}", "Connection": "close"}
-        connection.request("GET", EVENTS, headers=headers)
+        connection.request("GET", f"{EVENTS}?calls=true", headers=headers)
         return connection.getresponse()
 
     def state(self):

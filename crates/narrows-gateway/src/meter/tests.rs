@@ -250,7 +250,7 @@ fn what_a_call_costs() {
     };
     measure("nobody listens", 1);
     measure("nobody listens", 2);
-    let listener = feed.listen();
+    let listener = feed.listen_to_calls();
     measure("somebody listens", 1);
     drop(listener);
     let began = Instant::now();

@@ -57,6 +57,17 @@ pub(super) struct Calls {
     pub(super) failed: Option<bool>,
 }
 
+/// What to hear of.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Events {
+    /// `true` tells of every call as well, and there may be many.
+    #[serde(default)]
+    #[param(required = false, default = false)]
+    pub(super) calls: bool,
+}
+
 /// How many of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "u16")]

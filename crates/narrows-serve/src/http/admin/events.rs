@@ -18,8 +18,9 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use super::Office;
+use super::ask;
 use super::description::Always;
-use super::given::NoParams;
+use super::given::Params;
 use super::refusal::Refusal;
 
 #[cfg(test)]
@@ -29,13 +30,14 @@ mod tests;
 ///
 /// Server-sent events: `server_state`, `session_opened`, `session_closed`,
 /// `lists_changed`, `settings_changed`, `settings_refused`, `preset_switched`
-/// and `call`. The data of each is a JSON object whose member `event` is that
-/// name. Who reads too slowly misses some and is told how many by an event
+/// and, if `calls` asks for it, `call`. The data of each is a JSON object whose
+/// member `event` is that name. Who reads too slowly misses some and is told how many by an event
 /// `missed` with `{"count": n}`.
 #[utoipa::path(
     get,
     path = "/events",
     tag = "records",
+    params(ask::Events),
     responses(
         (status = 200, description = "A stream that ends with the gateway", body = String, content_type = "text/event-stream"),
         Always
@@ -43,7 +45,7 @@ mod tests;
 )]
 pub(super) async fn get_events(
     State(office): State<Arc<Office>>,
-    _: NoParams,
+    Params(asked): Params<ask::Events>,
 ) -> Result<Response, Refusal> {
     let place = office.listeners.clone().try_acquire_owned();
     let place = place.map_err(|_| Refusal::TooManyListeners)?;
@@ -52,6 +54,7 @@ pub(super) async fn get_events(
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let watch = Watch {
         happenings: office.gateway().listen(),
+        calls: asked.calls.then(|| office.gateway().listen_to_calls()),
         beat,
         stop: office.edge.stop.clone(),
         _place: place,
@@ -72,6 +75,8 @@ const AT_ONCE: usize = 16 * 1024;
 /// One listener.
 struct Watch {
     happenings: Receiver<Arc<Happening>>,
+    /// None for who does not want to hear of each call.
+    calls: Option<Receiver<Arc<Happening>>>,
     beat: Interval,
     stop: CancellationToken,
     _place: OwnedSemaphorePermit,
@@ -83,31 +88,41 @@ impl Watch {
         tokio::select! {
             biased;
             () = self.stop.cancelled() => None,
-            heard = self.happenings.recv() => match heard {
-                Ok(happening) => Some(self.together_with(&happening)),
-                Err(RecvError::Lagged(count)) => Some(missed(count)),
-                Err(RecvError::Closed) => None,
-            },
+            heard = self.happenings.recv() => taken(heard, &mut self.happenings),
+            Some((heard, calls)) = next_call(&mut self.calls) => taken(heard, calls),
             _ = self.beat.tick() => Some(Bytes::from_static(sse::COMMENT)),
         }
     }
 }
 
-impl Watch {
-    /// One happening, and those that are there already: a write for each would
-    /// cost more than what it tells.
-    fn together_with(&mut self, first: &Happening) -> Bytes {
-        let mut bytes = BytesMut::new();
-        tell(first, &mut bytes);
-        while bytes.len() < AT_ONCE {
-            match self.happenings.try_recv() {
-                Ok(next) => tell(&next, &mut bytes),
-                Err(TryRecvError::Lagged(count)) => bytes.extend_from_slice(&missed(count)),
-                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
-            }
+type Heard = Result<Arc<Happening>, RecvError>;
+
+/// `None` where nobody wants to hear of calls.
+async fn next_call(
+    calls: &mut Option<Receiver<Arc<Happening>>>,
+) -> Option<(Heard, &mut Receiver<Arc<Happening>>)> {
+    let calls = calls.as_mut()?;
+    Some((calls.recv().await, calls))
+}
+
+/// What is written of one happening, and of those that are there already: a
+/// write for each would cost more than what it tells.
+fn taken(heard: Heard, more: &mut Receiver<Arc<Happening>>) -> Option<Bytes> {
+    let first = match heard {
+        Ok(happening) => happening,
+        Err(RecvError::Lagged(count)) => return Some(missed(count)),
+        Err(RecvError::Closed) => return None,
+    };
+    let mut bytes = BytesMut::new();
+    tell(&first, &mut bytes);
+    while bytes.len() < AT_ONCE {
+        match more.try_recv() {
+            Ok(next) => tell(&next, &mut bytes),
+            Err(TryRecvError::Lagged(count)) => bytes.extend_from_slice(&missed(count)),
+            Err(TryRecvError::Empty | TryRecvError::Closed) => break,
         }
-        bytes.freeze()
     }
+    Some(bytes.freeze())
 }
 
 #[cfg(test)]

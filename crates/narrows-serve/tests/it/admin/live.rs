@@ -93,7 +93,7 @@ async fn a_server_is_started_anew() {
 #[tokio::test]
 async fn a_call_is_heard_of_and_remembered() {
     let (office, client) = with_client().await;
-    let mut stream = office.begin("GET", "/events", "").await;
+    let mut stream = office.begin("GET", "/events?calls=true", "").await;
     assert_eq!(stream.head().await.status, 200);
     let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"remote__echo","arguments":{}}}"#;
     assert_eq!(client.post(call).await.status, 200);

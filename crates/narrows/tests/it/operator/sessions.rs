@@ -166,7 +166,7 @@ fn streamed(end: &str) -> Vec<u8> {
 #[test]
 fn happenings_are_told_line_by_line_until_the_gateway_ends() {
     let api = Api::new(vec![(
-        "GET /events",
+        "GET /events?calls=true",
         vec![Reply::Bytes(streamed("0\r\n\r\n"))],
     )]);
     let ran = api.run(&["sessions", "watch"]);
@@ -178,7 +178,7 @@ fn happenings_are_told_line_by_line_until_the_gateway_ends() {
     });
     let text = format!("{}{}{}", api.asked(), lines.collect::<String>(), ran.stderr);
     expect![[r#"
-        GET /api/v1/events
+        GET /api/v1/events?calls=true
           authorization: Bearer TOKEN
           host: ADDRESS
         server  files is down: no (the token)\u{1b}
@@ -211,7 +211,7 @@ fn happenings_are_told_line_by_line_until_the_gateway_ends() {
 #[test]
 fn a_stream_that_breaks_is_a_failure() {
     let api = Api::new(vec![(
-        "GET /events",
+        "GET /events?calls=true",
         vec![Reply::Bytes(streamed("5\r\nab"))],
     )]);
     let ran = api.run(&["sessions", "watch"]);
@@ -227,7 +227,7 @@ fn a_stream_that_breaks_is_a_failure() {
         Reply::Bytes(with_head(500, "text/html", "<b>")),
     ] {
         let shown = format!("{reply:?}");
-        let api = Api::new(vec![("GET /events", vec![reply])]);
+        let api = Api::new(vec![("GET /events?calls=true", vec![reply])]);
         let ran = api.run(&["sessions", "watch"]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{shown}");
         assert!(ran.stderr.starts_with("error: "), "{shown}: {}", ran.stderr);
@@ -236,7 +236,10 @@ fn a_stream_that_breaks_is_a_failure() {
 
 #[test]
 fn ctrl_c_and_a_reader_that_goes_away_end_it_well() {
-    let api = Api::new(vec![("GET /events", vec![Reply::Held(streamed(""))])]);
+    let api = Api::new(vec![(
+        "GET /events?calls=true",
+        vec![Reply::Held(streamed(""))],
+    )]);
     for signal in ["INT", "TERM"] {
         let mut running = Running::start(api.folder.command(&["sessions", "watch"]));
         let stdout = running.child.stdout.take().expect("stdout is a pipe");

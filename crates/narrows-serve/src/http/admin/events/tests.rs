@@ -17,6 +17,7 @@ async fn watch(happenings: broadcast::Receiver<Arc<Happening>>, stop: &Cancellat
     let often = Duration::from_secs(15);
     Watch {
         happenings,
+        calls: None,
         beat: interval_at(Instant::now() + often, often),
         stop: stop.clone(),
         _place: place,
