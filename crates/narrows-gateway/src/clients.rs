@@ -145,11 +145,6 @@ impl Clients {
         self.table.store(Arc::new(new));
     }
 
-    /// Whether anybody who reaches a door may come in.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.table.load().clients.is_empty()
-    }
-
     /// Who brings this token. May take a while to say that nobody does.
     pub(crate) async fn identify(
         &self,

@@ -42,11 +42,6 @@ impl Listing {
         self.ends.len()
     }
 
-    /// Of the whole list.
-    pub(crate) fn bytes(&self) -> usize {
-        self.whole.len()
-    }
-
     /// The answer to a list request with these params.
     pub(crate) fn page(&self, params: Option<&Raw>) -> Result<Raw, Error> {
         let [cursor, limit] = match params {

@@ -18,11 +18,6 @@ impl Gateway {
         self.0.clients.identify(token, peer).await
     }
 
-    /// Whether there are clients, so that not everybody may come in.
-    pub fn has_clients(&self) -> bool {
-        !self.0.clients.is_empty()
-    }
-
     /// Whether a door is among the rights of a principal. That says nothing of
     /// whether there is such a door. [`Principal::Anonymous`] has every right
     /// as long as there are no clients, and then none.

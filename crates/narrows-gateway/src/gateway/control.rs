@@ -60,8 +60,6 @@ pub struct EndpointReport {
     pub tools: usize,
     pub prompts: usize,
     pub resources: usize,
-    /// The bytes of the list of tools.
-    pub tool_bytes: usize,
 }
 
 /// Why a session's preset was not switched.
@@ -145,7 +143,6 @@ impl Gateway {
                 tools: count(ListKind::Tools),
                 prompts: count(ListKind::Prompts),
                 resources: count(ListKind::Resources),
-                tool_bytes: view.listing(ListKind::Tools).bytes(),
             }
         };
         let endpoints = roster.endpoints.iter().zip(&roster.settings.endpoints);

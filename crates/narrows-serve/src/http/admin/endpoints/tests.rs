@@ -13,7 +13,6 @@ fn an_endpoint_is_told_with_its_path() {
         tools: 2,
         prompts: 3,
         resources: 4,
-        tool_bytes: 5,
     };
     let told = serde_json::to_value(endpoint(report, 6)).expect("JSON");
     assert_eq!(
