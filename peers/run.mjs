@@ -9,6 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { exposure } from "./exposure.mjs";
 import { writeLongTexts } from "./lib/long-texts.mjs";
 import { endAll, run, start, startGateway, stop } from "./lib/processes.mjs";
+import { listTools, stdioServers } from "./lists.mjs";
 
 const here = import.meta.dirname;
 const {
@@ -56,6 +57,13 @@ process.exit(failed === 0 ? 0 : 1);
 
 async function everything() {
   const all = await configure();
+  // Most steps wait for others more than they compute: two run at a time.
+  const lanes = await Promise.allSettled([oneGateway(all), ownGateways(all)]);
+  for (const { reason } of lanes) if (reason) throw reason;
+}
+
+/** Every client and transport, through one gateway with all servers. */
+async function oneGateway(all) {
   const one = write("ev.json", { ...all, mcpServers: { ev: all.mcpServers.ev } });
   const config = write("all.json", all);
   // The memory outlives a gateway: each run of them tells it something new.
@@ -85,25 +93,65 @@ async function everything() {
 
   await step("py v1 over http, all servers", profile(pyV1, "fixture", "--server", "fixture", "--http", `${base}/mcp`));
   await step("py v1 over stdio, one server", profile(pyV1, "everything", ...stdio(one)));
-  await pruner();
-  await shaping();
-  await step("change under load", [node, join(here, "clients/ts/change.mjs"), narrows, made("changing")]);
-  await exposure({ folder, write, reference, stdio, step, count }, all.mcpServers);
   await overStreams(`127.0.0.1:${gateway.port}`);
   await toStreams(base);
   await contentLength(all, config);
   await step("metrics for the parsers of Prometheus", [python, "-B", join(here, "clients/py/metrics.py"), base, "mem"]);
 
-  await administration();
-
   count("the gateway stops when asked", await stop(gateway.child));
   if (failed > 0) console.log(`what the gateway said:\n${tail(gateway.output(), 60)}`);
+}
+
+/** Features that need a gateway of their own. */
+async function ownGateways({ mcpServers }) {
+  await lists();
+  await pruner();
+  await shaping();
+  await step("change under load", [node, join(here, "clients/ts/change.mjs"), narrows, made("changing")]);
+  // The other gateway writes into the other memory.
+  const mem = { ...mcpServers.mem, env: { MEMORY_FILE_PATH: join(folder, "exposed-memory.jsonl") } };
+  await exposure({ folder, write, reference, stdio, step, count }, { ...mcpServers, mem });
+  await administration();
 }
 
 /** A gateway that is operated by what is made from the description of its admin API. */
 async function administration() {
   const driver = [python, "-B", join(here, "clients/py/admin.py"), narrows];
   await step("admin API by its description", [...driver, made("operated"), node, reference("server-everything"), "stdio"]);
+}
+
+/** Each server's own endpoint lists its tools as the server does, to the byte. */
+async function lists() {
+  if (!"lists of real servers".includes(filter)) return;
+  const mcpServers = stdioServers(made("listed"));
+  const gateway = await startGateway(narrows, write("listed.json", { list_wait_s: 60, mcpServers }));
+  for (const [id, entry] of Object.entries(mcpServers)) {
+    const { answer, tools } = await listTools(entry);
+    const url = `http://127.0.0.1:${gateway.port}/servers/${id}/mcp`;
+    const { body: hello, session } = await post(url, "initialize", {
+      protocolVersion: "2025-11-25",
+      capabilities: {},
+      clientInfo: { name: "narrows-lists", version: "1.0.0" },
+    });
+    const { body } = await post(url, "tools/list", {}, session);
+    const list = body.slice('{"jsonrpc":"2.0","id":1,"result":'.length, -1);
+    const same = hello.includes("serverInfo") && tools.length > 0 && answer.includes(list);
+    count(`lists of real servers: ${id}, ${tools.length} tools`, same);
+    if (!same) console.log(indent(`${answer.slice(0, 400)}\n${body.slice(0, 400)}`));
+  }
+  await stop(gateway.child);
+}
+
+/** One request without any SDK: the body as it came, and the session. */
+async function post(url, method, params, session) {
+  const headers = {
+    "Content-Type": "application/json",
+    Accept: "application/json, text/event-stream",
+    ...(session && { "Mcp-Session-Id": session }),
+  };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  const response = await fetch(url, { method: "POST", headers, body });
+  return { body: await response.text(), session: response.headers.get("mcp-session-id") };
 }
 
 /** The built-in server that has tools alone. */

@@ -32,6 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         module.schema(&format!("random {n}: {schema}"), &schema);
     }
     print!("{}", module.text);
+    eprintln!("{} schemas of catalogues", module.of_catalogues);
     eprintln!(
         "{} schemas, each in {} forms, {} values",
         module.schemas,
@@ -49,6 +50,7 @@ const FORMS: [(bool, bool); 3] = [(true, false), (true, true), (false, false)];
 struct Module {
     text: String,
     schemas: usize,
+    of_catalogues: usize,
     values: usize,
 }
 
@@ -58,6 +60,7 @@ impl Module {
         for tool in tools.unwrap_or_default() {
             for key in ["inputSchema", "outputSchema"] {
                 if let Some(schema) = tool.get(key) {
+                    self.of_catalogues += 1;
                     self.schema(&format!("{file} {} {key}", tool["name"]), schema);
                 }
             }

@@ -1,7 +1,7 @@
 //! How well the built-in engine keeps what a goal asks for, on cases with known
-//! answers: `cargo run --release -p narrows-shape --example prune_eval -- FOLDER [SET…]`.
+//! answers: `cargo run --release -p narrows-shape --example prune_eval -- --data FOLDER [SET…]`.
 //!
-//! FOLDER holds `code.jsonl`, `logs.jsonl` and `docs.jsonl`, one case a line:
+//! The cases are not part of this repository. FOLDER holds `code.jsonl`, `logs.jsonl` and `docs.jsonl`, one case a line:
 //! `{id, source_type, text, goal_hint, gold_lines, must_keep, meta}`, the first
 //! line being 1. Prints, for each ratio, the recall of the gold lines, the share
 //! of cases with all of them, lines and tokens (o200k, markers included) saved, protected lines
@@ -23,14 +23,16 @@ fn main() {
     let mut args: Vec<String> = std::env::args().skip(1).collect();
     let each = args.iter().position(|arg| arg == "--cases");
     let each = each.map(|at| args.remove(at)).is_some();
-    let Some(folder) = args.first() else {
-        eprintln!("usage: prune_eval FOLDER [code|logs|docs …] [--cases]");
-        std::process::exit(2);
+    let [option, folder, sets @ ..] = &args[..] else {
+        usage();
     };
+    if option != "--data" {
+        usage();
+    }
     let vocabulary = tiktoken_rs::o200k_base().expect("a vocabulary");
     println!("set  ratio   n  recall whole pruned saved  must  ms/1k p50 p95  by kind");
     for source in SourceType::ALL {
-        if args.len() > 1 && !args[1..].iter().any(|set| set == source.word()) {
+        if !sets.is_empty() && !sets.iter().any(|set| set == source.word()) {
             continue;
         }
         let path = Path::new(folder).join(format!("{source}.jsonl"));
@@ -40,6 +42,11 @@ fn main() {
             measure(&cases, source, ratio, each, &vocabulary);
         }
     }
+}
+
+fn usage() -> ! {
+    eprintln!("usage: prune_eval --data FOLDER [code|logs|docs …] [--cases]");
+    std::process::exit(2);
 }
 
 struct Case {

@@ -1,6 +1,6 @@
 //! How well the search finds tools, and how fast:
 //! `cargo run --release -p narrows-shape --example search_quality --
-//! CATALOGUES REQUESTS.jsonl [--repeat N] [--misses even]`.
+//! --data CATALOGUES REQUESTS.jsonl [--repeat N] [--misses even]`.
 //!
 //! CATALOGUES is a folder of JSON files, each with `server`, `instructions` and
 //! the `tools` of a `tools/list` answer; all of them are one index. A line of
@@ -20,7 +20,7 @@ use serde_json::Value;
 fn main() {
     let mut repeat = 1;
     let mut misses = None;
-    let mut paths = Vec::new();
+    let (mut data, mut requests) = (None, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -29,14 +29,15 @@ fn main() {
                 repeat = count.parse().expect("a number");
             }
             "--misses" => misses = Some(arguments.next().expect("--misses even or odd")),
-            _ => paths.push(argument),
+            "--data" => data = arguments.next(),
+            _ => requests = Some(argument),
         }
     }
-    let [catalogues, requests] = &paths[..] else {
-        panic!("two arguments: a folder of catalogues and a file of requests");
+    let (Some(data), Some(requests)) = (data, requests) else {
+        panic!("usage: search_quality --data CATALOGUES REQUESTS.jsonl");
     };
-    let catalogue = Catalogue::read(Path::new(catalogues));
-    let requests = read_requests(requests);
+    let catalogue = Catalogue::read(Path::new(&data));
+    let requests = read_requests(&requests);
     time(&catalogue, &requests, repeat);
     if repeat > 1 {
         return;

@@ -1,9 +1,11 @@
 //! Tokens, counted with the o200k vocabulary: makes the table of the estimate,
 //! says what it is off by, and what TypeScript and TOON save.
 //!
-//! `cargo run --release -p narrows-shape --example tokens -- COMMAND`, where the
-//! command is `table`, `errors`, `speed`, `typescript` or `toon`. The texts lie
-//! beside the checkout, in `../shared/data`.
+//! `cargo run --release -p narrows-shape --example tokens -- COMMAND
+//! --data FOLDER`, where the command is `table`, `errors`, `speed`, `typescript`
+//! or `toon`. FOLDER contains `catalogues/*.json`, `results/*.json` and, for the
+//! first three, `prune/*.jsonl`; the texts behind the published figures are not
+//! part of this repository.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -16,17 +18,24 @@ use narrows_shape::{TypeScriptOptions, estimate_tokens, typescript};
 use serde_json::{Value, json};
 use tiktoken_rs::CoreBPE;
 
+const USAGE: &str = "usage: tokens table|errors|speed|typescript|toon --data FOLDER";
+
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
     let tokenizer = tiktoken_rs::o200k_base()?;
-    match std::env::args().nth(1).as_deref() {
-        Some("table") => table(&tokenizer),
-        Some("errors") => errors(&tokenizer),
-        Some("speed") => speed(&tokenizer),
-        Some("typescript") => schemas(&tokenizer),
-        Some("toon") => results(&tokenizer),
-        _ => Err("a command: table, errors, speed, typescript or toon".into()),
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [command, option, data] = &words[..] else {
+        return Err(USAGE.into());
+    };
+    let data = Path::new(data);
+    match (command.as_str(), option.as_str()) {
+        ("table", "--data") => table(&tokenizer, data),
+        ("errors", "--data") => errors(&tokenizer, data),
+        ("speed", "--data") => speed(&tokenizer, data),
+        ("typescript", "--data") => schemas(&tokenizer, data),
+        ("toon", "--data") => results(&tokenizer, data),
+        _ => Err(USAGE.into()),
     }
 }
 
@@ -58,8 +67,8 @@ fn halves(samples: Vec<Sample>) -> (Vec<Sample>, Vec<Sample>) {
 /// How often a token begins at a byte, by its class and those of the bytes
 /// before and after it, in thousandths. Every kind has a weight of its own, whatever there is of
 /// it, and three bytes that were hardly ever seen are taken for two.
-fn table(tokenizer: &CoreBPE) -> Outcome<()> {
-    let (counted, _) = halves(samples()?);
+fn table(tokenizer: &CoreBPE, data: &Path) -> Outcome<()> {
+    let (counted, _) = halves(samples(data)?);
     let mut bytes: BTreeMap<&str, usize> = BTreeMap::new();
     for sample in &counted {
         *bytes.entry(sample.kind).or_default() += sample.text.len();
@@ -108,8 +117,8 @@ fn table(tokenizer: &CoreBPE) -> Outcome<()> {
     Ok(())
 }
 
-fn errors(tokenizer: &CoreBPE) -> Outcome<()> {
-    let (_, left) = halves(samples()?);
+fn errors(tokenizer: &CoreBPE, data: &Path) -> Outcome<()> {
+    let (_, left) = halves(samples(data)?);
     let mut by_kind: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     for sample in &left {
         let count = tokenizer.encode_ordinary(&sample.text).len() as f64;
@@ -135,8 +144,11 @@ fn errors(tokenizer: &CoreBPE) -> Outcome<()> {
     Ok(())
 }
 
-fn speed(tokenizer: &CoreBPE) -> Outcome<()> {
-    let all: String = samples()?.into_iter().map(|sample| sample.text).collect();
+fn speed(tokenizer: &CoreBPE, data: &Path) -> Outcome<()> {
+    let all: String = samples(data)?
+        .into_iter()
+        .map(|sample| sample.text)
+        .collect();
     let megabytes = all.len() as f64 / 1e6;
     let mut best = f64::MAX;
     for _ in 0..20 {
@@ -162,7 +174,7 @@ fn speed(tokenizer: &CoreBPE) -> Outcome<()> {
 /// The schemas of all tools, of input and output, each as compact JSON and as a
 /// line of TypeScript; tokens are counted per schema and added. Then the tools
 /// as they are listed, against what `inspect` tells of them.
-fn schemas(tokenizer: &CoreBPE) -> Outcome<()> {
+fn schemas(tokenizer: &CoreBPE, data: &Path) -> Outcome<()> {
     let count = |text: &str| tokenizer.encode_ordinary(text).len();
     let forms = [
         ("descriptions up to 300", true, 300, false),
@@ -180,7 +192,7 @@ fn schemas(tokenizer: &CoreBPE) -> Outcome<()> {
         )
     });
     println!();
-    for (name, text) in files("catalogues")? {
+    for (name, text) in files(&data.join("catalogues"))? {
         let catalogue: Value = serde_json::from_str(&text)?;
         let mut counts = [0; 5];
         let tools = catalogue["tools"].as_array().cloned().unwrap_or_default();
@@ -249,9 +261,9 @@ fn change(after: usize, before: usize) -> f64 {
 }
 
 /// The texts of tool results that are JSON, as they are and in both forms.
-fn results(tokenizer: &CoreBPE) -> Outcome<()> {
+fn results(tokenizer: &CoreBPE, data: &Path) -> Outcome<()> {
     let count = |text: &str| tokenizer.encode_ordinary(text).len();
-    for (name, text) in files("results")? {
+    for (name, text) in files(&data.join("results"))? {
         let result: Value = serde_json::from_str(&text)?;
         let Some(content) = result["result"]["content"][0]["text"].as_str() else {
             continue;
@@ -281,7 +293,7 @@ fn results(tokenizer: &CoreBPE) -> Outcome<()> {
 
 // The texts.
 
-fn samples() -> Outcome<Vec<Sample>> {
+fn samples(data: &Path) -> Outcome<Vec<Sample>> {
     let mut samples = Vec::new();
     let mut add = |kind: &'static str, text: &str| {
         let mut rest = text;
@@ -294,7 +306,7 @@ fn samples() -> Outcome<Vec<Sample>> {
             rest = &rest[end..];
         }
     };
-    for (name, text) in files("prune")? {
+    for (name, text) in files(&data.join("prune"))? {
         let kind = match name.as_str() {
             "code" => "code",
             "logs" => "logs",
@@ -306,13 +318,13 @@ fn samples() -> Outcome<Vec<Sample>> {
             add(kind, case["text"].as_str().unwrap_or_default());
         }
     }
-    for (_, text) in files("catalogues")? {
+    for (_, text) in files(&data.join("catalogues"))? {
         let catalogue: Value = serde_json::from_str(&text)?;
         for tool in catalogue["tools"].as_array().into_iter().flatten() {
             add("tools", &tool.to_string());
         }
     }
-    for (name, text) in files("results")? {
+    for (name, text) in files(&data.join("results"))? {
         let result: Value = serde_json::from_str(&text)?;
         for block in result["result"]["content"].as_array().into_iter().flatten() {
             match (block["text"].as_str(), block["data"].as_str()) {
@@ -351,12 +363,9 @@ fn weight(kind: &str) -> f64 {
     }
 }
 
-fn files(folder: &str) -> Outcome<Vec<(String, String)>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../../shared/data")
-        .join(folder);
+fn files(folder: &Path) -> Outcome<Vec<(String, String)>> {
     let mut files = Vec::new();
-    for file in fs::read_dir(&path).map_err(|error| format!("{}: {error}", path.display()))? {
+    for file in fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))? {
         let file = file?.path();
         let name = file
             .file_stem()

@@ -1,110 +1,180 @@
-//! The specification's own fixtures, then what our two functions promise.
-
-use std::fs;
-use std::path::Path;
+//! Each construct of the format, then what our two functions promise. The
+//! fixtures of the specification are run by `peers/toon`.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use serde_toon::{DecodeOptions, Delimiter, ToonOptions};
 
 use super::*;
 
-/// The fixtures lie beside the checkout, in a folder that projects share.
-fn fixtures(category: &str) -> Vec<(String, Value)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../../shared/data/toon")
-        .join(category);
-    let files = fs::read_dir(&folder).unwrap_or_else(|error| {
-        panic!(
-            "{} is needed and cannot be read ({error}): the folder 'shared' belongs beside the checkout",
-            folder.display()
-        )
-    });
-    let mut cases = Vec::new();
-    for file in files {
-        let path = file.expect("a folder that can be read").path();
-        let text = fs::read_to_string(&path).expect("a text file");
-        let content: Value = serde_json::from_str(&text).expect("JSON");
-        for case in content["tests"].as_array().expect("a list of tests") {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            cases.push((format!("{name}: {}", case["name"]), case.clone()));
-        }
-    }
-    cases
-}
+/// What is written for a JSON text, and read back from that.
+const BOTH_WAYS: &[(&str, &str)] = &[
+    // Primitives at the root.
+    ("null", "null"),
+    ("true", "true"),
+    ("-17", "-17"),
+    ("2.5", "2.5"),
+    ("1000000000", "1000000000"),
+    (r#""ebb and flow""#, "ebb and flow"),
+    // Strings that would be read as something else are quoted.
+    (r#""""#, r#""""#),
+    (r#""true""#, r#""true""#),
+    (r#""null""#, r#""null""#),
+    (r#""17""#, r#""17""#),
+    (r#""-2.5e3""#, r#""-2.5e3""#),
+    (r#""007""#, r#""007""#),
+    (r#"" padded ""#, r#"" padded ""#),
+    (r#""- item""#, r#""- item""#),
+    (r##""# not a comment""##, r##""# not a comment""##),
+    (r#""[2]: a,b""#, r#""[2]: a,b""#),
+    (r#""{x}""#, r#""{x}""#),
+    (r#""a:b""#, r#""a:b""#),
+    (r#""say \"stop\"""#, r#""say \"stop\"""#),
+    (r#""C:\\tides""#, r#""C:\\tides""#),
+    (r#""one\ntwo\tthree\rfour""#, r#""one\ntwo\tthree\rfour""#),
+    (r#""\u0001\u001f""#, r#""\u0001\u001f""#),
+    (r#""潮 🌊 Ebbe""#, "潮 🌊 Ebbe"),
+    // Objects.
+    ("{}", ""),
+    (r#"{"port":"Brest","depth":7.5}"#, "port: Brest\ndepth: 7.5"),
+    (r#"{"a":{"b":{"c":null}}}"#, "a:\n  b:\n    c: null"),
+    (r#"{"a":{},"b":[]}"#, "a:\nb: []"),
+    (r#"{"note":"a,b"}"#, "note: \"a,b\""),
+    (
+        r#"{"two words":1,"a.b":2,"":3}"#,
+        "\"two words\": 1\na.b: 2\n\"\": 3",
+    ),
+    (
+        r#"{"-x":1,"5th":2,"a:b":3,"é":4}"#,
+        "\"-x\": 1\n\"5th\": 2\n\"a:b\": 3\n\"é\": 4",
+    ),
+    (r#"{"__proto__":1}"#, "__proto__: 1"),
+    // Arrays of primitives.
+    ("[]", "[]"),
+    (
+        r#"["x","y,z",true,"true",10]"#,
+        "[5]: x,\"y,z\",true,\"true\",10",
+    ),
+    (r#"{"ids":[1,2,3]}"#, "ids[3]: 1,2,3"),
+    (r#"{"blank":[""," "]}"#, "blank[2]: \"\",\" \""),
+    (r##"{"tags":["#a","b"]}"##, "tags[2]: \"#a\",b"),
+    (r#"{"a b":[1]}"#, "\"a b\"[1]: 1"),
+    // Tables.
+    (
+        r#"[{"berth":1,"ship":"Ada"},{"berth":2,"ship":"Bo, II"}]"#,
+        "[2]{berth,ship}:\n  1,Ada\n  2,\"Bo, II\"",
+    ),
+    (
+        r#"{"rows":[{"a:b":"true","c":null},{"a:b":"no","c":1}],"n":2}"#,
+        "rows[2]{\"a:b\",c}:\n  \"true\",null\n  no,1\nn: 2",
+    ),
+    (
+        r#"[{"id":1,"at":{"lat":1.5,"lon":2}},{"id":2,"at":{"lat":3,"lon":4}}]"#,
+        "[2]{id,at{lat,lon}}:\n  1,1.5,2\n  2,3,4",
+    ),
+    (
+        r#"{"gates":{"east":{"open":true,"cm":12},"west":{"open":false,"cm":0}}}"#,
+        "gates[2:]{open,cm}:\n  east: true,12\n  west: false,0",
+    ),
+    // Lists, where rows differ.
+    (
+        r#"[{"id":1},{"id":2,"late":true}]"#,
+        "[2]:\n  - id: 1\n  - id: 2\n    late: true",
+    ),
+    (
+        r#"{"m":[1,"a",{"b":2},[3,4],[],{}]}"#,
+        "m[6]:\n  - 1\n  - a\n  - b: 2\n  - [2]: 3,4\n  - [0]:\n  -",
+    ),
+    (
+        r#"{"l":[{"rows":[{"x":1},{"x":2}],"n":1}]}"#,
+        "l[1]:\n  - rows[2]{x}:\n      1\n      2\n    n: 1",
+    ),
+    (
+        r#"[{"id":1,"at":{}},{"id":2,"at":{"lat":3}}]"#,
+        "[2]:\n  - id: 1\n    at:\n  - id: 2\n    at:\n      lat: 3",
+    ),
+    (r#"[["a"],["b","c"]]"#, "[2]:\n  - [1]: a\n  - [2]: b,c"),
+];
 
-fn only(case: &Value, known: &[&str]) {
-    for option in case["options"]
-        .as_object()
-        .into_iter()
-        .flat_map(|o| o.keys())
-    {
-        assert!(
-            known.contains(&option.as_str()),
-            "an option nobody reads: {option}"
-        );
+#[test]
+fn each_construct_is_written_and_read_back() {
+    for (json, toon) in BOTH_WAYS {
+        assert_eq!(encode(json).as_deref(), Ok(*toon), "{json}");
+        assert_eq!(decode(toon).as_deref(), Ok(*json), "{toon}");
     }
 }
 
 #[test]
-fn the_fixtures_of_the_specification_are_encoded() {
-    let cases = fixtures("encode");
-    assert_eq!(cases.len(), 173);
-    for (name, case) in cases {
-        only(&case, &["delimiter", "indentSize"]);
-        let mut options = ToonOptions::default();
-        match case["options"]["delimiter"].as_str() {
-            Some("\t") => options = options.with_delimiter(Delimiter::Tab),
-            Some("|") => options = options.with_delimiter(Delimiter::Pipe),
-            Some(",") | None => {}
-            Some(other) => panic!("{name}: a delimiter nobody knows: {other}"),
-        }
-        if let Some(indent) = case["options"]["indentSize"].as_u64() {
-            options = options.with_indent(indent as usize);
-        }
-        assert_eq!(
-            encode_with(&case["input"], &options),
-            case["expected"],
-            "{name}"
-        );
-        // And so does the public way, where it has the same options.
-        if case["options"].is_null() {
-            match encode(&case["input"].to_string()) {
-                Ok(text) => assert_eq!(text, case["expected"], "{name}"),
-                Err(NotEncodable::Lossy {
-                    what: Loss::Number(number),
-                    ..
-                }) => {
-                    assert_eq!(number, "-0.0", "{name}");
-                }
-                Err(error) => panic!("{name}: {error}"),
-            }
-        }
+fn forms_that_only_others_write_are_read() {
+    for (toon, json) in [
+        ("a: 1\n\n\nb: 2\n", r#"{"a":1,"b":2}"#),
+        ("a: 1\r\nb[1]: 2\r\n", r#"{"a":1,"b":[2]}"#),
+        ("# high water\na: 1\n  # indented\nb: 2", r#"{"a":1,"b":2}"#),
+        ("ids[3|]: 1|2,5|3", r#"{"ids":[1,"2,5",3]}"#),
+        ("ids[2\t]: 1\t2", r#"{"ids":[1,2]}"#),
+        (
+            "t[2|]{a|b}:\n  1|x,y\n  2|z",
+            r#"{"t":[{"a":1,"b":"x,y"},{"a":2,"b":"z"}]}"#,
+        ),
+        ("ids[3]: 1 , 2 ,3", r#"{"ids":[1,2,3]}"#),
+        ("ids[0]:", r#"{"ids":[]}"#),
+        ("quoted: \"plain\"", r#"{"quoted":"plain"}"#),
+        ("n: 1.500\nm: 2E+01\nz: -0", r#"{"n":1.5,"m":20.0,"z":0}"#),
+        (
+            "a: 0x10\nb: +1\nc: .5\nd: 1_000",
+            r#"{"a":"0x10","b":"+1","c":".5","d":"1_000"}"#,
+        ),
+        ("a: \"\\u00E9\\u00e9\"", r#"{"a":"éé"}"#),
+        ("foo-bar: x", r#"{"foo-bar":"x"}"#),
+        ("", "{}"),
+        ("# nothing else", "{}"),
+    ] {
+        let read = decode(toon).unwrap_or_else(|error| panic!("{toon:?}: {error}"));
+        let read: Value = serde_json::from_str(&read).expect("JSON");
+        let wanted: Value = serde_json::from_str(json).expect("JSON");
+        assert!(is_same(&read, &wanted), "{toon:?}: {read}");
     }
 }
 
 #[test]
-fn the_fixtures_of_the_specification_are_decoded_or_refused() {
-    let cases = fixtures("decode");
-    assert_eq!(cases.len(), 343);
-    for (name, case) in cases {
-        only(&case, &["strict", "indentSize"]);
-        let mut options = match case["options"]["strict"] {
-            Value::Bool(false) => DecodeOptions::lenient(),
-            _ => DecodeOptions::strict(),
-        };
-        if let Some(indent) = case["options"]["indentSize"].as_u64() {
-            options = options.with_indent_size(indent as usize);
-        }
-        let toon = case["input"].as_str().expect("a text");
-        let decoded = decode_with(toon, options);
-        if case["shouldError"] == json!(true) {
-            let error = decoded.expect_err(&name);
-            assert!(error.line <= toon.lines().count().max(1), "{name}: {error}");
-        } else {
-            let value = decoded.unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert!(is_same(&value, &case["expected"]), "{name}: {value}");
-        }
+fn what_breaks_the_rules_is_refused() {
+    for toon in [
+        // Lengths that are not those of what follows.
+        "a[2]: 1",
+        "a[2]: 1,2,3",
+        "a[2]:\n  - 1",
+        "[1]{id}:\n  1\n  2",
+        "a[1]{x,y}:\n  1",
+        "a[1]{x,y}:\n  1,2,3",
+        "m[2:]{v}:\n  a: 1",
+        // Indentation.
+        "a:\n   b: 1",
+        "a:\n    b: 1",
+        "\ta: 1",
+        "a: 1\n  b: 2",
+        // Blank lines inside arrays.
+        "a[2]:\n  - 1\n\n  - 2",
+        "a[2]{x}:\n  1\n\n  2",
+        // Strings.
+        "a: \"open",
+        "a: \"x\" y",
+        "a: \"\\q\"",
+        "a: \"\\ud800\"",
+        "a: \"\\u12\"",
+        // Keys and headers.
+        "a: 1\na: 2",
+        "x\ny",
+        "a[1]{}:\n  1",
+        "a[1]{b,b}:\n  1,2",
+        "a[01]: 1",
+        "a[1.5]: 1",
+        "a[-1]:",
+        "a[1] : 1",
+        "a: 1\n[1]: 2",
+        "[1]: 2\na: 1",
+    ] {
+        let error = decode(toon).expect_err(toon);
+        let lines = toon.lines().count();
+        assert!((1..=lines).contains(&error.line), "{toon:?}: {error}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Lists of real servers: byte-equal on the server's own endpoint, byte-equal
+//! Lists of servers of every kind: byte-equal on the server's own endpoint, byte-equal
 //! but for the name where servers are joined.
 
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{on_one_line, over_http, over_stdio, result_of, same, shared};
+use super::{fixtures, on_one_line, over_http, over_stdio, result_of, same};
 use crate::gateway::{Gateway, Piped, Session, config, text};
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
@@ -33,7 +33,7 @@ fn catalogues() -> Vec<Catalogue> {
         let tools = tools.collect();
         Catalogue { id, tools }
     };
-    shared("catalogues").into_iter().map(read).collect()
+    fixtures("catalogues").into_iter().map(read).collect()
 }
 
 /// The item with another name in place of its own. The place is where serde
