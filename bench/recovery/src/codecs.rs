@@ -1,6 +1,6 @@
 //! Compression of real texts: how small, how fast.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ruzstd::encoding::CompressionLevel;
@@ -21,9 +21,7 @@ const CODECS: [(&str, Code, Decode); 4] = [
 /// Shorter texts are not shortened by anybody, so they are not stored either.
 const LEAST: usize = 4_000;
 
-pub(crate) fn compare(folder: Option<PathBuf>) -> Result<()> {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let data = folder.unwrap_or_else(|| manifest.join("../../../shared/data"));
+pub(crate) fn compare(data: &Path) -> Result<()> {
     let mut sets = vec![("results", results(&data.join("results"))?)];
     for set in ["logs", "code"] {
         sets.push((set, cases(&data.join(format!("prune/{set}.jsonl")))?));

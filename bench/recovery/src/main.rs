@@ -1,8 +1,8 @@
 //! Which store, and which compression, the recovery store on disk could be
 //! made of: the same work given to each, and what it took.
 //!
-//! `cargo run --release` does everything; a name does one part. The tables of
-//! one run are in `README.md`.
+//! `cargo run --release -- --data FOLDER` does everything; a name does one part.
+//! The tables of one run are in `README.md`.
 
 mod codecs;
 mod contenders;
@@ -10,33 +10,31 @@ mod killed;
 mod stores;
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-const USAGE: &str = "usage: narrows-bench-recovery [stores | killed | full | codecs] [FOLDER]
-FOLDER: for `full`, a folder on a small file system; for `codecs`, the one of the texts";
+const USAGE: &str =
+    "usage: narrows-bench-recovery [stores | killed | full FOLDER | [codecs] --data FOLDER]
+FOLDER: for `full`, a folder on a small file system; for `--data`, external texts, in
+results/*.json and prune/{logs,code}.jsonl";
 
 fn main() -> Result<()> {
-    let mut words = std::env::args().skip(1);
-    let part = words.next();
-    let folder = words.next().map(PathBuf::from);
-    match part.as_deref() {
-        None => {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["--data", data] => {
             stores::compare()?;
             killed::compare()?;
-            codecs::compare(None)
+            codecs::compare(Path::new(data))
         }
-        Some("stores") => stores::compare(),
-        Some("killed") => killed::compare(),
-        Some("full") => stores::fill(&folder.ok_or(USAGE)?),
-        Some("codecs") => codecs::compare(folder),
+        ["stores"] => stores::compare(),
+        ["killed"] => killed::compare(),
+        ["full", folder] => stores::fill(Path::new(folder)),
+        ["codecs", "--data", data] => codecs::compare(Path::new(data)),
         // What `killed` starts and ends.
-        Some("write-until-killed") => {
-            let kind = words.next().ok_or(USAGE)?;
-            killed::write(&kind, &folder.ok_or(USAGE)?)
-        }
-        Some(_) => Err(USAGE.into()),
+        ["write-until-killed", folder, kind] => killed::write(kind, Path::new(folder)),
+        _ => Err(USAGE.into()),
     }
 }
 
