@@ -94,7 +94,7 @@ fn table(tokenizer: &CoreBPE, data: &Path) -> Outcome<()> {
         }
     }
     println!("//! How often a token begins at a byte, between two others. Made by");
-    println!("//! `cargo run --release -p narrows-shape --example tokens -- table`.");
+    println!("//! `cargo run --release -p narrows-shape --example tokens -- table --data FOLDER`.");
     println!("\n/// How many classes of bytes there are.");
     println!("pub(super) const CLASSES: usize = {CLASSES};");
     println!("\n/// In thousandths, by the classes of three bytes; the last one varies fastest.");

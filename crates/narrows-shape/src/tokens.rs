@@ -25,7 +25,7 @@ use table::{CLASSES, STARTS};
 /// | East Asian scripts | 16.4 % | 28.8 % |
 /// | other scripts | 18.3 % | 35.7 % |
 ///
-/// `cargo run --release -p narrows-shape --example tokens -- errors` measures it
+/// `cargo run --release -p narrows-shape --example tokens -- errors --data FOLDER` measures it
 /// again, `… table` makes the table.
 pub fn estimate_tokens(text: &str) -> usize {
     let Some((&first, rest)) = text.as_bytes().split_first() else {

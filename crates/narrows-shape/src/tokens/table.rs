@@ -1,5 +1,5 @@
 //! How often a token begins at a byte, between two others. Made by
-//! `cargo run --release -p narrows-shape --example tokens -- table`.
+//! `cargo run --release -p narrows-shape --example tokens -- table --data FOLDER`.
 
 /// How many classes of bytes there are.
 pub(super) const CLASSES: usize = 12;
