@@ -14,7 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-# What was measured, and what runs need while they last.
+# Measurements and temporary files of runs.
 TARGET = HERE / "target"
 BUILT = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release"
 BENCH = BUILT / "narrows-bench"
@@ -34,7 +34,7 @@ def build():
 
 
 def build_gateway():
-    """The gateway alone, by itself: beside another package it would get that one's features, too."""
+    """Builds the gateway alone, because cargo would unify its features with those of narrows-bench, and returns its path."""
     TARGET.mkdir(exist_ok=True)
     if given := os.environ.get("NARROWS_BIN"):
         return Path(given).resolve()

@@ -35,16 +35,22 @@ export function stdioServers(folder) {
 
 /** Starts a server and lists its tools: `{ serverInfo, instructions, tools, answer }`, the last one as it came. */
 export async function listTools({ command, args, env = {} }) {
-  const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ["pipe", "pipe", "ignore"] });
+  const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ["pipe", "pipe", "pipe"] });
   const limit = setTimeout(() => child.kill("SIGKILL"), 60_000);
+  let errors = "";
+  child.stderr.on("data", (chunk) => (errors = `${errors}${chunk}`.slice(-2_000)));
+  // Either ends the output, which is noticed below.
+  child.on("error", (error) => (errors += error.message));
+  child.stdin.on("error", () => {});
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const send = (message) => child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
   const answerTo = async (id) => {
     for (;;) {
       const { value, done } = await lines.next();
-      if (done) throw new Error(`${command} ${args.join(" ")} ended before its answer`);
+      if (done) throw new Error(`${command} ${args.join(" ")} ended before its answer: ${errors}`);
       const message = JSON.parse(value);
-      // What comes in between are notifications and requests of the server.
+      if (message.id === id && message.error) throw new Error(`${command} ${args.join(" ")}: ${value}`);
+      // Notifications and requests of the server may come before.
       if (message.id === id && message.result) return { result: message.result, line: value };
     }
   };

@@ -47,8 +47,9 @@ try {
 } catch (error) {
   failed += 1;
   console.log(String(error.stack ?? error));
-  endAll();
 } finally {
+  // What a failed part has left is not what the gateway leaves.
+  if (failed > 0) endAll();
   await leaveNothing();
   rmSync(folder, { recursive: true, force: true });
 }
@@ -61,10 +62,14 @@ async function everything() {
   const parts = [() => oneGateway(all), shaping, () => exposures(all), administration, change, lists, pruner];
   // Clients and servers wait for each other more than they compute: two parts run at a time.
   const worker = async () => {
-    for (let part; (part = parts.shift()); ) await part();
+    for (let part; (part = parts.shift()); ) {
+      await part().catch((error) => {
+        failed += 1;
+        console.log(String(error.stack ?? error));
+      });
+    }
   };
-  const ended = await Promise.allSettled([worker(), worker()]);
-  for (const { reason } of ended) if (reason) throw reason;
+  await Promise.all([worker(), worker()]);
 }
 
 /** Every client and transport, through one gateway with all servers. */
@@ -104,13 +109,15 @@ async function oneGateway(all) {
   await step("metrics for the parsers of Prometheus", [python, "-B", join(here, "clients/py/metrics.py"), base, "mem"]);
 
   count("the gateway stops when asked", await stop(gateway.child));
-  if (failed > 0) console.log(`what the gateway said:\n${tail(gateway.output(), 60)}`);
+  if (failed > 0) console.log(`last log records of the gateway with all servers:\n${tail(gateway.output(), 60)}`);
 }
 
 async function exposures({ mcpServers }) {
-  // The other gateway writes into the other memory.
+  // `oneGateway` runs at the same time: it writes to its memory and counts the
+  // cancellations of its fixture.
   const mem = { ...mcpServers.mem, env: { MEMORY_FILE_PATH: join(folder, "exposed-memory.jsonl") } };
-  await exposure({ folder, write, reference, stdio, step, count }, { ...mcpServers, mem });
+  const fixture = { type: "http", url: await startFixture() };
+  await exposure({ folder, write, reference, stdio, step, count }, { ...mcpServers, mem, fixture });
 }
 
 async function change() {
@@ -137,8 +144,9 @@ async function lists() {
       clientInfo: { name: "narrows-lists", version: "1.0.0" },
     });
     const { body } = await post(url, "tools/list", {}, session);
-    const list = body.slice('{"jsonrpc":"2.0","id":1,"result":'.length, -1);
-    const same = hello.includes("serverInfo") && tools.length > 0 && answer.includes(list);
+    const before = '{"jsonrpc":"2.0","id":1,"result":';
+    const list = body.slice(before.length, -1);
+    const same = hello.includes('"serverInfo"') && body.startsWith(before) && answer.includes(`"result":${list}`);
     count(`lists of real servers: ${id}, ${tools.length} tools`, same);
     if (!same) console.log(indent(`${answer.slice(0, 400)}\n${body.slice(0, 400)}`));
   }
@@ -273,7 +281,7 @@ async function configure() {
 
   const everythingServer = reference("server-everything");
   const [fixture, strait, rpc, evhttp, evsse] = await Promise.all([
-    listening(node, [join(here, "../conformance/fixture/main.mjs")], { PORT: "0", PAGE_SIZE: "5" }),
+    startFixture(),
     listening(pythonV1, ["-B", join(here, "clients/py/server_v1.py")]),
     listening(pythonV1, ["-B", join(here, "clients/py/rpc_server.py")]),
     everythingOver(everythingServer, "streamableHttp", /listening on port/),
@@ -337,6 +345,10 @@ function expectedCalls(monster) {
 /** The script of a reference server. */
 function reference(name) {
   return join(npm, "@modelcontextprotocol", name, "dist/index.js");
+}
+
+function startFixture() {
+  return listening(node, [join(here, "../conformance/fixture/main.mjs")], { PORT: "0", PAGE_SIZE: "5" });
 }
 
 /** Starts a server that takes any free port and prints where it listens. */

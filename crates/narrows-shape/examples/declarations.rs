@@ -1,7 +1,7 @@
 //! One TypeScript module with the types of many schemas, for the real compiler.
 //!
-//! `cargo run -p narrows-shape --example declarations -- FILE...` prints it. A
-//! file is a catalogue (`{"tools": [{"inputSchema", "outputSchema"}]}`) or a
+//! `cargo run -p narrows-shape --example declarations -- OUT FILE...` writes it to
+//! OUT and prints counts. A file is a catalogue (`{"tools": [{"inputSchema", "outputSchema"}]}`) or a
 //! list of cases (`[{"name", "schema", "accepts", "refuses"}]`), whose values
 //! become assignments that must compile and ones that must not. Schemas that
 //! would be tedious to write down are made here.
@@ -16,7 +16,9 @@ const RANDOM: u64 = 3_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut module = Module::default();
-    for file in std::env::args().skip(1) {
+    let mut files = std::env::args().skip(1);
+    let out = files.next().ok_or("usage: declarations OUT FILE...")?;
+    for file in files {
         let content: Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
         match &content {
             Value::Array(cases) => cases.iter().for_each(|case| module.case(case)),
@@ -31,9 +33,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let schema = random.document();
         module.schema(&format!("random {n}: {schema}"), &schema);
     }
-    print!("{}", module.text);
-    eprintln!("{} schemas of catalogues", module.of_catalogues);
-    eprintln!(
+    std::fs::write(out, &module.text)?;
+    println!("{} schemas of catalogues", module.of_catalogues);
+    println!(
         "{} schemas, each in {} forms, {} values",
         module.schemas,
         FORMS.len(),

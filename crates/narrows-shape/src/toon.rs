@@ -13,7 +13,6 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-use serde_json::Value;
 use serde_toon::{DecodeOptions, ToonOptions};
 
 use crate::error::NotJson;
@@ -87,12 +86,17 @@ pub struct Shortest {
 /// JSON to TOON. Keys keep their order.
 pub fn encode(json: &str) -> Result<String, NotEncodable> {
     let value = source::lossless(json)?;
-    Ok(encode_with(&value, &ToonOptions::default()))
+    Ok(
+        serde_toon::to_string_with_options(&value, ToonOptions::default())
+            .expect("a tree of JSON has nothing that TOON cannot say"),
+    )
 }
 
 /// TOON, read strictly, to compact JSON. Keys keep their order.
 pub fn decode(toon: &str) -> Result<String, NotToon> {
-    Ok(decode_with(toon, DecodeOptions::strict())?.to_string())
+    serde_toon::from_str_with_options::<source::Finite>(toon, DecodeOptions::strict())
+        .map(|source::Finite(value)| value.to_string())
+        .map_err(|error| not_toon(&error))
 }
 
 /// TOON or compact JSON, whichever has fewer bytes; JSON if they are equal, if
@@ -111,17 +115,6 @@ pub fn shortest(json: &str) -> Result<Shortest, NotJson> {
             text: compact,
         },
     })
-}
-
-fn encode_with(value: &Value, options: &ToonOptions) -> String {
-    serde_toon::to_string_with_options(value, options.clone())
-        .expect("a tree of JSON has nothing that TOON cannot say")
-}
-
-fn decode_with(toon: &str, options: DecodeOptions) -> Result<Value, NotToon> {
-    serde_toon::from_str_with_options::<source::Finite>(toon, options)
-        .map(|source::Finite(value)| value)
-        .map_err(|error| not_toon(&error))
 }
 
 fn not_toon(error: &serde_toon::Error) -> NotToon {

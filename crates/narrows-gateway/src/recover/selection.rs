@@ -177,10 +177,9 @@ fn of_chars(text: &str, start: i64, end: i64) -> Result<Selected<'_>, Wrong> {
     })
 }
 
-/// Returns the byte offset of the character with this index, from 0. Whole blocks
-/// are skipped by counting their characters, which takes a fraction of the time
-/// of decoding them: a client that reads megabytes page by page skips all that
-/// it has read for each page.
+/// Returns the byte offset of the character with this index, from 0. Counts whole
+/// blocks instead of decoding them, because a client that reads a text page by
+/// page makes each call skip all earlier pages.
 fn char_offset(text: &str, index: usize) -> Option<usize> {
     const BLOCK: usize = 4096;
     let (mut from, mut left) = (0, index);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What is written for a JSON text, and read back from that.
+/// JSON texts and their TOON, checked in both directions.
 const BOTH_WAYS: &[(&str, &str)] = &[
     // Primitives at the root.
     ("null", "null"),
@@ -136,7 +136,7 @@ fn forms_that_only_others_write_are_read() {
 }
 
 #[test]
-fn what_breaks_the_rules_is_refused() {
+fn invalid_toon_is_refused() {
     for toon in [
         // Lengths that are not those of what follows.
         "a[2]: 1",
