@@ -1,6 +1,6 @@
 //! Compression of real texts: how small, how fast.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ruzstd::encoding::CompressionLevel;
