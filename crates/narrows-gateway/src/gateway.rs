@@ -33,6 +33,7 @@ pub use self::report::{Health, ListedTool, ToolReport, UpstreamReport};
 use self::roster::{Making, Roster};
 use crate::builtin::Pruner;
 use crate::catalogue::{Part, View, changes};
+use crate::chain;
 use crate::clients::Clients;
 use crate::error::{Error, ItemKind};
 use crate::exchange::{
@@ -200,10 +201,16 @@ impl Gateway {
         self.0.feed.listen_to_calls()
     }
 
-    /// What stands in the header `narrows-gateway` of every request that it
-    /// makes: one that comes back with it has gone round in a circle.
-    pub fn mark(&self) -> &HeaderValue {
+    /// Names this gateway in the header `narrows-gateway` of every request
+    /// that it or a gateway below it makes.
+    pub fn mark(&self) -> &str {
         self.0.surroundings.http.mark()
+    }
+
+    /// Whether a request with this header `narrows-gateway` was made by this
+    /// gateway, or by one that it has started.
+    pub fn is_own(&self, marks: &HeaderValue) -> bool {
+        chain::lists(marks, self.mark())
     }
 
     /// The last calls, the newest first.
@@ -248,9 +255,12 @@ impl Inner {
         let store = CountedStore::new(recovery::open(&settings.recovery), &meter);
         let store: Arc<dyn Store> = Arc::new(store);
         let stop = CancellationToken::new();
+        let connect = connect.unwrap_or(Duration::from_secs(5));
+        let http = HttpClient::new(&settings.proxy, connect).below(&settings.ancestry);
         let surroundings = Arc::new(Surroundings {
             limits: settings.limits.clone(),
-            http: HttpClient::new(&settings.proxy, connect.unwrap_or(Duration::from_secs(5))),
+            chain: settings.ancestry.for_children(http.mark()),
+            http,
             guard: LazyGuard::new(settings.guard.clone()),
             pruner: Arc::new(Pruner::new(
                 Arc::new(Lexical),

@@ -9,6 +9,7 @@ mod arguments;
 mod builtin;
 mod call;
 mod catalogue;
+mod chain;
 mod clients;
 pub mod clock;
 mod error;
@@ -34,6 +35,7 @@ mod upstream;
 pub mod websocket;
 
 pub use builtin::{Pruner, PrunerError};
+pub use chain::{Ancestry, CHAIN, Recursion};
 pub use clients::{ClientPermit, ClientReport, Peer, Unidentified};
 pub use error::{Error, Fault, ItemKind};
 pub use forward::{ForwardError, PlainRequest, Reply};

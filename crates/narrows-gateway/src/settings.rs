@@ -10,6 +10,7 @@ use http::{HeaderName, HeaderValue, Uri};
 use narrows_shape::Mask;
 use narrows_wire::frame::Framing;
 
+use crate::chain::Ancestry;
 use crate::preset::{Pattern, Preset};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +28,8 @@ pub struct Settings {
     /// The command that ends our children's process groups should we be
     /// killed: program and arguments. Without it a SIGKILL leaves them behind.
     pub guard: Option<Vec<OsString>>,
+    /// The gateways above this one.
+    pub ancestry: Ancestry,
     /// For outgoing HTTP.
     pub proxy: ProxySettings,
     pub recovery: RecoverySettings,
@@ -50,6 +53,7 @@ impl Default for Settings {
             instructions_max_chars: 4_000,
             limits: Limits::default(),
             guard: None,
+            ancestry: Ancestry::default(),
             proxy: ProxySettings::default(),
             recovery: RecoverySettings::default(),
             pruner: PrunerSettings::default(),

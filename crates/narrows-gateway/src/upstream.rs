@@ -106,6 +106,8 @@ pub(crate) struct Upstream {
 pub(crate) struct Surroundings {
     pub(crate) limits: Limits,
     pub(crate) http: HttpClient,
+    /// The gateways from the outermost to this one, for child processes.
+    pub(crate) chain: String,
     /// Started with the first child process.
     pub(crate) guard: LazyGuard,
     pub(crate) pruner: Arc<Pruner>,
@@ -181,8 +183,9 @@ pub enum State {
         failure: Arc<Failure>,
         /// Since it was last up for a while.
         attempts: u32,
-        /// When the next one begins; in the past while it is under way.
-        next_try: Instant,
+        /// When the next one begins; in the past while it is under way. None
+        /// if only another configuration could help.
+        next_try: Option<Instant>,
     },
 }
 

@@ -48,6 +48,8 @@ pub(crate) enum Refused {
     Origin,
     /// The gateway is among its own servers.
     Loop,
+    /// The same, found by the process that would be the next gateway.
+    Recursive(narrows_gateway::Recursion),
     /// A token is needed, and there is none.
     NoToken,
     /// The token is nobody's.
@@ -109,7 +111,7 @@ impl Refused {
         use Refused::*;
         match self {
             Host | Origin | NotLocal | DoorNotAllowed => StatusCode::FORBIDDEN,
-            Loop => StatusCode::LOOP_DETECTED,
+            Loop | Recursive(_) => StatusCode::LOOP_DETECTED,
             NoToken | WrongToken => StatusCode::UNAUTHORIZED,
             TooManyTokens { .. } => StatusCode::TOO_MANY_REQUESTS,
             UnknownEndpoint | UnknownPath | UnknownSession | UnknownStream => StatusCode::NOT_FOUND,
@@ -187,7 +189,8 @@ impl Refused {
         use Refused::*;
         match self {
             Host => "host_not_allowed",
-            Loop => "own_server",
+            Loop => narrows_gateway::Recursion::OWN_SERVER,
+            Recursive(_) => narrows_gateway::Recursion::CODE,
             Origin => "origin_not_allowed",
             NoToken | WrongToken => "unauthorized",
             TooManyTokens { .. } => "too_many_attempts",
@@ -224,6 +227,7 @@ impl Refused {
         Cow::Borrowed(match self {
             Host => "Host is not allowed (see allowed_hosts)",
             Loop => "This gateway is its own server: an entry of its servers leads back to it",
+            Recursive(recursion) => return recursion.to_string().into(),
             Origin => "Origin is not allowed (see allowed_origins)",
             NoToken => "A token is needed: Authorization: Bearer <token>",
             WrongToken => "The token is not valid",

@@ -20,4 +20,4 @@ mod http;
 mod stdio;
 
 pub use http::{Front, HttpSettings, MetricsAccess, TokenCheck, serve};
-pub use stdio::{StdioSettings, stdio};
+pub use stdio::{StdioSettings, refuse, stdio};

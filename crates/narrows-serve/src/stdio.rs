@@ -8,13 +8,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use narrows_gateway::{Door, Gateway};
+use narrows_gateway::{Door, Gateway, Recursion};
 use narrows_wire::frame::{self, Decoder, FrameError, Framing};
+use narrows_wire::{Incoming, Message, decode};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::duplex::{Duplex, DuplexSettings, Input, Source, Visitor, run_both};
+use crate::error::Refused;
 
 /// Room that is made for each read.
 const READ: usize = 16 * 1024;
@@ -24,6 +26,9 @@ const GATHER: usize = 64;
 
 /// A write buffer that has grown beyond this is given back.
 const KEEP_BUFFER: usize = 1024 * 1024;
+
+/// The largest message that [`refuse`] reads.
+const REFUSED_BYTES: usize = 1024 * 1024;
 
 /// What the stdio edge must be told.
 #[derive(Debug, Clone)]
@@ -85,6 +90,44 @@ pub async fn stdio(
         (_, Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         (_, written) => written,
     }
+}
+
+/// Answers the first request with the reason why this gateway must not serve,
+/// and returns. Returns without it when the input ends or `limit` has passed.
+pub async fn refuse(
+    recursion: Recursion,
+    mut input: impl AsyncRead + Unpin,
+    mut output: impl AsyncWrite + Unpin,
+    limit: Duration,
+) -> io::Result<()> {
+    let answering = async {
+        let mut decoder = Decoder::detect(REFUSED_BYTES);
+        loop {
+            let id = match decoder.next() {
+                Ok(None) => {
+                    if input.read_buf(decoder.buffer()).await? == 0 {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                Ok(Some(message)) => match decode(message) {
+                    Ok(Incoming::Single(Message::Request(request))) => request.id,
+                    _ => continue,
+                },
+                Err(FrameError::TooLarge { .. }) => continue,
+                Err(FrameError::Broken(_)) => return Ok(()),
+            };
+            let framing = decoder.framing().unwrap_or(Framing::Newline);
+            let mut answer = BytesMut::new();
+            let message = Refused::Recursive(recursion).encode(Some(&id));
+            frame::encode(framing, &message, &mut answer);
+            output.write_all(&answer).await?;
+            return output.flush().await;
+        }
+    };
+    tokio::time::timeout(limit, answering)
+        .await
+        .unwrap_or(Ok(()))
 }
 
 struct Frames<R> {

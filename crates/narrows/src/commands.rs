@@ -54,8 +54,21 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Reads the configuration; if it is wrong, says all that is to be said.
+/// Reads the configuration for a command that starts servers; if it is wrong,
+/// says all that is to be said.
 fn load(option: &ConfigOption, environment: &Environment) -> Result<Config, Exit> {
+    let config = read(option, environment)?;
+    match config.recursion() {
+        Some(problem) => {
+            tell(&[problem]);
+            Err(Exit::Usage)
+        }
+        None => Ok(config),
+    }
+}
+
+/// Reads the configuration; if it is wrong, says all that is to be said.
+fn read(option: &ConfigOption, environment: &Environment) -> Result<Config, Exit> {
     config::load(option.config.as_deref(), environment).map_err(|problems| {
         tell(&problems);
         Exit::Usage

@@ -25,6 +25,7 @@ use narrows_gateway::settings::{
     Builtin, RPC_TIMEOUT, RemoteManner, RemoteSettings, RpcServer, Settings, UpstreamKind,
     UpstreamSettings,
 };
+use narrows_gateway::{Ancestry, CHAIN, Recursion};
 use narrows_shape::Mask;
 
 pub(crate) use check::clients::{self, AdminChecked};
@@ -47,6 +48,28 @@ pub(crate) struct Config {
     pub(crate) checked: Checked,
     /// In the order of the file; none of them is an error.
     pub(crate) problems: Vec<Problem>,
+}
+
+impl Config {
+    /// The problem of a process that one of these servers has started, perhaps
+    /// through other gateways.
+    pub(crate) fn recursion(&self) -> Option<Problem> {
+        let recursion = self.checked.gateway.ancestry.recursion()?;
+        let what = match recursion {
+            Recursion::SameConfiguration => {
+                "a gateway with this configuration has started this process, so its servers \
+                 would start each other without end"
+            }
+            Recursion::TooDeep => "too many gateways have started each other",
+        };
+        let name = self.file.as_deref().unwrap_or(Path::new(FILE_NAME));
+        let help = format!(
+            "remove the server that starts Narrows again, or give it another --config; to run \
+             this command all the same, unset {CHAIN}"
+        );
+        let file = name.display().to_string();
+        Some(Problem::with_file(&file, what.to_owned(), Some(help)))
+    }
 }
 
 /// The name of the file where none is given.
@@ -85,6 +108,7 @@ pub(crate) fn check_text(
     let is_error = |problem: &Problem| problem.severity == Severity::Error;
     match checked {
         Some(mut checked) if !problems.iter().any(is_error) => {
+            checked.gateway.ancestry = Ancestry::new(environment.text(CHAIN), file);
             if file.is_none() {
                 checked.gateway.rpc_servers = RPC_SERVERS.map(rpc_server).into();
             }
@@ -153,6 +177,7 @@ fn built_in(environment: &Environment) -> Config {
     let gateway = Settings {
         endpoints: check::built_in_endpoints(),
         upstreams: servers.map(server).into(),
+        ancestry: Ancestry::new(environment.text(CHAIN), None),
         proxy: environment.proxies(),
         rpc_servers: RPC_SERVERS.map(rpc_server).into(),
         ..Settings::default()

@@ -25,6 +25,7 @@ fn items(kind: ListKind, list: &[&str]) -> Vec<Item> {
 fn parts() -> Vec<Part> {
     let around = Arc::new(Surroundings {
         limits: Settings::default().limits,
+        chain: String::new(),
         http: HttpClient::new(&ProxySettings::default(), std::time::Duration::from_secs(1)),
         guard: Default::default(),
         numbers: Default::default(),

@@ -52,6 +52,7 @@ fn shelf(id: &str, instructions: &str, tools: &[&str]) -> Shelf {
 fn upstream(id: &str, slug: &str) -> Arc<Upstream> {
     let around = Arc::new(Surroundings {
         limits: Settings::default().limits,
+        chain: String::new(),
         http: HttpClient::new(&ProxySettings::default(), Duration::from_secs(1)),
         guard: Default::default(),
         numbers: Default::default(),

@@ -36,7 +36,7 @@ impl State {
     pub fn next_try(&self) -> Option<Duration> {
         match self {
             State::Down { next_try, .. } => {
-                Some(next_try.saturating_duration_since(Instant::now()))
+                next_try.map(|next_try| next_try.saturating_duration_since(Instant::now()))
             }
             _ => None,
         }
@@ -102,7 +102,8 @@ impl Upstream {
                         attempts, next_try, ..
                     } => {
                         let failed = seen.is_some_and(|seen| seen != *attempts);
-                        if failed || *next_try > Instant::now() + PATIENCE {
+                        let soon = Instant::now() + PATIENCE;
+                        if failed || next_try.is_none_or(|next_try| next_try > soon) {
                             return false;
                         }
                         seen = Some(*attempts);
@@ -130,8 +131,14 @@ impl Upstream {
                 State::Down { next_try, .. } => *next_try,
                 _ => return,
             };
+            let pause = async {
+                match due {
+                    Some(due) => sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
-                () = sleep_until(due) => return,
+                () = pause => return,
                 () = self.circuit.hastened.notified() => {}
             }
         }
@@ -142,7 +149,10 @@ impl Upstream {
         let Some(failed) = failed else { return };
         let earliest = (failed + SPACING).max(Instant::now());
         let nearer = self.state.send_if_modified(|state| match state {
-            State::Down { next_try, .. } if earliest < *next_try => {
+            State::Down {
+                next_try: Some(next_try),
+                ..
+            } if earliest < *next_try => {
                 *next_try = earliest;
                 true
             }

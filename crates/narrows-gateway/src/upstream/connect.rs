@@ -50,6 +50,7 @@ impl Upstream {
                 settings,
                 self.slug.clone(),
                 around.guard.get(),
+                &around.chain,
                 max,
                 around.limits.grace,
             )?,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use narrows_wire::{Kind, Raw, Revision};
 
+use crate::chain::Recursion;
 use crate::exchange::{Ask, AskKey, Asks, Cancel, ClientHello, EventSink, Notice};
 use crate::settings::Transport;
 
@@ -202,12 +203,16 @@ impl LinkError {
                 format!("no answer to {method} within {} s", after.as_secs_f64()),
             ),
             LinkError::Answered(error) => {
+                let is_recursion = is_recursion(&error);
                 let message = error.member("message");
                 let message = message
                     .as_ref()
                     .and_then(Raw::as_text)
                     .unwrap_or("no message".into());
                 let message: String = message.chars().take(300).collect();
+                if is_recursion {
+                    return Failure::new(FailureKind::Recursion, message);
+                }
                 Failure::new(
                     FailureKind::Refused,
                     format!("it answered {method} with an error: {message}"),
@@ -223,6 +228,16 @@ impl LinkError {
             ),
         }
     }
+}
+
+/// Whether a gateway refuses to serve us because one above it is the same.
+fn is_recursion(error: &Raw) -> bool {
+    let code = error.member("data").and_then(|data| data.member("code"));
+    let code = code.as_ref().and_then(Raw::as_text);
+    matches!(
+        code.as_deref(),
+        Some(Recursion::CODE | Recursion::OWN_SERVER)
+    )
 }
 
 /// Why a link could not be opened, or ended.
@@ -272,6 +287,8 @@ pub enum FailureKind {
     Protocol,
     /// The server answered `initialize` or a list with an error.
     Refused,
+    /// The entry leads back to a gateway that is already running above.
+    Recursion,
     /// Ended by us.
     Closed,
 }

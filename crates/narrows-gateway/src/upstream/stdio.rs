@@ -50,11 +50,12 @@ pub(crate) fn open(
     settings: &StdioSettings,
     server: Arc<str>,
     guard: Option<&Guard>,
+    chain: &str,
     max_message_bytes: usize,
     grace: Duration,
 ) -> Result<Channel, Failure> {
     let mark = guard.map_or_else(process::fresh_mark, Guard::mark);
-    let spawned = spawn::spawn(settings, &mark)?;
+    let spawned = spawn::spawn(settings, &mark, chain)?;
     if let Some(guard) = guard {
         guard.watch(spawned.pid);
     }

@@ -67,16 +67,22 @@ pub(crate) async fn supervise(
         }
         let failure = Arc::new(upstream.secrets.blot_failure(&failure));
         attempts += 1;
-        let pause = pause(attempts);
-        tracing::warn!(
-            server = %upstream.settings.id,
-            attempts,
-            retry_ms = pause.as_millis() as u64,
-            speaks = failure.speaks.map(Transport::word),
-            "server is down: {}",
-            failure.detail
-        );
-        upstream.go_down(failure, attempts, Instant::now() + pause);
+        let pause = pause(attempts, failure.kind);
+        match pause {
+            Some(pause) => tracing::warn!(
+                server = %upstream.settings.id,
+                attempts,
+                retry_ms = pause.as_millis() as u64,
+                speaks = failure.speaks.map(Transport::word),
+                "server is down: {}",
+                failure.detail
+            ),
+            None => {
+                let id = &upstream.settings.id;
+                tracing::warn!(server = %id, "server \"{id}\" is left out: {}", failure.detail);
+            }
+        }
+        upstream.go_down(failure, attempts, pause.map(|pause| Instant::now() + pause));
         // What is left of the old one may hold what the new one needs.
         let cleared = async {
             if let Some(lost) = lost {
@@ -240,7 +246,7 @@ impl Upstream {
         });
     }
 
-    pub(super) fn go_down(&self, failure: Arc<Failure>, attempts: u32, next_try: Instant) {
+    pub(super) fn go_down(&self, failure: Arc<Failure>, attempts: u32, next_try: Option<Instant>) {
         self.shared.store(None);
         self.store_offer(Offer::default());
         self.opened_circuit();
@@ -261,13 +267,18 @@ impl Upstream {
     }
 }
 
-/// Doubles each time, with a quarter of jitter either way, so that servers
-/// that died together do not come back together.
-fn pause(attempts: u32) -> Duration {
+/// The pause before the next attempt; none where another attempt would only
+/// start the gateway itself once more. Doubles each time, with a quarter of
+/// jitter either way, so that servers that died together do not come back
+/// together.
+fn pause(attempts: u32, kind: FailureKind) -> Option<Duration> {
+    if kind == FailureKind::Recursion {
+        return None;
+    }
     let plain = FIRST_PAUSE
         .saturating_mul(1 << (attempts - 1).min(10))
         .min(LONGEST_PAUSE);
-    plain.mul_f64(0.75 + fastrand::f64() / 2.0)
+    Some(plain.mul_f64(0.75 + fastrand::f64() / 2.0))
 }
 
 struct Shared {
@@ -324,6 +335,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_gateway_that_starts_itself_is_not_tried_again() {
+        assert_eq!(pause(1, FailureKind::Recursion), None);
+    }
+
+    #[test]
     fn pauses_grow_to_a_limit_with_jitter() {
         for (attempts, plain) in [
             (1, 500),
@@ -333,7 +349,8 @@ mod tests {
             (u32::MAX, 60_000),
         ] {
             for _ in 0..100 {
-                let pause = pause(attempts).as_millis();
+                let pause = pause(attempts, FailureKind::Connect).expect("it is tried again");
+                let pause = pause.as_millis();
                 assert!(
                     pause >= plain * 3 / 4 && pause <= plain * 5 / 4,
                     "{attempts}: {pause}"

@@ -102,7 +102,9 @@ impl Connection {
         let authority = parts.uri.authority().map(|authority| authority.as_str());
         let checked = match edge.guard.check(authority, &head) {
             Ok(()) if head.repeated => Err(Refused::RepeatedHeader),
-            Ok(()) if head.mark == Some(edge.gateway.mark()) => Err(Refused::Loop),
+            Ok(()) if head.mark.is_some_and(|marks| edge.gateway.is_own(marks)) => {
+                Err(Refused::Loop)
+            }
             checked => checked,
         };
         let is_admin = way.is_none() && admin::is_meant(edge, parts.uri.path());

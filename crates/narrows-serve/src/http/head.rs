@@ -22,7 +22,7 @@ pub(super) struct Head<'h> {
     pub(super) repeated: bool,
     /// A proxy has passed the request on, so that it may be from anywhere.
     pub(super) passed_on: bool,
-    /// That of the gateway that makes the request, if one does.
+    /// The marks of the gateway that makes the request and of those above it.
     pub(super) mark: Option<&'h HeaderValue>,
 }
 

@@ -18,7 +18,12 @@ use crate::nearest::nearest_few;
 use crate::terminal::{Palette, Tone, answer, counted, grouped, plain};
 
 pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Result<Exit> {
-    let mut config = match config::load(options.config.config.as_deref(), environment) {
+    let config = config::load(options.config.config.as_deref(), environment);
+    let config = config.and_then(|config| match config.recursion() {
+        Some(problem) => Err(vec![problem]),
+        None => Ok(config),
+    });
+    let mut config = match config {
         Ok(config) => config,
         Err(problems) => {
             tell(&problems);

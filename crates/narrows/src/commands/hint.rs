@@ -17,6 +17,7 @@ pub(super) fn word(kind: FailureKind) -> &'static str {
         FailureKind::TimedOut => "timed_out",
         FailureKind::Protocol => "protocol",
         FailureKind::Refused => "refused",
+        FailureKind::Recursion => "recursion",
         FailureKind::Closed => "closed",
     }
 }

@@ -1,21 +1,28 @@
 //! `narrows stdio`: the gateway for the one client that started us.
 
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use narrows_gateway::Recursion;
 use narrows_gateway::settings::Settings;
 use narrows_serve::StdioSettings;
 
 use super::current::keep_current;
 use super::endpoint::{choose, choose_in};
-use super::{Exit, Signals, load, log_problems, set_guard, start};
+use super::{Exit, Signals, log_problems, read, set_guard, start, tell};
 use crate::cli::Stdio;
-use crate::config::Environment;
+use crate::config::{Config, Environment};
 use crate::keeper::Keeper;
 use crate::terminal::say;
 
 pub(crate) async fn run(options: Stdio, environment: &Environment) -> anyhow::Result<Exit> {
-    let mut config = match load(&options.config, environment) {
+    let mut config = match read(&options.config, environment) {
         Ok(config) => config,
         Err(exit) => return Ok(exit),
     };
+    if let Some(recursion) = config.checked.gateway.ancestry.recursion() {
+        return refuse(recursion, &config).await;
+    }
     let (endpoint, preset) = (&options.endpoint, options.preset.as_deref());
     if let Err(exit) = choose(&mut config, endpoint, preset, options.expose) {
         return Ok(exit);
@@ -60,4 +67,22 @@ pub(crate) async fn run(options: Stdio, environment: &Environment) -> anyhow::Re
             Ok(Exit::Failed)
         }
     }
+}
+
+/// The longest wait for the first request of a gateway that started us in a
+/// circle.
+const REFUSE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Tells the gateway that started us that it has started itself. Only a person
+/// reads stderr: to a gateway the answer says all, and it logs stderr too.
+async fn refuse(recursion: Recursion, config: &Config) -> anyhow::Result<Exit> {
+    if std::io::stdin().is_terminal()
+        && let Some(problem) = config.recursion()
+    {
+        tell(&[problem]);
+        return Ok(Exit::Usage);
+    }
+    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+    narrows_serve::refuse(recursion, input, output, REFUSE_LIMIT).await?;
+    Ok(Exit::Usage)
 }

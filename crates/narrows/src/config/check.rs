@@ -18,6 +18,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use narrows_gateway::Ancestry;
 use narrows_gateway::settings::{HealthSettings, Limits, Settings, Transport};
 
 use super::expand::{Forms, Scope, expand, expand_home};
@@ -95,6 +96,8 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
             .copied()
             .unwrap_or(defaults.instructions_max_chars),
         limits: limits(raw.limits.value(), problems),
+        // Read from the environment by the caller.
+        ancestry: Ancestry::default(),
         guard: None,
         proxy: scope.environment.proxies(),
         recovery: recovery::recovery(raw.recovery.value(), scope, problems),

@@ -16,6 +16,7 @@ mod operator;
 mod presets;
 mod program;
 mod pruner;
+mod recursion;
 mod reload;
 mod secrets;
 mod serving;

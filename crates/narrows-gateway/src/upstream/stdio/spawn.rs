@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
+use crate::chain::CHAIN;
 use crate::settings::StdioSettings;
 use crate::upstream::link::{Failure, FailureKind};
 use crate::upstream::process::MARK;
@@ -20,8 +21,8 @@ pub(super) struct Spawned {
     pub(super) stderr: ChildStderr,
 }
 
-pub(super) fn spawn(settings: &StdioSettings, mark: &str) -> Result<Spawned, Failure> {
-    let mut child = command(settings, mark)
+pub(super) fn spawn(settings: &StdioSettings, mark: &str, chain: &str) -> Result<Spawned, Failure> {
+    let mut child = command(settings, mark, chain)
         .spawn()
         .map_err(|error| explain(settings, &error))?;
     let parts = (
@@ -42,14 +43,16 @@ pub(super) fn spawn(settings: &StdioSettings, mark: &str) -> Result<Spawned, Fai
     })
 }
 
-fn command(settings: &StdioSettings, mark: &str) -> Command {
+fn command(settings: &StdioSettings, mark: &str, chain: &str) -> Command {
     let mut command = Command::new(&settings.command);
     command
         .args(&settings.args)
         .env_clear()
         .envs(settings.env.iter().map(|(name, value)| (name, value)))
-        // The one variable of our own: what it starts can be found by it.
+        // What it starts can be found by it.
         .env(MARK, mark)
+        // A gateway among them recognises itself by it.
+        .env(CHAIN, chain)
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -24,11 +24,11 @@ fn sh(script: &str) -> StdioSettings {
 }
 
 fn start(settings: &StdioSettings) -> Channel {
-    open(settings, "test".into(), None, MAX, GRACE).expect("the child starts")
+    open(settings, "test".into(), None, "", MAX, GRACE).expect("the child starts")
 }
 
 fn refusal(settings: &StdioSettings) -> Failure {
-    open(settings, "test".into(), None, MAX, GRACE)
+    open(settings, "test".into(), None, "", MAX, GRACE)
         .err()
         .expect("the child does not start")
 }
@@ -141,7 +141,7 @@ async fn a_long_queue_of_large_messages_arrives_whole() {
 }
 
 #[tokio::test]
-async fn the_environment_is_what_was_given_and_the_mark() {
+async fn the_environment_is_what_was_given_and_our_own_variables() {
     let mut settings = sh("echo $(env | cut -d= -f1 | sort)");
     settings.env.push(("GIVEN".into(), "yes".into()));
     let mut channel = start(&settings);
@@ -150,7 +150,7 @@ async fn the_environment_is_what_was_given_and_the_mark() {
     let names = names
         .split(' ')
         .filter(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
-    assert_eq!(names.collect::<Vec<_>>(), ["GIVEN", "NARROWS_TREE", "PATH"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["GIVEN", "NARROWS_CHAIN", "NARROWS_TREE", "PATH"]);
 }
 
 #[tokio::test]

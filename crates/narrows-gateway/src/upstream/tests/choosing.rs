@@ -35,6 +35,7 @@ pub(super) fn upstream_with(
 ) -> Arc<Upstream> {
     let surroundings = Surroundings {
         limits: Limits::default(),
+        chain: String::new(),
         http: client(),
         guard: Default::default(),
         numbers: Default::default(),

@@ -275,7 +275,11 @@ fn told(error: &Error) -> String {
 #[tokio::test(start_paused = true)]
 async fn a_call_to_a_server_that_is_down_is_told_when_it_is_tried_again() {
     let upstream = idle().await;
-    upstream.go_down(failure(), 2, Instant::now() + Duration::from_millis(1_200));
+    upstream.go_down(
+        failure(),
+        2,
+        Some(Instant::now() + Duration::from_millis(1_200)),
+    );
     assert_eq!(
         told(&upstream.down()),
         "Server 'srv' is not available: nobody is there; it is tried again in 1.2 s"
@@ -291,7 +295,7 @@ async fn a_call_to_a_server_that_is_down_is_told_when_it_is_tried_again() {
 async fn a_call_brings_a_far_attempt_nearer_but_not_too_near_to_the_last() {
     let upstream = idle().await;
     let began = Instant::now();
-    upstream.go_down(failure(), 9, began + Duration::from_secs(60));
+    upstream.go_down(failure(), 9, Some(began + Duration::from_secs(60)));
     let other = upstream.clone();
     let due = tokio::spawn(async move { other.next_try_due().await });
     sleep(Duration::from_secs(1)).await;
@@ -305,7 +309,7 @@ async fn a_call_brings_a_far_attempt_nearer_but_not_too_near_to_the_last() {
 
     // Long after the last attempt it is tried at once.
     let began = Instant::now();
-    upstream.go_down(failure(), 10, began + Duration::from_secs(60));
+    upstream.go_down(failure(), 10, Some(began + Duration::from_secs(60)));
     sleep(Duration::from_secs(30)).await;
     let other = upstream.clone();
     let due = tokio::spawn(async move { other.next_try_due().await });
@@ -318,7 +322,7 @@ async fn a_call_brings_a_far_attempt_nearer_but_not_too_near_to_the_last() {
 async fn nobody_calls_and_the_attempt_comes_when_it_is_due() {
     let upstream = idle().await;
     let began = Instant::now();
-    upstream.go_down(failure(), 9, began + Duration::from_secs(60));
+    upstream.go_down(failure(), 9, Some(began + Duration::from_secs(60)));
     upstream.next_try_due().await;
     assert_eq!(began.elapsed().as_secs(), 60);
 }
@@ -330,16 +334,16 @@ async fn a_call_does_not_sit_through_long_pauses_or_a_second_failure() {
     let lost = running.link();
     let upstream = idle().await;
     let limit = Instant::now() + LONG;
-    upstream.go_down(failure(), 7, Instant::now() + Duration::from_secs(30));
+    upstream.go_down(failure(), 7, Some(Instant::now() + Duration::from_secs(30)));
     assert!(!soon(upstream.is_up_again(&lost, limit)).await, "a pause");
 
-    upstream.go_down(failure(), 1, Instant::now() + Duration::from_secs(1));
+    upstream.go_down(failure(), 1, Some(Instant::now() + Duration::from_secs(1)));
     let (other, link) = (upstream.clone(), lost.clone());
     let waiting = tokio::spawn(async move { other.is_up_again(&link, limit).await });
     while upstream.state.receiver_count() == 0 {
         tokio::task::yield_now().await;
     }
-    upstream.go_down(failure(), 2, Instant::now() + Duration::from_secs(1));
+    upstream.go_down(failure(), 2, Some(Instant::now() + Duration::from_secs(1)));
     assert!(!soon(waiting).await.unwrap(), "a failure");
 
     // The very link that was lost is none.

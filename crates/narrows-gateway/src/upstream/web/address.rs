@@ -59,7 +59,7 @@ impl Address {
         let path = path_below(&settings.url, below);
         let target = pool.write_target(&path);
         let mut headers = common_headers(settings, &pool);
-        headers.insert(MARK, client.mark().clone());
+        headers.insert(MARK, client.marks().clone());
         Ok(Address {
             shown: show(&site, &path),
             secrets: confided(settings, &headers),

@@ -18,6 +18,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::connect::{Connector, NoConnection, Route, Site, Stream};
+use crate::chain::Ancestry;
 use crate::lock::Mutex;
 use crate::session::random_id;
 use crate::settings::ProxySettings;
@@ -41,7 +42,9 @@ pub(crate) struct HttpClient {
     connector: Arc<Connector>,
     pools: Arc<Mutex<HashMap<Site, Weak<Pool>>>>,
     /// By which a gateway knows its own requests, should they come back to it.
-    mark: HeaderValue,
+    mark: Arc<str>,
+    /// That and the marks of the gateways above, as every request carries them.
+    marks: HeaderValue,
 }
 
 /// The connections to one site.
@@ -78,16 +81,28 @@ impl HttpClient {
         HttpClient::with_connector(Connector::new(proxy, connect_timeout))
     }
 
+    /// Marks requests as those of a gateway below others.
+    pub(crate) fn below(mut self, ancestry: &Ancestry) -> Self {
+        self.marks = ancestry.header(&self.mark);
+        self
+    }
+
     pub(in crate::upstream) fn with_connector(connector: Connector) -> Self {
+        let mark = random_id();
         HttpClient {
             connector: Arc::new(connector),
             pools: Arc::default(),
-            mark: HeaderValue::from_str(&random_id()).expect("its characters are printable"),
+            marks: Ancestry::default().header(&mark),
+            mark: mark.into(),
         }
     }
 
-    pub(crate) fn mark(&self) -> &HeaderValue {
+    pub(crate) fn mark(&self) -> &str {
         &self.mark
+    }
+
+    pub(crate) fn marks(&self) -> &HeaderValue {
+        &self.marks
     }
 
     /// A connection for other bytes than HTTP's, in nobody else's hands.

@@ -75,6 +75,10 @@ impl Trouble {
             Trouble::NotMcp(what) => {
                 Failure::new(FailureKind::WrongTransport, format!("{shown}: {what}"))
             }
+            Trouble::Refused(refused) if refused.status == StatusCode::LOOP_DETECTED => {
+                let told = "leads back to this gateway, or to one above it. Remove the entry";
+                Failure::new(FailureKind::Recursion, format!("{shown} {told}"))
+            }
             Trouble::Refused(refused) | Trouble::SessionGone(refused) => Failure::new(
                 refused.kind_when_opening(),
                 format!("{shown} answered {refused}"),

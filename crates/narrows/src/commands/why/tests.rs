@@ -44,7 +44,7 @@ fn offered(expose: Expose, listed: &[&str]) -> Offered {
     let down = UpstreamState::Down {
         failure: Arc::new(failure),
         attempts: 1,
-        next_try: tokio::time::Instant::now(),
+        next_try: Some(tokio::time::Instant::now()),
     };
     let mut report = vec![
         server(

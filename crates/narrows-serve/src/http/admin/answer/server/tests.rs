@@ -80,7 +80,7 @@ fn a_server_that_is_down_tells_why() {
     let state = UpstreamState::Down {
         failure: Arc::new(failure),
         attempts: 2,
-        next_try: tokio::time::Instant::now() + Duration::from_secs(90),
+        next_try: Some(tokio::time::Instant::now() + Duration::from_secs(90)),
     };
     let told = serde_json::to_value(Server::from(&report(state))).expect("JSON");
     assert_eq!(told["state"], "down");

@@ -1,0 +1,155 @@
+//! The chain of gateways that started each other.
+//!
+//! A gateway whose configuration starts Narrows with that same configuration
+//! would start processes without end. So every child process gets the chain of
+//! the gateways above it in [`CHAIN`], and a gateway that finds itself in the
+//! chain starts no server. Over HTTP the marks of the chain travel in a header,
+//! by which a gateway recognises its own requests.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::Path;
+
+use http::HeaderValue;
+use sha2::{Digest, Sha256};
+
+/// The environment variable that carries the chain to child processes.
+pub const CHAIN: &str = "NARROWS_CHAIN";
+
+/// Gateways that may start each other. Configurations that are generated anew
+/// for each of them are never the same, and still come to an end.
+const DEEPEST: usize = 8;
+
+/// The position of a gateway below others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ancestry {
+    /// The outermost first.
+    above: Vec<Ancestor>,
+    /// The digest of the configuration file's path; none for the built-in
+    /// default, which starts no process.
+    configuration: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Ancestor {
+    /// Unique to the running gateway.
+    mark: String,
+    configuration: Option<String>,
+}
+
+/// The reason why a gateway must not start its servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recursion {
+    /// A gateway above has the same configuration.
+    SameConfiguration,
+    /// There are too many gateways above.
+    TooDeep,
+}
+
+impl Recursion {
+    /// `data.code` of the error that a gateway answers on stdio in this case.
+    pub const CODE: &str = "recursion";
+    /// The same over HTTP.
+    pub const OWN_SERVER: &str = "own_server";
+}
+
+impl Ancestry {
+    /// Reads the value of [`CHAIN`]. `file` is the configuration file, which
+    /// must exist.
+    pub fn new(chain: Option<&str>, file: Option<&Path>) -> Ancestry {
+        let items = chain.unwrap_or_default().split(',');
+        let items = items.filter(|item| !item.is_empty());
+        Ancestry {
+            // One more than are allowed is enough to know that there are too many.
+            above: items.take(DEEPEST + 1).map(Ancestor::parse).collect(),
+            configuration: file.map(identity),
+        }
+    }
+
+    pub fn recursion(&self) -> Option<Recursion> {
+        let same = |above: &Ancestor| above.configuration == self.configuration;
+        if self.configuration.is_some() && self.above.iter().any(same) {
+            return Some(Recursion::SameConfiguration);
+        }
+        (self.above.len() >= DEEPEST).then_some(Recursion::TooDeep)
+    }
+
+    /// The value of [`CHAIN`] for the children of the gateway with this mark.
+    pub(crate) fn for_children(&self, mark: &str) -> String {
+        let own = Ancestor {
+            mark: mark.to_owned(),
+            configuration: self.configuration.clone(),
+        };
+        let all = self.above.iter().chain([&own]);
+        let all: Vec<String> = all.map(Ancestor::to_string).collect();
+        all.join(",")
+    }
+
+    /// The header of requests of the gateway with this mark.
+    pub(crate) fn header(&self, mark: &str) -> HeaderValue {
+        let above = self.above.iter().map(|above| above.mark.as_str());
+        let marks: Vec<&str> = above.chain([mark]).collect();
+        HeaderValue::from_str(&marks.join(",")).expect("marks hold letters and digits only")
+    }
+}
+
+/// Whether a header lists this mark.
+pub(crate) fn lists(header: &HeaderValue, mark: &str) -> bool {
+    let mut marks = header.as_bytes().split(|byte| *byte == b',');
+    marks.any(|item| item.trim_ascii() == mark.as_bytes())
+}
+
+impl Ancestor {
+    /// Anything can be in the environment, so only what fits a header is kept.
+    fn parse(item: &str) -> Ancestor {
+        let plain = |text: &str| {
+            let fits = text.chars().filter(char::is_ascii_alphanumeric);
+            fits.take(64).collect::<String>()
+        };
+        let (mark, configuration) = match item.split_once('.') {
+            Some((mark, configuration)) => (mark, Some(plain(configuration))),
+            None => (item, None),
+        };
+        Ancestor {
+            mark: plain(mark),
+            configuration,
+        }
+    }
+}
+
+impl fmt::Display for Ancestor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.configuration {
+            Some(configuration) => write!(f, "{}.{configuration}", self.mark),
+            None => f.write_str(&self.mark),
+        }
+    }
+}
+
+impl fmt::Display for Recursion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Recursion::SameConfiguration => f.write_str(
+                "this entry starts Narrows with a configuration that is already running further \
+                 up, so the two would start each other without end. Remove the entry, or give \
+                 Narrows another --config there",
+            ),
+            Recursion::TooDeep => write!(
+                f,
+                "this entry starts Narrows below {DEEPEST} other gateways, each started by the \
+                 one before. Remove the entry that starts the next one"
+            ),
+        }
+    }
+}
+
+/// The same for every way to write the path of a file.
+fn identity(file: &Path) -> String {
+    let path = file.canonicalize();
+    let path = path.or_else(|_| std::path::absolute(file));
+    let path = path.as_deref().unwrap_or(file);
+    let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
+    digest.iter().take(8).map(|b| format!("{b:02x}")).collect()
+}

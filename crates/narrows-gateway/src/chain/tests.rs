@@ -1,0 +1,68 @@
+use super::*;
+
+fn below(chain: &str, file: Option<&Path>) -> Option<Recursion> {
+    Ancestry::new(Some(chain), file).recursion()
+}
+
+#[test]
+fn a_configuration_is_found_again_at_any_depth() {
+    let (one, other) = (Path::new("/etc/hosts"), Path::new("/etc/passwd"));
+    let top = Ancestry::new(None, Some(one));
+    assert_eq!(top.recursion(), None);
+    let chain = top.for_children("a1");
+    assert_eq!(below(&chain, Some(one)), Some(Recursion::SameConfiguration));
+    assert_eq!(below(&chain, Some(other)), None);
+    let chain = Ancestry::new(Some(&chain), Some(other)).for_children("b2");
+    assert_eq!(below(&chain, Some(one)), Some(Recursion::SameConfiguration));
+    assert_eq!(below(&chain, None), None);
+}
+
+#[test]
+fn a_path_is_the_same_however_it_is_written() {
+    let plain = Ancestry::new(None, Some(Path::new("/etc/hosts")));
+    let round = Path::new("/etc/../etc/./hosts");
+    let chain = plain.for_children("a");
+    assert_eq!(
+        below(&chain, Some(round)),
+        Some(Recursion::SameConfiguration)
+    );
+}
+
+#[test]
+fn the_built_in_default_starts_nothing_and_is_never_the_same() {
+    let chain = Ancestry::new(None, None).for_children("a");
+    assert_eq!(below(&chain, None), None);
+}
+
+#[test]
+fn a_chain_of_different_configurations_comes_to_an_end() {
+    let mut chain = None;
+    let mut depth = 0;
+    loop {
+        let ancestry = Ancestry::new(chain.as_deref(), None);
+        if let Some(recursion) = ancestry.recursion() {
+            assert_eq!(recursion, Recursion::TooDeep);
+            break;
+        }
+        depth += 1;
+        chain = Some(ancestry.for_children("a"));
+    }
+    assert_eq!(depth, DEEPEST);
+}
+
+#[test]
+fn requests_carry_the_marks_of_the_whole_chain() {
+    let chain = Ancestry::new(None, Some(Path::new("/etc/hosts"))).for_children("a1");
+    let header = Ancestry::new(Some(&chain), None).header("b2");
+    assert_eq!(header, "a1,b2");
+    for (mark, expected) in [("a1", true), ("b2", true), ("a", false), ("", false)] {
+        assert_eq!(lists(&header, mark), expected, "{mark}");
+    }
+}
+
+#[test]
+fn any_text_in_the_environment_makes_a_header() {
+    let ancestry = Ancestry::new(Some("ä\n\u{0}x.y z,,;.,a.b.c"), None);
+    assert_eq!(ancestry.header("m"), "x,,a,m");
+    assert_eq!(ancestry.for_children("m"), "x.yz,.,a.bc,m");
+}

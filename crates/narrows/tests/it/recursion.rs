@@ -1,0 +1,193 @@
+//! A configuration that starts Narrows again, directly or through others.
+
+use narrows_testkit::{processes, until};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::gateway::{Gateway, config};
+use crate::program::{Folder, NARROWS};
+
+/// What a script writes before it becomes the gateway.
+const STARTS: &str = "starts";
+
+/// An entry that runs `script`, which can say `narrows` for the gateway.
+fn entry(folder: &Folder, name: &str, script: &str) -> Value {
+    let script =
+        format!("narrows() {{ exec {NARROWS} \"$@\"; }}\necho {name} >> {STARTS}\n{script}\n");
+    folder.write(&format!("{name}.sh"), script);
+    json!({ "command": "sh", "args": [format!("{name}.sh")], "cwd": folder.path() })
+}
+
+fn demo() -> (&'static str, Value) {
+    ("demo", json!({ "type": "builtin" }))
+}
+
+fn starts(folder: &Folder, name: &str) -> usize {
+    let all = folder.read(STARTS).unwrap_or_default();
+    all.lines().filter(|line| *line == name).count()
+}
+
+/// A folder whose `narrows.json` has an entry that starts the same gateway.
+fn circle(arguments: &str) -> Folder {
+    let folder = Folder::new();
+    let again = entry(&folder, "again", &format!("narrows stdio {arguments}"));
+    let all = config([("again", again), demo()]);
+    folder.write("narrows.json", all.to_string());
+    folder
+}
+
+#[test]
+fn an_entry_that_starts_the_same_gateway_is_started_once() {
+    // However the same file is named, and whatever else differs.
+    for arguments in [
+        "",
+        "--config narrows.json",
+        "--config link.json",
+        "--expose lazy",
+    ] {
+        let folder = circle(arguments);
+        std::os::unix::fs::symlink("narrows.json", folder.path().join("link.json"))
+            .expect("a link can be made");
+        let ran = folder.run(&["check"]);
+        assert_eq!(starts(&folder, "again"), 1, "{arguments}: {ran:?}");
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let line = ran.stdout.lines().find(|line| line.contains("again"));
+        let line = line.unwrap_or_else(|| panic!("{ran:?}"));
+        assert!(line.contains("already running further up"), "{line}");
+        assert!(line.contains("Remove the entry, or give"), "{line}");
+    }
+}
+
+#[test]
+fn commands_that_start_servers_start_no_circle() {
+    for command in [&["tools"][..], &["call", "demo__echo", "{\"text\":\"x\"}"]] {
+        let folder = circle("");
+        let ran = folder.run(command);
+        assert!(starts(&folder, "again") <= 1, "{command:?}: {ran:?}");
+        assert_eq!(ran.code, Some(0), "{command:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_command_below_its_own_gateway_says_why_it_does_not_run() {
+    for command in ["check", "tools", "serve --listen 127.0.0.1:0"] {
+        let folder = Folder::new();
+        let script = format!("narrows {command} 2> below");
+        let again = entry(&folder, "again", &script);
+        folder.write("narrows.json", config([("again", again)]).to_string());
+        folder.run(&["check"]);
+        assert_eq!(starts(&folder, "again"), 1, "{command}");
+        let below = folder.read("below").unwrap_or_default();
+        assert!(
+            below.contains("would start each other without end"),
+            "{below}"
+        );
+        assert!(below.contains("unset NARROWS_CHAIN"), "{below}");
+    }
+}
+
+#[tokio::test]
+async fn the_other_servers_work_and_one_warning_names_the_entry() {
+    let gateway = Gateway::serve_in(circle(""), &["--no-watch"]).await;
+    let mut session = gateway.session("/mcp").await;
+    let tools = session.tool_names().await;
+    assert!(
+        tools.iter().all(|name| name.starts_with("demo__")),
+        "{tools:?}"
+    );
+    assert!(!tools.is_empty());
+    let left_out = r#"server \"again\" is left out"#;
+    until("the entry is left out", || {
+        gateway.program.stderr().contains(left_out)
+    })
+    .await;
+    // A call to the entry does not bring it back.
+    let answer = session.call_tool("again__x", json!({})).await;
+    assert!(answer["error"].is_object(), "{answer}");
+    until("nothing but the guard runs", || {
+        processes::children(gateway.program.pid()).len() == 1
+    })
+    .await;
+    assert_eq!(starts(gateway.folder(), "again"), 1);
+    let log = gateway.program.stderr();
+    let warns = |line: &&str| line.contains(r#""level":"warn""#) && line.contains("again");
+    let warnings = log.lines().filter(warns).count();
+    assert_eq!(warnings, 1, "{log}");
+}
+
+#[tokio::test]
+async fn a_circle_through_another_gateway_is_cut_where_it_closes() {
+    let folder = Folder::new();
+    let b = entry(&folder, "b", "narrows stdio --config b.json");
+    let a = entry(&folder, "a", "narrows stdio --config ./narrows.json");
+    folder.write("narrows.json", config([("b", b)]).to_string());
+    folder.write("b.json", config([("a", a), demo()]).to_string());
+    let gateway = Gateway::serve_in(folder, &["--no-watch"]).await;
+    let mut session = gateway.session("/mcp").await;
+    let tools = session.tool_names().await;
+    assert!(
+        tools.iter().any(|name| name.starts_with("b__demo__")),
+        "{tools:?}"
+    );
+    assert!(
+        !tools.iter().any(|name| name.contains("b__a__")),
+        "{tools:?}"
+    );
+    until("the inner gateway leaves the entry out", || {
+        let log = gateway.program.stderr();
+        log.contains("is left out: this entry starts Narrows with a configuration")
+    })
+    .await;
+    let folder = gateway.folder();
+    assert_eq!((starts(folder, "b"), starts(folder, "a")), (1, 1));
+}
+
+#[tokio::test]
+async fn a_circle_over_http_and_stdio_is_cut_where_it_closes() {
+    let folder = Folder::new();
+    // The address that it needs is known when the outer gateway runs.
+    let script = "until [ -e a.json ]; do sleep 0.05; done; narrows stdio --config a.json";
+    let a = entry(&folder, "a", script);
+    folder.write("narrows.json", config([("a", a)]).to_string());
+    let gateway = Gateway::serve_in(folder, &["--no-watch"]).await;
+    let folder = gateway.folder();
+    let back = json!({ "url": format!("http://{}/mcp", gateway.address()) });
+    folder.write("a.tmp", config([("back", back), demo()]).to_string());
+    let (from, to) = (folder.path().join("a.tmp"), folder.path().join("a.json"));
+    std::fs::rename(from, to).expect("a file can be renamed");
+    until("the inner gateway leaves the entry out", || {
+        gateway
+            .program
+            .stderr()
+            .contains("leads back to this gateway")
+    })
+    .await;
+    let mut session = gateway.session("/mcp").await;
+    let tools = session.tool_names().await;
+    assert!(
+        tools.iter().any(|name| name.starts_with("a__demo__")),
+        "{tools:?}"
+    );
+    assert!(
+        !tools.iter().any(|name| name.contains("a__back__")),
+        "{tools:?}"
+    );
+    assert_eq!(starts(folder, "a"), 1);
+}
+
+#[tokio::test]
+async fn gateways_with_a_new_configuration_each_time_come_to_an_end() {
+    let folder = Folder::new();
+    let script = "new=$$.json; cp narrows.json $new; narrows stdio --config $new";
+    let again = entry(&folder, "again", script);
+    folder.write("narrows.json", config([("again", again)]).to_string());
+    let mut command = Command::from(folder.command(&["serve", "--listen", "127.0.0.1:0"]));
+    let program = narrows_testkit::raw::Stdio::start(&mut command);
+    until("the deepest one is refused", || {
+        program
+            .stderr()
+            .contains("this entry starts Narrows below 8 other gateways")
+    })
+    .await;
+    assert_eq!(starts(&folder, "again"), 8);
+}
