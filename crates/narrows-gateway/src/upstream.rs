@@ -257,7 +257,7 @@ impl Upstream {
             // The sender lives as long as `self`, so this cannot fail.
             _ = states.wait_for(State::settled) => {}
             // It may end before it ever began.
-            () = self.tenure.ended() => {}
+            () = self.tenure.over() => {}
         }
     }
 
@@ -345,16 +345,27 @@ impl Upstream {
         if let State::Down { .. } = self.state() {
             return Err(self.down());
         }
+        if self.is_retired() {
+            return Err(self.retired_error());
+        }
         let permit = match self.own_links.clone().try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) if make_room() => {
                 let freed = self.own_links.clone().acquire_owned();
-                let freed = tokio::time::timeout(self.surroundings.limits.grace, freed).await;
+                let freed = tokio::time::timeout(self.surroundings.limits.grace, freed);
+                let freed = tokio::select! {
+                    freed = freed => freed,
+                    () = self.retired() => return Err(self.retired_error()),
+                };
                 freed.ok().and_then(Result::ok).ok_or_else(full)?
             }
             Err(_) => return Err(full()),
         };
-        match self.connect(hello, ears).await {
+        let connected = tokio::select! {
+            connected = self.connect(hello, ears) => connected,
+            () = self.retired() => return Err(self.retired_error()),
+        };
+        match connected {
             Ok(Connected { link, hello, .. }) => {
                 self.watch_over(&link);
                 Ok(OwnLink {

@@ -58,9 +58,16 @@ impl Call<'_> {
         let wait = lost.left.min(upstream.settings.startup_timeout);
         let deadline = Instant::now() + lost.left;
         let limit = Instant::now() + wait;
-        let another = timeout_at(limit, self.another_link(&lost, limit)).await;
+        let another = tokio::select! {
+            another = timeout_at(limit, self.another_link(&lost, limit)) => another,
+            // It is not started again, so nothing is left to wait for.
+            () = upstream.retired() => return Err(upstream.retired_error()),
+        };
         let Some(link) = another.ok().flatten() else {
-            return Err(upstream.lost(&lost.failure));
+            return Err(match upstream.is_retired() {
+                true => upstream.retired_error(),
+                false => upstream.lost(&lost.failure),
+            });
         };
         events::trouble("downstream.retry", self.tag, || {
             vec![

@@ -115,7 +115,10 @@ impl Session {
             }
             // Whoever would close it as unused looks at this under the lock.
             let slot = self.links.0.lock().get(&upstream.serial).cloned();
-            let slot = slot.ok_or_else(|| upstream.down())?;
+            let slot = slot.ok_or_else(|| match upstream.is_retired() {
+                true => upstream.retired_error(),
+                false => upstream.down(),
+            })?;
             let current = slot.link.lock();
             if current
                 .as_ref()
@@ -194,6 +197,7 @@ impl Session {
             held.own.link.close().await;
             return Err(match self.is_closed() {
                 true => Error::SessionClosed,
+                false if upstream.is_retired() => upstream.retired_error(),
                 false => upstream.down(),
             });
         };

@@ -21,7 +21,8 @@ const BREATH: Duration = Duration::from_millis(50);
 /// A link that lived this long was no failed attempt.
 const STEADY: Duration = Duration::from_secs(30);
 
-/// Runs until `stop`; the link is closed when it returns.
+/// Runs until `stop`, or until the upstream is retired and has no link; the
+/// link is closed when it returns.
 pub(crate) async fn supervise(
     upstream: Arc<Upstream>,
     stop: CancellationToken,
@@ -33,8 +34,12 @@ pub(crate) async fn supervise(
         let began = Instant::now();
         let opening = open(&upstream, &ears);
         let opened = tokio::select! {
-            opened = opening => opened,
+            biased;
             () = stop.cancelled() => break,
+            // No call is on its way to a server without a link, and its
+            // successor does the work now.
+            () = upstream.retired() => break,
+            opened = opening => opened,
         };
         let failure = match opened {
             Ok((link, offer, found)) => {
@@ -92,6 +97,7 @@ pub(crate) async fn supervise(
         tokio::select! {
             _ = async { tokio::join!(upstream.next_try_due(), cleared) } => {}
             () = stop.cancelled() => break,
+            () = upstream.retired() => break,
         }
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Tenure {
     /// not wanted any more.
     after: OnceLock<Option<Arc<Upstream>>>,
     retired: AtomicBool,
+    /// Cancelled with it, for whoever waits.
+    retirement: CancellationToken,
     flights: AtomicUsize,
     landed: Notify,
     /// Ends its supervisor.
@@ -39,6 +41,7 @@ impl Tenure {
         Tenure {
             after: OnceLock::new(),
             retired: AtomicBool::new(false),
+            retirement: CancellationToken::new(),
             flights: AtomicUsize::new(0),
             landed: Notify::new(),
             end,
@@ -46,8 +49,12 @@ impl Tenure {
         }
     }
 
-    pub(super) async fn ended(&self) {
-        self.end.cancelled().await;
+    /// Waits until nothing is to be expected of the instance any more.
+    pub(super) async fn over(&self) {
+        tokio::select! {
+            () = self.end.cancelled() => {}
+            () = self.retirement.cancelled() => {}
+        }
     }
 }
 
@@ -79,7 +86,7 @@ impl Upstream {
                 Some(flight) => drop(flight),
                 None => {
                     let after = instance.tenure.after.get().cloned().flatten();
-                    instance = after.ok_or_else(|| self.removed())?;
+                    instance = after.ok_or_else(|| instance.retired_error())?;
                     continue;
                 }
             }
@@ -94,6 +101,28 @@ impl Upstream {
     pub(crate) fn retire(&self, after: Option<Arc<Upstream>>) {
         let _ = self.tenure.after.set(after);
         self.tenure.retired.store(true, Ordering::SeqCst);
+        self.tenure.retirement.cancel();
+    }
+
+    /// Waits until the instance takes no more calls. It is never started again
+    /// then, so there is nothing to wait for.
+    pub(crate) async fn retired(&self) {
+        self.tenure.retirement.cancelled().await;
+    }
+
+    /// The error for calls that waited for an instance that was retired.
+    pub(crate) fn retired_error(&self) -> Error {
+        let after = self.tenure.after.get().and_then(Option::as_ref);
+        let reason = match after {
+            None => "it was removed",
+            Some(after) if !after.settings.enabled => "it was disabled",
+            Some(_) => "it was restarted while the call waited; call again",
+        };
+        Error::UpstreamDown {
+            server: self.settings.id.clone(),
+            reason: reason.to_owned(),
+            next_try: None,
+        }
     }
 
     pub(crate) fn is_retired(&self) -> bool {
@@ -143,14 +172,6 @@ impl Upstream {
         self.tenure.flights.fetch_add(1, Ordering::SeqCst);
         let flight = Flight(self.clone());
         (!self.is_retired()).then_some(flight)
-    }
-
-    fn removed(&self) -> Error {
-        Error::UpstreamDown {
-            server: self.settings.id.clone(),
-            reason: "it was removed".to_owned(),
-            next_try: None,
-        }
     }
 }
 

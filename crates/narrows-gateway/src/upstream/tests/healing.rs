@@ -41,7 +41,7 @@ const PATIENT: HealthSettings = HealthSettings {
 
 struct Running {
     upstream: Arc<Upstream>,
-    _supervisor: AbortOnDropHandle<()>,
+    supervisor: AbortOnDropHandle<()>,
 }
 
 impl Running {
@@ -52,7 +52,7 @@ impl Running {
         let supervisor = supervise(upstream.clone(), stop, Arc::new(Deaf));
         let running = Running {
             upstream,
-            _supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor)),
+            supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor)),
         };
         running
             .until(|state| matches!(state, State::Up { .. }))
@@ -418,4 +418,103 @@ async fn a_call_that_was_not_sent_is_sent_when_the_server_is_back() {
     let calls = calls.iter().filter(|what| *what == "tools/call");
     assert_eq!(calls.count(), 1);
     gateway.shutdown().await;
+}
+
+/// A server that was lost while a call was on its way, the call, and what the
+/// gateway is told next.
+async fn retire_while_a_call_waits(
+    replaced_by: impl AsyncFnOnce(&Server) -> Option<Server>,
+    change: impl FnOnce(&mut Settings),
+) -> (String, usize) {
+    let mut server = Server::bare(|seen| async move { usual(&seen) }).await;
+    let kind = UpstreamKind::Remote(server.settings());
+    let mut settings = Settings {
+        upstreams: vec![UpstreamSettings::new("srv", kind)],
+        ..Settings::default()
+    };
+    let gateway = Gateway::start(settings.clone());
+    let opening = gateway.open(
+        Door::Endpoint("default"),
+        Principal::Anonymous,
+        Lifetime::Connection,
+        Revision::LATEST_LEGACY,
+        ClientHello {
+            capabilities: Raw::empty_object(),
+            ..super::hello()
+        },
+    );
+    let opened = soon(opening).await.expect("an endpoint");
+    let session = opened.expect("a session").session;
+    server.saw("tools/list").await;
+    server.stop().await;
+    let request = Request {
+        id: Id::number(1),
+        method: "tools/call".into(),
+        params: Some(super::raw(&json!({"name": "srv__drop", "arguments": {}}))),
+    };
+    let (sink, _events) = EventSink::channel(1);
+    let call = tokio::spawn(async move { session.request(request, sink).await });
+    let down = async {
+        while gateway.health().down == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(down).await;
+    let other = replaced_by(&server).await;
+    assert!(!call.is_finished());
+    change(&mut settings);
+    gateway.apply(settings);
+    let error = soon(call).await.unwrap().expect_err("it is not answered");
+    let mut other = match other {
+        Some(other) => other,
+        // What would be started again is heard from now on.
+        None => Server::in_place_of(&server, |seen| async move { usual(&seen) }),
+    };
+    soon(gateway.shutdown()).await;
+    let calls = other.rest();
+    let calls = calls.iter().filter(|what| *what == "tools/call").count();
+    (error.to_string(), calls)
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_a_removed_server_ends_with_that_reason() {
+    let nobody = async |_: &Server| None;
+    let told = retire_while_a_call_waits(nobody, |settings| settings.upstreams.clear()).await;
+    let removed = "Server 'srv' is not available: it was removed";
+    assert_eq!(told, (removed.to_owned(), 0));
+
+    // It is being connected to, and does not answer.
+    let silent = async |server: &Server| {
+        let silent = Server::in_place_of(server, |_| std::future::pending());
+        let mut silent = silent;
+        silent.saw("initialize").await;
+        Some(silent)
+    };
+    let told = retire_while_a_call_waits(silent, |settings| settings.upstreams.clear()).await;
+    assert_eq!(told, (removed.to_owned(), 0));
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_a_disabled_server_ends_with_that_reason() {
+    let nobody = async |_: &Server| None;
+    let disable = |settings: &mut Settings| settings.upstreams[0].enabled = false;
+    let told = retire_while_a_call_waits(nobody, disable).await;
+    let disabled = "Server 'srv' is not available: it was disabled";
+    assert_eq!(told, (disabled.to_owned(), 0));
+}
+
+#[tokio::test]
+async fn a_retired_server_is_not_started_again() {
+    let mut server = pinged(|seen| async move { refusal(&seen) }).await;
+    let mut running = Running::start(RemoteManner::Http, &server, PATIENT).await;
+    // A call is on its way, so it is not ended at once.
+    let _flight = soon(running.upstream.board()).await.expect("it is up");
+    running.link().close().await;
+    running
+        .until(|state| matches!(state, State::Down { .. }))
+        .await;
+    server.rest();
+    running.upstream.retire(None);
+    soon(&mut running.supervisor).await.expect("it ends");
+    assert_eq!(server.rest(), Vec::<String>::new());
 }
