@@ -49,7 +49,9 @@ use crate::session::{LogLevel, Session};
 use crate::settings::{Limits, Settings};
 use crate::shaping::Shaping;
 use crate::upstream::guard::LazyGuard;
-use crate::upstream::{HttpClient, ListKind, SharedEars, State, Surroundings, Upstream};
+use crate::upstream::{
+    HttpClient, ListKind, SharedEars, StartSlots, State, Surroundings, Upstream,
+};
 
 /// What a client says of itself is kept as long as its session.
 const MAX_HELLO: usize = 64 * 1024;
@@ -261,6 +263,7 @@ impl Inner {
             limits: settings.limits.clone(),
             chain: settings.ancestry.for_children(http.mark()),
             http,
+            starts: StartSlots::default(),
             guard: LazyGuard::new(settings.guard.clone()),
             pruner: Arc::new(Pruner::new(
                 Arc::new(Lexical),

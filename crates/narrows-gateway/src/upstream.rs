@@ -20,6 +20,7 @@ mod probe;
 mod process;
 mod secrets;
 mod sse;
+mod starts;
 mod stdio;
 mod subscribers;
 mod supervisor;
@@ -47,6 +48,7 @@ pub use self::link::{Failure, FailureKind, Found};
 pub(crate) use self::offer::{Item, Kinds, ListKind, Offer};
 pub(crate) use self::plain::{PlainAnswer, PlainServer, PlainTrouble, Post};
 pub(crate) use self::secrets::Secrets;
+pub(crate) use self::starts::StartSlots;
 pub(crate) use self::subscribers::{Subscribers, concerns};
 pub(crate) use self::supervisor::{SharedEars, supervise};
 use self::tenure::Tenure;
@@ -65,6 +67,7 @@ use duplex::Duplex;
 use guard::LazyGuard;
 use health::{Vitals, Work};
 use http::HttpLink;
+use stdio::StderrHistory;
 
 /// One server we call.
 pub(crate) struct Upstream {
@@ -95,6 +98,8 @@ pub(crate) struct Upstream {
     /// Those of all instances.
     pub(crate) subscribers: Arc<Subscribers>,
     tenure: Tenure,
+    /// What the processes behind the shared link wrote to stderr.
+    stderr: Arc<StderrHistory>,
     /// Why it was taken for a server of the older transport, if it was.
     older_since: Mutex<Option<String>>,
     /// What it was found to speak instead of what is configured.
@@ -108,6 +113,7 @@ pub(crate) struct Surroundings {
     pub(crate) http: HttpClient,
     /// The gateways from the outermost to this one, for child processes.
     pub(crate) chain: String,
+    pub(crate) starts: StartSlots,
     /// Started with the first child process.
     pub(crate) guard: LazyGuard,
     pub(crate) pruner: Arc<Pruner>,
@@ -237,6 +243,7 @@ impl Upstream {
             stale_signal: Notify::new(),
             own_links: Arc::new(Semaphore::new(settings.max_links)),
             subscribers: Arc::default(),
+            stderr: Arc::default(),
             older_since: Mutex::default(),
             speaks: OnceLock::new(),
             settings,
@@ -259,6 +266,13 @@ impl Upstream {
             // It may end before it ever began.
             () = self.tenure.over() => {}
         }
+    }
+
+    /// The last lines that the process behind the shared link wrote to stderr,
+    /// without secrets.
+    pub(crate) fn stderr(&self) -> Vec<String> {
+        let lines = self.stderr.lines().into_iter();
+        lines.map(|line| self.secrets.blot(line)).collect()
     }
 
     pub(crate) fn offer(&self) -> Arc<Offer> {

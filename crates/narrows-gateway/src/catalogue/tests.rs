@@ -26,6 +26,7 @@ fn parts() -> Vec<Part> {
     let around = Arc::new(Surroundings {
         limits: Settings::default().limits,
         chain: String::new(),
+        starts: Default::default(),
         http: HttpClient::new(&ProxySettings::default(), std::time::Duration::from_secs(1)),
         guard: Default::default(),
         numbers: Default::default(),

@@ -53,6 +53,7 @@ fn upstream(id: &str, slug: &str) -> Arc<Upstream> {
     let around = Arc::new(Surroundings {
         limits: Settings::default().limits,
         chain: String::new(),
+        starts: Default::default(),
         http: HttpClient::new(&ProxySettings::default(), Duration::from_secs(1)),
         guard: Default::default(),
         numbers: Default::default(),

@@ -37,6 +37,8 @@ pub struct UpstreamReport {
     pub prompts: usize,
     pub resources: usize,
     pub templates: usize,
+    /// The last lines that its process wrote to stderr, without secrets.
+    pub stderr: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -109,6 +111,7 @@ impl Gateway {
                 prompts: offer.prompts.len(),
                 resources: offer.resources.len(),
                 templates: offer.templates.len(),
+                stderr: upstream.stderr(),
             }
         };
         roster.upstreams.iter().map(report).collect()

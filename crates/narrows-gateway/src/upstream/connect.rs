@@ -7,9 +7,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::channel::Channel;
-use super::duplex::Duplex;
+use super::duplex::{Duplex, Quoting};
 use super::http::{HttpLink, Manner};
 use super::link::{Ears, Failure, FailureKind, Found, ServerHello};
+use super::starts::StartSlot;
+use super::stdio::StderrHistory;
 use super::{Carrier, Link, Upstream, sse, stdio, ws};
 use crate::builtin;
 use crate::exchange::ClientHello;
@@ -30,11 +32,32 @@ impl Connected {
 }
 
 impl Upstream {
-    /// Opens and initialises one connection.
+    /// Waits until a child process may start; servers without one start at once.
+    pub(super) async fn start_slot(&self) -> Option<StartSlot> {
+        match self.settings.kind {
+            UpstreamKind::Stdio(_) => Some(self.surroundings.starts.acquire().await),
+            UpstreamKind::Remote(_) | UpstreamKind::Builtin(_) => None,
+        }
+    }
+
+    /// Opens and initialises one connection, when there is a slot for it.
     pub(super) async fn connect(
         self: &Arc<Self>,
         hello: &ClientHello,
         ears: Arc<dyn Ears>,
+    ) -> Result<Connected, Failure> {
+        let slot = self.start_slot().await;
+        self.connect_in(slot, hello, ears, None).await
+    }
+
+    /// Opens and initialises one connection. The history is that of the
+    /// processes that this one follows.
+    pub(super) async fn connect_in(
+        self: &Arc<Self>,
+        slot: Option<StartSlot>,
+        hello: &ClientHello,
+        ears: Arc<dyn Ears>,
+        history: Option<&Arc<StderrHistory>>,
     ) -> Result<Connected, Failure> {
         let around = &self.surroundings;
         let max = around.limits.max_message_bytes;
@@ -51,6 +74,7 @@ impl Upstream {
                 self.slug.clone(),
                 around.guard.get(),
                 &around.chain,
+                history,
                 max,
                 around.limits.grace,
             )?,
@@ -58,7 +82,11 @@ impl Upstream {
         };
         let startup = self.settings.startup_timeout;
         let transport = self.settings.kind.transport();
-        self.greet(channel, transport, hello, ears, startup).await
+        let greeting = self.greet(channel, transport, hello, ears, startup);
+        match slot {
+            Some(slot) => slot.hold(greeting).await,
+            None => greeting.await,
+        }
     }
 
     /// Streamable HTTP, or what came before it (MCP 2025-03-26, transports,
@@ -164,7 +192,11 @@ impl Upstream {
     ) -> Result<Connected, Failure> {
         let (slug, tasks) = (self.slug.clone(), &self.surroundings.tasks);
         let serial = self.next_serial();
-        let opened = Duplex::open(channel, slug, serial, hello, ears, limit, tasks).await;
+        let quoting = Quoting {
+            secrets: self.secrets.clone(),
+            is_stdout: transport == Transport::Stdio,
+        };
+        let opened = Duplex::open(channel, slug, serial, quoting, hello, ears, limit, tasks).await;
         opened.map(|(link, hello)| Connected {
             link: Link(Carrier::Duplex(link)),
             hello,

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,6 +25,7 @@ use super::health::Vitals;
 use super::link::{
     Complaints, Ears, Failure, FailureKind, LinkError, Origin, Outgoing, ServerHello,
 };
+use super::secrets::Secrets;
 use crate::exchange::{
     AnswerTo, Ask, AskKey, AskReply, ClientHello, Event, EventSink, Notice, Refusal,
 };
@@ -42,6 +43,44 @@ const GIVEN_UP: usize = 1_024;
 /// Answers that may wait for a server that does not read; then it is given up.
 const LATE_ANSWERS: usize = 256;
 
+/// Characters of an unreadable message that are shown.
+const QUOTED: usize = 120;
+
+/// How messages that cannot be read are shown to people.
+#[derive(Clone, Default)]
+pub(crate) struct Quoting {
+    pub(crate) secrets: Secrets,
+    /// Whether the server writes them to its stdout.
+    pub(crate) is_stdout: bool,
+}
+
+impl Quoting {
+    /// The beginning of the message, escaped, on one line.
+    fn quote(&self, frame: &[u8]) -> String {
+        // Longer than any secret, so that no cut goes through one.
+        let start = &frame[..frame.len().min(8 * 1024)];
+        let text = self
+            .secrets
+            .blot(String::from_utf8_lossy(start).into_owned());
+        let shown: String = text.trim().chars().take(QUOTED).collect();
+        let more = if text.trim().chars().count() > QUOTED {
+            "…"
+        } else {
+            ""
+        };
+        format!("{shown:?}{more}")
+    }
+
+    /// What is wrong with the message.
+    fn explain(&self, frame: &[u8], error: &narrows_wire::Error) -> String {
+        let quoted = self.quote(frame);
+        match self.is_stdout {
+            true => format!("{quoted} on stdout, which is reserved for MCP messages"),
+            false => format!("{quoted}, which is no message ({error})"),
+        }
+    }
+}
+
 pub(crate) struct Duplex {
     /// Tells this link from all others.
     serial: u64,
@@ -58,6 +97,10 @@ pub(crate) struct Duplex {
     late_answers: Arc<Semaphore>,
     ended: watch::Sender<Option<Arc<Failure>>>,
     complaints: Complaints,
+    quoting: Quoting,
+    /// The first message that could not be read before the server was greeted.
+    garbage: Mutex<Option<String>>,
+    greeted: AtomicBool,
     pub(super) vitals: Vitals,
     /// Held while it runs: whoever comes second waits until nothing is left.
     closer: AsyncMutex<Option<Closer>>,
@@ -91,10 +134,15 @@ enum Meant {
 
 impl Duplex {
     /// Starts reading and says hello.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each of them is another thing, and it is called in one place"
+    )]
     pub(crate) async fn open(
         channel: Channel,
         server: Arc<str>,
         serial: u64,
+        quoting: Quoting,
         hello: &ClientHello,
         ears: Arc<dyn Ears>,
         startup_timeout: Duration,
@@ -105,18 +153,30 @@ impl Duplex {
             channel.closer,
             server,
             serial,
+            quoting,
         ));
         // Until it is greeted nobody else holds the link: should we be dropped
         // meanwhile, this ends it, and `listen` clears away what is left of it.
         let mut opening = Opening(Some(&link));
         tasks.spawn(link.clone().listen(channel.incoming, ears));
-        let hello = link.greet(hello, startup_timeout).await?;
+        let hello = link.greet(hello, startup_timeout).await;
+        let hello = hello.map_err(|failure| link.with_garbage(failure))?;
+        link.greeted.store(true, Ordering::Relaxed);
+        if let Some(garbage) = link.garbage.lock().take() {
+            link.complaints.hear(&link.server, &garbage);
+        }
         opening.0 = None;
         drop(opening);
         Ok((link, hello))
     }
 
-    fn new(outgoing: mpsc::Sender<Bytes>, closer: Closer, server: Arc<str>, serial: u64) -> Self {
+    fn new(
+        outgoing: mpsc::Sender<Bytes>,
+        closer: Closer,
+        server: Arc<str>,
+        serial: u64,
+        quoting: Quoting,
+    ) -> Self {
         Duplex {
             serial,
             server,
@@ -128,9 +188,23 @@ impl Duplex {
             late_answers: Arc::new(Semaphore::new(LATE_ANSWERS)),
             ended: watch::Sender::new(None),
             complaints: Complaints::default(),
+            quoting,
+            garbage: Mutex::default(),
+            greeted: AtomicBool::new(false),
             vitals: Vitals::new(),
             closer: AsyncMutex::new(Some(closer)),
         }
+    }
+
+    /// Adds what could not be read to the failure that it may explain.
+    fn with_garbage(&self, mut failure: Failure) -> Failure {
+        if failure.kind != FailureKind::Closed
+            && let Some(garbage) = &*self.garbage.lock()
+        {
+            failure.detail.push_str("; it wrote ");
+            failure.detail.push_str(garbage);
+        }
+        failure
     }
 
     async fn greet(
@@ -346,13 +420,23 @@ impl Duplex {
     }
 
     fn hear(self: &Arc<Self>, frame: Bytes, ears: &Arc<dyn Ears>) {
-        match decode(frame) {
+        match decode(frame.clone()) {
             Ok(Incoming::Single(message)) => self.hear_message(message, ears),
             Ok(Incoming::Batch(messages)) => {
                 for message in messages {
                     match message {
                         Ok(message) => self.hear_message(message, ears),
                         Err(error) => self.hear_garbage(error),
+                    }
+                }
+            }
+            Err(error @ narrows_wire::Error::Parse(_)) => {
+                let what = self.quoting.explain(&frame, &error);
+                match self.greeted.load(Ordering::Relaxed) {
+                    true => self.complaints.hear(&self.server, &what),
+                    // Part of the failure, if there is one.
+                    false => {
+                        self.garbage.lock().get_or_insert(what);
                     }
                 }
             }

@@ -11,6 +11,9 @@ use crate::chain::Recursion;
 use crate::exchange::{Ask, AskKey, Asks, Cancel, ClientHello, EventSink, Notice};
 use crate::settings::Transport;
 
+/// Revisions that are read of one error.
+const MOST_REVISIONS: usize = 16;
+
 /// What a server said of itself in its `initialize` answer.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerHello {
@@ -65,10 +68,13 @@ impl ServerHello {
             .filter(|revision| revision.is_legacy())
             .ok_or_else(|| {
                 let version: String = version.chars().take(40).collect();
-                broken(&format!(
-                    "chose the revision {version:?}; we speak 2024-11-05 to {}",
-                    Revision::LATEST_LEGACY
-                ))
+                Failure {
+                    kind: FailureKind::UnsupportedRevision,
+                    ..broken(&format!(
+                        "chose the revision {version:?}; we speak 2024-11-05 to {}",
+                        Revision::LATEST_LEGACY
+                    ))
+                }
             })?;
         let object = |raw: Option<Raw>| {
             raw.filter(|raw| raw.kind() == Kind::Object)
@@ -203,6 +209,9 @@ impl LinkError {
                 format!("no answer to {method} within {} s", after.as_secs_f64()),
             ),
             LinkError::Answered(error) => {
+                if let Some(supported) = supported_revisions(&error) {
+                    return unsupported(&supported);
+                }
                 let is_recursion = is_recursion(&error);
                 let message = error.member("message");
                 let message = message
@@ -228,6 +237,52 @@ impl LinkError {
             ),
         }
     }
+}
+
+/// The revisions that a server names in its error, if it refuses ours. A
+/// server of the modern era lists them in `data.supported`; others name them
+/// in the message.
+pub(super) fn supported_revisions(error: &Raw) -> Option<Vec<String>> {
+    let is_date = |text: &str| {
+        let fits = |(at, byte): (usize, u8)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        };
+        text.len() == 10 && text.bytes().enumerate().all(fits)
+    };
+    let listed = error
+        .member("data")
+        .and_then(|data| data.member("supported"))
+        .filter(|listed| listed.kind() == Kind::Array);
+    if let Some(listed) = listed {
+        let all = listed.elements().take(MOST_REVISIONS);
+        let all = all.filter_map(|one| one.as_text().map(|text| text.into_owned()));
+        return Some(all.filter(|text| is_date(text)).collect());
+    }
+    let message = error.member("message");
+    let message = message.as_ref().and_then(Raw::as_text)?;
+    if !message
+        .to_ascii_lowercase()
+        .contains("unsupported protocol version")
+    {
+        return None;
+    }
+    // The one that it was asked for may be among them.
+    let words = message.split(|c: char| !c.is_ascii_digit() && c != '-');
+    let dates = words.filter(|word| is_date(word) && *word != Revision::LATEST_LEGACY.as_str());
+    Some(dates.take(MOST_REVISIONS).map(str::to_owned).collect())
+}
+
+fn unsupported(supported: &[String]) -> Failure {
+    let theirs = match supported {
+        [] => "it does not say which revisions of MCP it speaks".to_owned(),
+        all => format!("it speaks MCP {} only", all.join(", ")),
+    };
+    let detail = format!(
+        "it refuses our protocol version: {theirs}; we speak 2024-11-05 to {}",
+        Revision::LATEST_LEGACY
+    );
+    Failure::new(FailureKind::UnsupportedRevision, detail)
 }
 
 /// Whether a gateway refuses to serve us because one above it is the same.
@@ -287,10 +342,22 @@ pub enum FailureKind {
     Protocol,
     /// The server answered `initialize` or a list with an error.
     Refused,
+    /// It speaks no revision of MCP that we speak.
+    UnsupportedRevision,
     /// The entry leads back to a gateway that is already running above.
     Recursion,
     /// Ended by us.
     Closed,
+}
+
+impl FailureKind {
+    /// Whether the server may be back without anybody doing something about it.
+    pub(crate) fn heals(self) -> bool {
+        !matches!(
+            self,
+            FailureKind::NotFound | FailureKind::SignIn | FailureKind::UnsupportedRevision
+        )
+    }
 }
 
 impl Failure {

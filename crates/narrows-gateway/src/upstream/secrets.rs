@@ -91,6 +91,11 @@ pub(super) fn is_token(part: &str) -> bool {
 /// and would riddle the text with stars.
 pub(super) fn words(values: &[impl AsRef<str>]) -> Vec<String> {
     let parts = |value: &str| -> Vec<String> {
+        // The scheme of credentials is no secret, and says what a server wants.
+        let value = match value.split_once(' ') {
+            Some((scheme, credentials)) if is_scheme(scheme) => credentials,
+            _ => value,
+        };
         let parts = value.split([' ', ',', ';', '&', '=']);
         let parts = parts.filter(|part| part.len() >= SHORTEST);
         parts.map(str::to_owned).collect()
@@ -99,6 +104,28 @@ pub(super) fn words(values: &[impl AsRef<str>]) -> Vec<String> {
         .iter()
         .flat_map(|value| parts(value.as_ref()))
         .collect()
+}
+
+/// Whether a word names a way to authenticate: those registered for HTTP, and
+/// two that are in use besides.
+fn is_scheme(word: &str) -> bool {
+    const SCHEMES: [&str; 12] = [
+        "apikey",
+        "basic",
+        "bearer",
+        "digest",
+        "dpop",
+        "gnap",
+        "hoba",
+        "mutual",
+        "negotiate",
+        "oauth",
+        "privatetoken",
+        "token",
+    ];
+    SCHEMES
+        .iter()
+        .any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
 /// Without percent signs, as a server sees it.
@@ -165,7 +192,7 @@ mod tests {
         check(
             UpstreamKind::Remote(remote),
             "Bearer abcdef123 is wrong, and so is token=fedcba321 of v2",
-            "*** *** is wrong, and so is token=*** of v2",
+            "Bearer *** is wrong, and so is token=*** of v2",
         );
     }
 

@@ -30,6 +30,7 @@ use super::process::{self, Tree};
 use super::secrets::Secrets;
 use crate::settings::StdioSettings;
 use keeper::{Keeper, Life};
+pub(crate) use stderr::StderrHistory;
 use stderr::Tail;
 
 /// Messages that wait for the child to read them.
@@ -51,9 +52,12 @@ pub(crate) fn open(
     server: Arc<str>,
     guard: Option<&Guard>,
     chain: &str,
+    history: Option<&Arc<StderrHistory>>,
     max_message_bytes: usize,
     grace: Duration,
 ) -> Result<Channel, Failure> {
+    // Before the process, so that none of an earlier one is taken for its own.
+    let tail = history.map_or_else(Tail::default, |history| history.begin());
     let mark = guard.map_or_else(process::fresh_mark, Guard::mark);
     let spawned = spawn::spawn(settings, &mark, chain)?;
     if let Some(guard) = guard {
@@ -64,7 +68,6 @@ pub(crate) fn open(
     let closing = CancellationToken::new();
     let (outgoing, queue) = mpsc::channel(QUEUE);
     let (life, watched) = watch::channel(Life::Running);
-    let tail = Tail::default();
     let writer = tokio::spawn(write(
         spawned.stdin,
         settings.framing,
@@ -72,7 +75,13 @@ pub(crate) fn open(
         closing.clone(),
     ));
     let secrets = Secrets::of_stdio(settings);
-    let stderr = tokio::spawn(stderr::read(spawned.stderr, server, secrets, tail.clone()));
+    let stderr = tokio::spawn(stderr::read(
+        spawned.stderr,
+        server,
+        secrets,
+        tail.clone(),
+        history.cloned(),
+    ));
     let closer = Keeper::new(spawned.child, spawned.pid, tree, guard.cloned())
         .owning(writer, stderr)
         .reporting(life, closing.clone())

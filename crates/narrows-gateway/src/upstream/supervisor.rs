@@ -16,6 +16,11 @@ use crate::settings::{Sharing, Transport};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// The longest pause after failures that cannot heal by themselves.
+const HOPELESS_PAUSE: Duration = Duration::from_secs(300);
+/// How long a server is down before its repeated failures are logged as a count.
+const FIRST_COUNT: Duration = Duration::from_secs(300);
+const LONGEST_COUNT: Duration = Duration::from_secs(6 * 3_600);
 /// Between two readings of changed lists.
 const BREATH: Duration = Duration::from_millis(50);
 /// A link that lived this long was no failed attempt.
@@ -29,9 +34,9 @@ pub(crate) async fn supervise(
     ears: Arc<dyn SharedEars>,
 ) {
     let mut attempts = 0;
+    let mut outage = None;
     loop {
         let mut lost = None;
-        let began = Instant::now();
         let opening = open(&upstream, &ears);
         let opened = tokio::select! {
             biased;
@@ -42,7 +47,13 @@ pub(crate) async fn supervise(
             opened = opening => opened,
         };
         let failure = match opened {
-            Ok((link, offer, found)) => {
+            Ok(Opened {
+                link,
+                offer,
+                found,
+                began,
+            }) => {
+                outage = None;
                 let link = Arc::new(link);
                 // Before anybody can subscribe over the new link by itself.
                 let before = upstream.subscribers.uris();
@@ -60,6 +71,7 @@ pub(crate) async fn supervise(
                 };
                 if up.elapsed() > STEADY {
                     attempts = 0;
+                    upstream.stderr.forget();
                 }
                 lost = Some(link);
                 failure
@@ -70,23 +82,15 @@ pub(crate) async fn supervise(
             // Its successor does the work now.
             break;
         }
-        let failure = Arc::new(upstream.secrets.blot_failure(&failure));
+        let mut failure = upstream.secrets.blot_failure(&failure);
+        if failure.stderr.is_empty() {
+            failure.stderr = upstream.stderr();
+        }
+        let failure = Arc::new(failure);
         attempts += 1;
         let pause = pause(attempts, failure.kind);
-        match pause {
-            Some(pause) => tracing::warn!(
-                server = %upstream.settings.id,
-                attempts,
-                retry_ms = pause.as_millis() as u64,
-                speaks = failure.speaks.map(Transport::word),
-                "server is down: {}",
-                failure.detail
-            ),
-            None => {
-                let id = &upstream.settings.id;
-                tracing::warn!(server = %id, "server \"{id}\" is left out: {}", failure.detail);
-            }
-        }
+        let outage = outage.get_or_insert_with(Outage::default);
+        outage.log(&upstream.settings.id, &failure, attempts, pause);
         upstream.go_down(failure, attempts, pause.map(|pause| Instant::now() + pause));
         // What is left of the old one may hold what the new one needs.
         let cleared = async {
@@ -111,12 +115,21 @@ pub(crate) trait SharedEars: Send + Sync {
     fn level(&self) -> Option<&'static str>;
 }
 
-async fn open(
-    upstream: &Arc<Upstream>,
-    ears: &Arc<dyn SharedEars>,
-) -> Result<(Link, Offer, Found), Failure> {
+/// A shared link and what the server offers over it.
+struct Opened {
+    link: Link,
+    offer: Offer,
+    found: Found,
+    /// When the process was spawned, or connecting began.
+    began: Instant,
+}
+
+async fn open(upstream: &Arc<Upstream>, ears: &Arc<dyn SharedEars>) -> Result<Opened, Failure> {
     let limit = upstream.settings.startup_timeout;
-    let deadline = Instant::now() + limit;
+    // Its time begins when it may start.
+    let slot = upstream.start_slot().await;
+    let began = Instant::now();
+    let deadline = began + limit;
     // The timeout around it all is for transports that are stuck before the first request.
     let late = || {
         Failure::new(
@@ -136,7 +149,7 @@ async fn open(
             r#""}"#
         )),
     };
-    let connecting = upstream.connect(&hello, heard);
+    let connecting = upstream.connect_in(slot, &hello, heard, Some(&upstream.stderr));
     let connected =
         tokio::time::timeout_at(deadline + Duration::from_millis(500), connecting).await;
     let Connected { link, hello, found } = match connected {
@@ -153,7 +166,72 @@ async fn open(
     let offer = tokio::time::timeout(left + Duration::from_millis(500), reading)
         .await
         .map_err(|_| late())??;
-    Ok((link, offer, found))
+    Ok(Opened {
+        link,
+        offer,
+        found,
+        began,
+    })
+}
+
+/// What was logged since a server went down. Each kind of failure is logged
+/// when it first occurs, and repeats are counted.
+#[derive(Default)]
+struct Outage {
+    seen: Vec<FailureKind>,
+    /// Failures that were not logged.
+    repeats: u32,
+    /// When something was logged last.
+    logged: Option<Instant>,
+    /// How many counts were logged.
+    counts: u32,
+}
+
+impl Outage {
+    fn log(&mut self, id: &str, failure: &Failure, attempts: u32, pause: Option<Duration>) {
+        let detail = &failure.detail;
+        let Some(pause) = pause else {
+            tracing::warn!(server = id, "server \"{id}\" is left out: {detail}");
+            return;
+        };
+        let retry_ms = pause.as_millis() as u64;
+        let speaks = failure.speaks.map(Transport::word);
+        let now = Instant::now();
+        if !self.seen.contains(&failure.kind) {
+            self.seen.push(failure.kind);
+            self.logged = Some(now);
+            tracing::warn!(
+                server = id,
+                attempts,
+                retry_ms,
+                speaks,
+                "server is down: {detail}"
+            );
+            return;
+        }
+        self.repeats += 1;
+        let quiet = self.logged.map_or(Duration::ZERO, |logged| now - logged);
+        if quiet >= count_interval(self.counts) {
+            let (repeats, minutes) = (self.repeats, quiet.as_secs().div_ceil(60));
+            tracing::warn!(
+                server = id,
+                attempts,
+                retry_ms,
+                speaks,
+                "server is still down, failed again {repeats} times in {minutes} min: {detail}"
+            );
+            self.repeats = 0;
+            self.counts += 1;
+            self.logged = Some(now);
+        }
+    }
+}
+
+/// The time between two counts of failures: 5 minutes at first, then doubling.
+fn count_interval(counts: u32) -> Duration {
+    FIRST_COUNT
+        .saturating_mul(1 << counts.min(10))
+        .min(LONGEST_COUNT)
 }
 
 /// Follows the changes of the server's lists until the link ends.
@@ -223,6 +301,7 @@ impl Upstream {
             took_ms = took.as_millis() as u64,
             "server is up"
         );
+        self.stderr.settle();
         self.store_offer(offer);
         self.shared.store(Some(link));
         self.change_state(state);
@@ -281,9 +360,14 @@ fn pause(attempts: u32, kind: FailureKind) -> Option<Duration> {
     if kind == FailureKind::Recursion {
         return None;
     }
-    let plain = FIRST_PAUSE
-        .saturating_mul(1 << (attempts - 1).min(10))
-        .min(LONGEST_PAUSE);
+    let steps = (attempts - 1).min(10);
+    // Somebody has to do something first, so there is no hurry. A call or a
+    // change of the entry brings the next attempt forward.
+    let (factor, longest): (u32, _) = match kind.heals() {
+        true => (2, LONGEST_PAUSE),
+        false => (4, HOPELESS_PAUSE),
+    };
+    let plain = FIRST_PAUSE.saturating_mul(factor.pow(steps)).min(longest);
     Some(plain.mul_f64(0.75 + fastrand::f64() / 2.0))
 }
 
@@ -339,6 +423,19 @@ impl Ears for Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_heal_by_itself_is_tried_every_five_minutes() {
+        use FailureKind::{NotFound, SignIn, UnsupportedRevision};
+        for kind in [NotFound, SignIn, UnsupportedRevision] {
+            let pauses = (1..=7).map(|attempts| pause(attempts, kind).expect("it is tried"));
+            let total: Duration = pauses.sum();
+            assert!(total < 3 * HOPELESS_PAUSE, "{total:?}");
+            let last = pause(u32::MAX, kind).expect("it is tried");
+            assert!(last >= HOPELESS_PAUSE.mul_f64(0.75), "{last:?}");
+            assert!(last <= HOPELESS_PAUSE.mul_f64(1.25), "{last:?}");
+        }
+    }
 
     #[test]
     fn a_gateway_that_starts_itself_is_not_tried_again() {

@@ -112,7 +112,16 @@ pub(in crate::upstream) fn ears() -> (Arc<TestEars>, Heard) {
 pub(in crate::upstream) async fn greet(channel: Channel) -> Result<(Arc<Duplex>, Heard), Failure> {
     let (ears, heard) = ears();
     let (hello, tasks) = (hello(), TaskTracker::new());
-    let opening = Duplex::open(channel, "srv".into(), 7, &hello, ears, LONG, &tasks);
+    let opening = Duplex::open(
+        channel,
+        "srv".into(),
+        7,
+        Default::default(),
+        &hello,
+        ears,
+        LONG,
+        &tasks,
+    );
     let (link, _) = opening.await?;
     Ok((link, heard))
 }

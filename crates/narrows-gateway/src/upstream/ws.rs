@@ -158,6 +158,10 @@ fn explain(error: Error, address: &Address) -> Failure {
         }
         Error::Http(response) => {
             let status = response.status();
+            if status.as_u16() == 508 {
+                let told = "leads back to this gateway, or to one above it. Remove the entry";
+                return Failure::new(FailureKind::Recursion, format!("{shown} {told}"));
+            }
             let kind = match status.as_u16() {
                 401 | 403 => FailureKind::SignIn,
                 429 | 500.. => FailureKind::Refused,

@@ -17,6 +17,7 @@ pub(super) fn word(kind: FailureKind) -> &'static str {
         FailureKind::TimedOut => "timed_out",
         FailureKind::Protocol => "protocol",
         FailureKind::Refused => "refused",
+        FailureKind::UnsupportedRevision => "unsupported_revision",
         FailureKind::Recursion => "recursion",
         FailureKind::Closed => "closed",
     }
@@ -26,6 +27,12 @@ pub(super) fn word(kind: FailureKind) -> &'static str {
 /// or of a URL's path: those may be secrets.
 pub(super) fn hint(failure: &Failure, settings: &UpstreamSettings) -> Option<String> {
     match (&settings.kind, failure.kind) {
+        // The reason says what to do.
+        (_, FailureKind::Recursion) => None,
+        (_, FailureKind::UnsupportedRevision) => {
+            let text = "use a release of the server that also speaks an older revision";
+            Some(text.to_owned())
+        }
         (UpstreamKind::Stdio(stdio), FailureKind::NotFound) => Some(not_found(stdio)),
         (UpstreamKind::Stdio(stdio), FailureKind::Process) if never_ran(failure) => {
             not_started(stdio, failure)

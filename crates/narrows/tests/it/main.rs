@@ -1,5 +1,6 @@
 //! The real program, run as its users run it.
 
+mod broken;
 mod clients;
 mod commands;
 mod configuration;

@@ -90,6 +90,7 @@ async fn open() -> (Arc<Duplex>, Server, Arc<Heard>) {
             channel,
             "s".into(),
             1,
+            Quoting::default(),
             &hello,
             heard,
             Duration::from_secs(5),
@@ -401,6 +402,7 @@ async fn a_server_that_never_answers_initialize_is_given_up() {
         channel,
         "s".into(),
         1,
+        Quoting::default(),
         &hello,
         Arc::new(Heard::default()),
         Duration::from_secs(5),
@@ -431,7 +433,13 @@ async fn closing_a_link_waits_even_if_its_end_was_noticed_first() {
             })
         })
     };
-    let link = Arc::new(Duplex::new(channel.outgoing, channel.closer, "s".into(), 1));
+    let link = Arc::new(Duplex::new(
+        channel.outgoing,
+        channel.closer,
+        "s".into(),
+        1,
+        Quoting::default(),
+    ));
     tokio::spawn(
         link.clone()
             .listen(channel.incoming, Arc::new(Heard::default())),
@@ -483,4 +491,23 @@ async fn what_a_given_up_call_still_says_goes_to_nobody_else() {
         *events.recv().await.expect("an event"),
         Event::Notice(_)
     ));
+}
+
+#[test]
+fn unreadable_messages_are_quoted_escaped_and_cut() {
+    let error = narrows_wire::decode("x".into()).expect_err("it is no JSON");
+    let quoting = Quoting {
+        is_stdout: true,
+        ..Quoting::default()
+    };
+    assert_eq!(
+        quoting.explain(b"Listening on \x1b[1m:3000\n", &error),
+        r#""Listening on \u{1b}[1m:3000" on stdout, which is reserved for MCP messages"#
+    );
+    let long = "x".repeat(200);
+    let told = quoting.explain(long.as_bytes(), &error);
+    assert!(
+        told.starts_with(&format!("\"{}\"…", "x".repeat(120))),
+        "{told}"
+    );
 }

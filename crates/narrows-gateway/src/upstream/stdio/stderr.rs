@@ -5,7 +5,8 @@
 //! server that writes without end costs one copy of what it writes.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ const TARGET: &str = "narrows::stderr";
 const KEPT: usize = 20;
 /// A longer line is cut here.
 const LINE_MAX: usize = 4 * 1024;
+/// Lines of failed attempts that are remembered.
+const MOST_DIGESTS: usize = 2_000;
 /// Lines that are logged within a window.
 const LOGGED: u32 = 100;
 const WINDOW: Duration = Duration::from_secs(1);
@@ -61,17 +64,90 @@ impl Tail {
     }
 }
 
+/// What processes that follow each other write to stderr. A server that fails
+/// to start writes the same each time, so lines that an earlier attempt wrote
+/// are not logged again until the server is connected.
+#[derive(Default)]
+pub(crate) struct StderrHistory(Mutex<Attempts>);
+
+#[derive(Default)]
+struct Attempts {
+    tail: Tail,
+    /// Digests of the lines of earlier attempts.
+    before: HashSet<u64>,
+    /// Those of the current one.
+    now: HashSet<u64>,
+    connected: bool,
+}
+
+impl StderrHistory {
+    /// The next process begins.
+    pub(super) fn begin(&self) -> Tail {
+        let mut attempts = self.0.lock();
+        let now = std::mem::take(&mut attempts.now);
+        attempts.before.extend(now);
+        attempts.connected = false;
+        attempts.tail = Tail::default();
+        attempts.tail.clone()
+    }
+
+    /// The process is connected: from now on each of its lines is news.
+    pub(crate) fn settle(&self) {
+        self.0.lock().connected = true;
+    }
+
+    /// The server has worked for a while, so its next failure is another one.
+    pub(crate) fn forget(&self) {
+        let mut attempts = self.0.lock();
+        attempts.before.clear();
+        attempts.now.clear();
+    }
+
+    /// The last lines of the current process.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let tail = self.0.lock().tail.clone();
+        tail.lines()
+    }
+
+    fn is_news(&self, line: &str) -> bool {
+        let mut attempts = self.0.lock();
+        if attempts.connected {
+            return true;
+        }
+        let digest = digest(line);
+        if attempts.now.len() + attempts.before.len() < MOST_DIGESTS {
+            attempts.now.insert(digest);
+        }
+        !attempts.before.contains(&digest)
+    }
+}
+
+/// The same for lines that differ only in numbers, such as times and process ids.
+fn digest(line: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let mut in_number = false;
+    for byte in line.bytes() {
+        let is_digit = byte.is_ascii_digit();
+        if !(is_digit && in_number) {
+            hasher.write_u8(if is_digit { b'0' } else { byte });
+        }
+        in_number = is_digit;
+    }
+    hasher.finish()
+}
+
 /// Reads to the end.
 pub(super) fn read(
     stderr: impl AsyncRead + Unpin,
     server: Arc<str>,
     secrets: Secrets,
     tail: Tail,
+    history: Option<Arc<StderrHistory>>,
 ) -> impl Future<Output = ()> {
     // However reading ends, even before it began, nobody shall wait for more.
     let complete = tail.complete.clone().drop_guard();
     async move {
-        read_lines(stderr, server, secrets, tail).await;
+        read_lines(stderr, server, secrets, tail, history).await;
         drop(complete);
     }
 }
@@ -81,11 +157,13 @@ async fn read_lines(
     server: Arc<str>,
     secrets: Secrets,
     tail: Tail,
+    history: Option<Arc<StderrHistory>>,
 ) {
     let mut lines = Lines::default();
     let mut log = Log {
         server,
         secrets,
+        history,
         window: Instant::now(),
         logged: 0,
         dropped: 0,
@@ -166,6 +244,7 @@ fn emit(line: &[u8], each: &mut impl FnMut(&[u8])) {
 struct Log {
     server: Arc<str>,
     secrets: Secrets,
+    history: Option<Arc<StderrHistory>>,
     window: Instant,
     logged: u32,
     dropped: u64,
@@ -174,6 +253,14 @@ struct Log {
 impl Log {
     fn line(&mut self, line: &[u8]) {
         if !tracing::enabled!(target: TARGET, Level::INFO) {
+            return;
+        }
+        let line = printable(line);
+        if self
+            .history
+            .as_ref()
+            .is_some_and(|history| !history.is_news(&line))
+        {
             return;
         }
         if self.logged >= LOGGED {
@@ -187,7 +274,7 @@ impl Log {
             self.window = Instant::now();
         }
         self.logged += 1;
-        let line = self.secrets.blot(printable(line));
+        let line = self.secrets.blot(line);
         tracing::info!(target: TARGET, server = %self.server, "{line}");
     }
 

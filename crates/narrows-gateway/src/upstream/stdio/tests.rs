@@ -24,11 +24,11 @@ fn sh(script: &str) -> StdioSettings {
 }
 
 fn start(settings: &StdioSettings) -> Channel {
-    open(settings, "test".into(), None, "", MAX, GRACE).expect("the child starts")
+    open(settings, "test".into(), None, "", None, MAX, GRACE).expect("the child starts")
 }
 
 fn refusal(settings: &StdioSettings) -> Failure {
-    open(settings, "test".into(), None, "", MAX, GRACE)
+    open(settings, "test".into(), None, "", None, MAX, GRACE)
         .err()
         .expect("the child does not start")
 }
@@ -150,7 +150,10 @@ async fn the_environment_is_what_was_given_and_our_own_variables() {
     let names = names
         .split(' ')
         .filter(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
-    assert_eq!(names.collect::<Vec<_>>(), ["GIVEN", "NARROWS_CHAIN", "NARROWS_TREE", "PATH"]);
+    assert_eq!(
+        names.collect::<Vec<_>>(),
+        ["GIVEN", "NARROWS_CHAIN", "NARROWS_TREE", "PATH"]
+    );
 }
 
 #[tokio::test]

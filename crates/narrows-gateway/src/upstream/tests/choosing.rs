@@ -33,9 +33,18 @@ pub(super) fn upstream_with(
     settings: RemoteSettings,
     set: impl FnOnce(&mut UpstreamSettings),
 ) -> Arc<Upstream> {
-    let surroundings = Surroundings {
+    let kind = UpstreamKind::Remote(RemoteSettings { manner, ..settings });
+    let mut settings = UpstreamSettings::new("srv", kind);
+    set(&mut settings);
+    let around = Arc::new(surroundings());
+    Arc::new(Upstream::new(0, "srv", settings, around))
+}
+
+pub(super) fn surroundings() -> Surroundings {
+    Surroundings {
         limits: Limits::default(),
         chain: String::new(),
+        starts: Default::default(),
         http: client(),
         guard: Default::default(),
         numbers: Default::default(),
@@ -46,11 +55,7 @@ pub(super) fn upstream_with(
         meter: Default::default(),
         feed: Default::default(),
         tasks: TaskTracker::new(),
-    };
-    let kind = UpstreamKind::Remote(RemoteSettings { manner, ..settings });
-    let mut settings = UpstreamSettings::new("srv", kind);
-    set(&mut settings);
-    Arc::new(Upstream::new(0, "srv", settings, Arc::new(surroundings)))
+    }
 }
 
 async fn connect(upstream: &Arc<Upstream>) -> Result<Connected, Failure> {
@@ -393,4 +398,26 @@ async fn how_a_server_was_found_is_part_of_its_state() {
         unreachable!("waited for it")
     };
     assert_eq!(failure.speaks, Some(Transport::Sse));
+}
+
+#[tokio::test]
+async fn a_server_of_newer_revisions_alone_names_them() {
+    let listed = r#"{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}"#;
+    let told = r#"{"code":-32000,"message":"Bad Request: Unsupported protocol version: 2025-11-25 (supported versions: 2026-07-28)"}"#;
+    for (id, error) in [("null", listed), ("1", listed), ("null", told), ("1", told)] {
+        let server = stubborn(move |_| {
+            let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
+            reply(400, "application/json", &body)
+        })
+        .await;
+        let failure = failure(&upstream(RemoteManner::Http, server.settings())).await;
+        assert_eq!(
+            failure.kind,
+            FailureKind::UnsupportedRevision,
+            "{failure:?}"
+        );
+        let expected = "it refuses our protocol version: it speaks MCP 2026-07-28 only; \
+                        we speak 2024-11-05 to 2025-11-25";
+        assert_eq!(failure.detail, expected);
+    }
 }

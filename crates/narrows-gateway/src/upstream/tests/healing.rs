@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use narrows_wire::frame::Framing;
 use narrows_wire::{Id, Raw, Request, Revision};
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -14,14 +15,16 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::super::circuit::SPACING;
 use super::super::link::{Failure, FailureKind, LinkError, Outgoing};
-use super::super::{Link, State, Upstream, supervise};
-use super::choosing::{Deaf, upstream, upstream_with};
+use super::super::{Link, StartSlots, State, Surroundings, Upstream, supervise};
+use super::choosing::{Deaf, surroundings, upstream, upstream_with};
 use super::server::{Reply, Seen, Server, events, hello, json_reply, status};
 use super::{LONG, soon};
 use crate::error::Error;
 use crate::exchange::{ClientHello, EventSink, Principal};
 use crate::gateway::{Door, Gateway, Lifetime};
-use crate::settings::{HealthSettings, RemoteManner, Settings, UpstreamKind, UpstreamSettings};
+use crate::settings::{
+    HealthSettings, RemoteManner, Settings, StdioSettings, UpstreamKind, UpstreamSettings,
+};
 
 /// Asked at once and given up soon: for servers that do not answer.
 const STRICT: HealthSettings = HealthSettings {
@@ -517,4 +520,38 @@ async fn a_retired_server_is_not_started_again() {
     running.upstream.retire(None);
     soon(&mut running.supervisor).await.expect("it ends");
     assert_eq!(server.rest(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_time_of_a_server_counts_from_its_spawn() {
+    let starts = StartSlots::new(1);
+    let taken = starts.acquire().await;
+    let kind = UpstreamKind::Stdio(StdioSettings {
+        command: "sleep".into(),
+        args: vec!["600".into()],
+        env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        cwd: None,
+        framing: Framing::Newline,
+    });
+    let mut settings = UpstreamSettings::new("srv", kind);
+    settings.startup_timeout = Duration::from_millis(100);
+    let around = Surroundings {
+        starts: starts.clone(),
+        ..surroundings()
+    };
+    let upstream = Arc::new(Upstream::new(0, "srv", settings, Arc::new(around)));
+    let supervisor = supervise(upstream.clone(), CancellationToken::new(), Arc::new(Deaf));
+    let running = Running {
+        upstream,
+        supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor)),
+    };
+    // Longer than it may take to start.
+    sleep(Duration::from_secs(1)).await;
+    assert!(
+        !running.upstream.is_settled(),
+        "it has not been started yet"
+    );
+    drop(taken);
+    let failure = running.failure().await;
+    assert_eq!(failure.kind, FailureKind::TimedOut, "{failure:?}");
 }

@@ -13,6 +13,7 @@ use narrows_wire::sse::{Decoder, Event};
 use narrows_wire::{Message, Raw};
 use tokio::time::timeout;
 
+use super::super::link::supported_revisions;
 use super::SESSION_ID;
 use super::address::Address;
 use super::client::{Lease, Pool};
@@ -160,6 +161,7 @@ impl Answer {
         match error {
             // Who names no request may not even know what one is: a gateway in
             // front of an older transport, for one.
+            Some((_, error)) if supported_revisions(&error).is_some() => Trouble::Answered(error),
             Some((named, error)) if named || moment != Moment::Opening => Trouble::Answered(error),
             _ => Trouble::Refused(refused),
         }

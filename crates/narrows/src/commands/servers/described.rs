@@ -29,6 +29,9 @@ pub(super) struct Described {
     /// Only where one server was asked for.
     #[serde(default)]
     tool_list: Vec<Tool>,
+    /// Likewise.
+    #[serde(default)]
+    stderr: Vec<String>,
     prompts: Option<usize>,
     resources: Option<usize>,
     templates: Option<usize>,
@@ -114,6 +117,13 @@ impl Described {
             let denied = denied.map(|why| format!("  hidden: {why}"));
             let denied = denied.unwrap_or_default();
             let _ = writeln!(text, "  {name:<width$}  {tokens:>7}{denied}");
+        }
+        if !self.stderr.is_empty() {
+            text.push_str("  the end of its stderr:\n");
+        }
+        for line in &self.stderr {
+            let line = palette.paint(Tone::Faint, &plain(line));
+            let _ = writeln!(text, "  | {line}");
         }
         text
     }

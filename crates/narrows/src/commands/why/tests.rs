@@ -25,6 +25,7 @@ fn server(id: &str, tools: &[(&str, &str)], state: UpstreamState) -> UpstreamRep
         tools: tools.iter().map(tool).collect(),
         prompts: 0,
         resources: 0,
+        stderr: Vec::new(),
         templates: 0,
     }
 }

@@ -31,7 +31,7 @@ fn check(failure: &Failure, kind: FailureKind, detail: &str) {
 
 #[tokio::test]
 async fn each_way_to_fail_has_its_kind() {
-    use FailureKind::{Protocol, Refused, SignIn, WrongTransport};
+    use FailureKind::{Protocol, Refused, SignIn, UnsupportedRevision, WrongTransport};
     for (code, kind, text) in [
         (400, WrongTransport, "Bad Request"),
         (404, WrongTransport, "Not Found"),
@@ -72,7 +72,7 @@ async fn each_way_to_fail_has_its_kind() {
         );
     }
     let answer = failure(|seen| json_reply(&seen.result(hello("2099-01-01")))).await;
-    assert_eq!(answer.kind, Protocol);
+    assert_eq!(answer.kind, UnsupportedRevision);
     assert!(
         answer.detail.contains("2099-01-01") && answer.detail.contains("2025-11-25"),
         "{}",

@@ -81,8 +81,36 @@ async fn the_end_is_told_when_reading_is_given_up() {
         "test".into(),
         Default::default(),
         tail.clone(),
+        None,
     ));
     task.abort();
     tail.complete().await;
     drop(ours);
+}
+
+#[test]
+fn what_an_earlier_attempt_wrote_is_no_news_until_the_server_is_connected() {
+    let history = StderrHistory::default();
+    let check = |lines: &[(&str, bool)]| {
+        for (line, expected) in lines {
+            assert_eq!(history.is_news(line), *expected, "{line}");
+        }
+    };
+    history.begin();
+    check(&[
+        ("12:01 pid 7: no key", true),
+        ("----", true),
+        ("----", true),
+    ]);
+    history.begin();
+    check(&[
+        ("12:02 pid 8: no key", false),
+        ("----", false),
+        ("other", true),
+    ]);
+    history.settle();
+    check(&[("----", true)]);
+    history.begin();
+    history.forget();
+    check(&[("----", true)]);
 }

@@ -30,6 +30,10 @@ pub(crate) struct ServerDetails {
     #[serde(flatten)]
     server: Server,
     tool_list: Vec<Tool>,
+    /// The last lines that its process wrote to stderr, without secrets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    stderr: Vec<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -172,6 +176,7 @@ impl From<&UpstreamReport> for ServerDetails {
         ServerDetails {
             server: report.into(),
             tool_list: report.tools.iter().map(tool).collect(),
+            stderr: report.stderr.clone(),
         }
     }
 }

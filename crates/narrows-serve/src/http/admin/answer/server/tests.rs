@@ -28,6 +28,7 @@ fn report(state: UpstreamState) -> UpstreamReport {
         tools: vec![tool("read", None), tool("write", Some(Arc::new(denial)))],
         prompts: 3,
         resources: 4,
+        stderr: Vec::new(),
         templates: 5,
     }
 }
