@@ -5,22 +5,21 @@
 //! store is behind a trait, so that receipts can outlive the process where
 //! that is wanted.
 
+mod block;
 mod disk;
 mod files;
+mod memory;
 #[cfg(test)]
 mod tests;
 pub mod totals;
 
-use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use tokio::time::Instant;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use self::disk::DiskStore;
+pub use self::memory::MemoryStore;
 use crate::exchange::Principal;
-use crate::lock::Mutex;
 use crate::settings::RecoverySettings;
 
 /// Keeps texts and gives them back.
@@ -40,9 +39,9 @@ pub trait Store: Send + Sync {
         Fill::default()
     }
 
-    /// Whether all this may take its time, and is better done where nobody
-    /// waits for the thread.
-    fn blocks(&self) -> bool {
+    /// Returns true if keeping or fetching a text of this many bytes may take
+    /// so long that it belongs off the async threads.
+    fn blocks_on(&self, _text: usize) -> bool {
         false
     }
 }
@@ -157,93 +156,5 @@ impl Default for Receipt {
 impl fmt::Display for Receipt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-/// Texts in memory: each for the same time, and all within a number of bytes;
-/// the oldest leave first.
-///
-/// No cache library: those admit by how often something is asked for, and may
-/// turn away the newest text, whose receipt was just handed out.
-pub struct MemoryStore {
-    ttl: Duration,
-    max_bytes: usize,
-    kept: Mutex<Kept>,
-}
-
-#[derive(Default)]
-struct Kept {
-    texts: HashMap<Arc<str>, (Owner, Arc<str>)>,
-    /// In the order in which they came, which is also that in which they expire.
-    order: VecDeque<(Instant, Arc<str>)>,
-    bytes: usize,
-}
-
-/// What a text costs besides its bytes: receipt, map and queue.
-const OVERHEAD: usize = 256;
-
-impl MemoryStore {
-    pub fn new(settings: &RecoverySettings) -> MemoryStore {
-        MemoryStore {
-            ttl: settings.ttl,
-            max_bytes: settings.max_bytes,
-            kept: Mutex::default(),
-        }
-    }
-}
-
-impl Store for MemoryStore {
-    fn keep(&self, owner: &Owner, text: Arc<str>) -> Result<Receipt, Unavailable> {
-        let size = text.len() + OVERHEAD;
-        if size > self.max_bytes || self.ttl.is_zero() {
-            return Err(Unavailable);
-        }
-        let receipt = Receipt::new();
-        let now = Instant::now();
-        let until = now.checked_add(self.ttl).ok_or(Unavailable)?;
-        let mut kept = self.kept.lock();
-        kept.purge(now);
-        while kept.bytes + size > self.max_bytes {
-            kept.drop_oldest();
-        }
-        kept.bytes += size;
-        kept.order.push_back((until, receipt.0.clone()));
-        kept.texts.insert(receipt.0.clone(), (owner.clone(), text));
-        Ok(receipt)
-    }
-
-    fn fetch(&self, owner: &Owner, receipt: &str) -> Option<Arc<str>> {
-        let mut kept = self.kept.lock();
-        kept.purge(Instant::now());
-        let (of, text) = kept.texts.get(receipt)?;
-        (of == owner).then(|| text.clone())
-    }
-
-    fn purge(&self) {
-        self.kept.lock().purge(Instant::now());
-    }
-
-    fn fill(&self) -> Fill {
-        let kept = self.kept.lock();
-        Fill {
-            texts: kept.texts.len(),
-            bytes: kept.bytes as u64,
-        }
-    }
-}
-
-impl Kept {
-    fn purge(&mut self, now: Instant) {
-        while self.order.front().is_some_and(|(until, _)| *until <= now) {
-            self.drop_oldest();
-        }
-    }
-
-    fn drop_oldest(&mut self) {
-        if let Some((_, receipt)) = self.order.pop_front()
-            && let Some((_, text)) = self.texts.remove(&receipt)
-        {
-            self.bytes -= text.len() + OVERHEAD;
-        }
     }
 }

@@ -136,7 +136,7 @@ impl Default for RecoverySettings {
     fn default() -> Self {
         RecoverySettings {
             ttl: Duration::from_secs(600),
-            max_bytes: 256 * 1024 * 1024,
+            max_bytes: 64 * 1024 * 1024,
             path: None,
         }
     }

@@ -174,9 +174,9 @@ impl Pruner {
         Pruned::new(receipt, text, outcome, began)
     }
 
-    /// A store may be on a disk.
+    /// Keeps the text, off the async threads where that may take long.
     async fn keep(&self, text: &Arc<str>) -> Result<Receipt, Unavailable> {
-        if !self.store.blocks() {
+        if !self.store.blocks_on(text.len()) {
             return self.store.keep(&self.owner, text.clone());
         }
         let (store, owner, text) = (self.store.clone(), self.owner.clone(), text.clone());

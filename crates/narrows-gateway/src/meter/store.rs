@@ -47,7 +47,7 @@ impl Store for CountedStore {
         self.store.fill()
     }
 
-    fn blocks(&self) -> bool {
-        self.store.blocks()
+    fn blocks_on(&self, text: usize) -> bool {
+        self.store.blocks_on(text)
     }
 }

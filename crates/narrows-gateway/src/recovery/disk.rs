@@ -3,8 +3,7 @@
 //!
 //! Not redb or fjall (`bench/recovery` has the figures): any number of processes
 //! may share the folder, a full disk passes without opening anything anew, and
-//! deleting gives room back; and a file is written no slower. LZ4, not zstd: it
-//! is read faster and needs no C, for about 1.6 times the room.
+//! deleting gives room back; and a file is written no slower.
 
 mod recent;
 mod record;
@@ -23,7 +22,7 @@ use std::time::{Duration, SystemTime};
 use self::recent::Recent;
 use self::record::Record;
 use self::shelf::Shelf;
-use super::{Fill, Owner, Receipt, RecoverySettings, Store, Unavailable, files, totals};
+use super::{Fill, Owner, Receipt, RecoverySettings, Store, Unavailable, block, files, totals};
 use crate::lock::Mutex;
 
 /// Texts in a folder: each for the same time, and all within a number of bytes;
@@ -47,9 +46,6 @@ pub struct DiskStore {
 
 /// Wall-clock time, since no other is the same in the next process.
 type Clock = Box<dyn Fn() -> SystemTime + Send + Sync>;
-
-/// A longer text is not kept, and a file that claims one is not believed.
-const MAX_TEXT: usize = 256 * 1024 * 1024;
 
 impl DiskStore {
     /// Opens the folder, which is made if it is not there, and finds what was
@@ -165,7 +161,7 @@ impl DiskStore {
 
 impl Store for DiskStore {
     fn keep(&self, owner: &Owner, text: Arc<str>) -> Result<Receipt, Unavailable> {
-        if text.len() > MAX_TEXT || self.ttl.is_zero() {
+        if text.len() > block::MAX_TEXT || self.ttl.is_zero() {
             return Err(Unavailable);
         }
         let receipt = Receipt::new();
@@ -200,7 +196,7 @@ impl Store for DiskStore {
         self.shelf.lock().fill()
     }
 
-    fn blocks(&self) -> bool {
+    fn blocks_on(&self, _: usize) -> bool {
         true
     }
 

@@ -1,3 +1,6 @@
+use std::time::Duration;
+
+use super::memory::OVERHEAD;
 use super::*;
 
 fn store(ttl_s: u64, texts_of_a_kilobyte: usize) -> MemoryStore {
@@ -8,8 +11,15 @@ fn store(ttl_s: u64, texts_of_a_kilobyte: usize) -> MemoryStore {
     })
 }
 
-fn kilobyte(letter: char) -> Arc<str> {
-    letter.to_string().repeat(1_000).into()
+/// A text of 1,000 bytes that LZ4 cannot shorten.
+fn kilobyte(seed: char) -> Arc<str> {
+    noise(seed, 1_000)
+}
+
+fn noise(seed: char, length: usize) -> Arc<str> {
+    let mut random = fastrand::Rng::with_seed(seed.into());
+    let text: String = (0..length).map(|_| random.alphanumeric()).collect();
+    text.into()
 }
 
 #[tokio::test(start_paused = true)]
@@ -51,7 +61,7 @@ async fn a_text_that_is_too_large_takes_no_other_ones_place() {
     let store = store(600, 1);
     let small = store.keep(&Owner::pruner(), kilobyte('a')).unwrap();
     assert_eq!(
-        store.keep(&Owner::pruner(), "b".repeat(1_001).into()),
+        store.keep(&Owner::pruner(), noise('b', 1_001)),
         Err(Unavailable)
     );
     assert!(store.fetch(&Owner::pruner(), small.as_str()).is_some());
@@ -65,8 +75,16 @@ async fn what_has_expired_takes_no_memory() {
     }
     tokio::time::advance(Duration::from_secs(601)).await;
     store.purge();
-    let kept = store.kept.lock();
-    assert_eq!((kept.bytes, kept.texts.len(), kept.order.len()), (0, 0, 0));
+    assert_eq!(store.fill(), Fill { texts: 0, bytes: 0 });
+}
+
+#[test]
+fn a_text_counts_as_long_as_it_is_compressed() {
+    let store = store(600, 2);
+    let log: Arc<str> = "2026-01-01 INFO the service is up\n".repeat(10_000).into();
+    let receipt = store.keep(&Owner::pruner(), log.clone()).unwrap();
+    assert!(store.fill().bytes < 2 * (1_000 + OVERHEAD) as u64);
+    assert_eq!(store.fetch(&Owner::pruner(), receipt.as_str()), Some(log));
 }
 
 #[test]

@@ -409,7 +409,7 @@ table! {
     struct RawRecovery {
         /// How long what was cut can be had again, in seconds. Default 600.
         "ttl_s" => ttl_s: f64,
-        /// All of it together, in bytes; the oldest leaves first. Default 268435456.
+        /// All of it together, in bytes; the oldest leaves first. Default 67108864.
         "max_bytes" => max_bytes: usize,
         /// The folder in which it outlives the process, relative to this
         /// file's. Without one it is kept in memory.

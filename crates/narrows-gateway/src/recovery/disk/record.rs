@@ -11,15 +11,12 @@ mod tests;
 
 use std::sync::Arc;
 
-use super::MAX_TEXT;
+use super::super::block;
 
 const FORMAT: &[u8; 8] = b"narrows1";
 /// Where the checksum begins, and what it covers.
 const CHECKSUM: usize = FORMAT.len();
 const COVERED: usize = CHECKSUM + 4;
-
-/// More than a byte of LZ4 can stand for.
-const MOST_PER_BYTE: usize = 256;
 
 /// A text, written down; nothing if it is too long for that.
 pub(super) fn write(receipt: &str, owner: &str, text: &str) -> Option<Vec<u8>> {
@@ -30,13 +27,7 @@ pub(super) fn write(receipt: &str, owner: &str, text: &str) -> Option<Vec<u8>> {
     record.extend_from_slice(&owner_length.to_le_bytes());
     record.extend_from_slice(&(text.len() as u64).to_le_bytes());
     record.extend_from_slice(owner.as_bytes());
-    let block = record.len();
-    record.resize(
-        block + lz4_flex::block::get_maximum_output_size(text.len()),
-        0,
-    );
-    let length = lz4_flex::block::compress_into(text.as_bytes(), &mut record[block..]).ok()?;
-    record.truncate(block + length);
+    block::append(text, &mut record)?;
     let checksum = checksum(receipt, &record[COVERED..]);
     record[CHECKSUM..COVERED].copy_from_slice(&checksum.to_le_bytes());
     Some(record)
@@ -75,14 +66,7 @@ impl<'a> Record<'a> {
 
     /// The text, unless this holds none, or another than it says.
     pub(super) fn text(&self) -> Option<Arc<str>> {
-        // Asked before there is memory for it: a length is but a number.
-        if self.length > MAX_TEXT.min(self.block.len().saturating_mul(MOST_PER_BYTE)) {
-            return None;
-        }
-        let mut text = vec![0; self.length];
-        let length = lz4_flex::block::decompress_into(self.block, &mut text).ok()?;
-        (length == self.length).then_some(())?;
-        Some(str::from_utf8(&text).ok()?.into())
+        block::read(self.block, self.length)
     }
 }
 
