@@ -15,7 +15,7 @@ use narrows_wire::{Kind, Raw};
 pub(crate) use self::retry::says_repeatable;
 use crate::catalogue::{Target, View};
 use crate::error::{Error, ItemKind};
-use crate::events::{self, Tag};
+use crate::events::{self, Tag, Value};
 use crate::exchange::{Cancel, EventSink};
 use crate::meter::Trace;
 use crate::permit::{self, permit};
@@ -53,10 +53,12 @@ struct Routed {
 }
 
 pub(crate) async fn perform(call: Call<'_>) -> Result<Raw, Error> {
-    let tag = call.tag;
-    tell_request(tag, call.session, call.method, call.params.as_ref());
+    let Call {
+        tag, method, trace, ..
+    } = call;
+    log_request(tag, call.session, method, call.params.as_ref());
     let outcome = call.dispatch().await;
-    tell_outcome(tag, &outcome);
+    log_outcome(tag, method, trace, &outcome);
     outcome
 }
 
@@ -66,33 +68,62 @@ pub(crate) fn observed(
     session: &Session,
     method: &str,
     params: Option<&Raw>,
+    trace: &Trace,
     answer: impl FnOnce() -> Result<Raw, Error>,
 ) -> Result<Raw, Error> {
-    tell_request(tag, session, method, params);
+    log_request(tag, session, method, params);
     let outcome = answer();
-    tell_outcome(tag, &outcome);
+    log_outcome(tag, method, trace, &outcome);
     outcome
 }
 
-fn tell_request(tag: Tag, session: &Session, method: &str, params: Option<&Raw>) {
+fn log_request(tag: Tag, session: &Session, method: &str, params: Option<&Raw>) {
     events::step("llm_to_facade.request", tag, || {
-        let params = params.map_or_else(Raw::empty_object, events::shown);
         vec![
-            ("endpoint", Raw::string(&session.caller().endpoint)),
-            ("method", Raw::string(method)),
-            ("params", params),
+            ("endpoint", Value::from(&session.caller().endpoint)),
+            ("method", events::cut(method)),
+            ("params", params.map_or(Value::Null, events::shown)),
         ]
     });
 }
 
-fn tell_outcome(tag: Tag, outcome: &Result<Raw, Error>) {
+fn log_outcome(tag: Tag, method: &str, trace: &Trace, outcome: &Result<Raw, Error>) {
+    let about = || {
+        // A call that could not be sent failed because of a server as well.
+        let blamed = || outcome.as_ref().err().and_then(Error::server);
+        let server = match trace.server() {
+            Some(server) => Value::from(server),
+            None => blamed().map_or(Value::Null, events::cut),
+        };
+        vec![
+            ("method", events::cut(method)),
+            ("server", server),
+            (
+                name_key(method),
+                trace.name().map_or(Value::Null, events::cut),
+            ),
+        ]
+    };
     match outcome {
-        Ok(result) => {
-            events::step("facade_to_llm.response", tag, || {
-                vec![("bytes", Raw::number(result.len() as u64))]
-            });
-        }
-        Err(error) => events::trouble("facade_to_llm.error", tag, || describe(error)),
+        Ok(result) => events::step("facade_to_llm.response", tag, || {
+            let mut members = about();
+            members.push(("bytes", result.len().into()));
+            members
+        }),
+        Err(error) => events::trouble("facade_to_llm.error", tag, || {
+            let mut members = about();
+            members.extend(describe(error));
+            members
+        }),
+    }
+}
+
+/// The member of an event that names the tool, prompt or resource.
+fn name_key(method: &str) -> &'static str {
+    match method {
+        "tools/call" => "tool",
+        "prompts/get" => "prompt",
+        _ => "name",
     }
 }
 
@@ -188,8 +219,8 @@ impl Call<'_> {
         if changed {
             events::trouble("facade_to_llm.decode_failed", tag, || {
                 vec![
-                    ("server", Raw::string(&target.upstream.settings.id)),
-                    ("name", name),
+                    ("server", events::cut(&target.upstream.settings.id)),
+                    ("name", events::shown(&name)),
                 ]
             });
         }
@@ -300,16 +331,18 @@ impl Call<'_> {
         let upstream = upstream.board().await?;
         let link = self.session.link_to(&upstream).await?;
         let began = Instant::now();
-        events::step("facade_to_downstream.request", self.tag, || {
-            let name = rename
-                .as_ref()
-                .map_or_else(|| Raw::from_static("null"), |(_, own)| own.clone());
+        let own_name = rename.as_ref().map(|(_, own)| own.clone());
+        let about = || {
             vec![
-                ("server", Raw::string(&upstream.settings.id)),
-                ("method", Raw::string(self.method)),
-                ("name", name),
+                ("server", events::cut(&upstream.settings.id)),
+                ("method", events::cut(self.method)),
+                (
+                    name_key(self.method),
+                    own_name.as_ref().map_or(Value::Null, events::shown),
+                ),
             ]
-        });
+        };
+        events::step("facade_to_downstream.request", self.tag, about);
         let progress_token = progress_token(self.params.as_ref())?;
         // Equal bytes need no edit, and then params pass as they came.
         let rename = rename.filter(|(place, own)| place != own);
@@ -340,7 +373,7 @@ impl Call<'_> {
             answer = match Box::pin(self.link_after(lost, is_repeatable)).await {
                 Ok((link, left)) => Box::pin(link.request(outgoing(left))).await,
                 Err(error) => {
-                    events::trouble("downstream.response.error", self.tag, || describe(&error));
+                    log_failure(self.tag, about, &error);
                     return Err(error);
                 }
             };
@@ -349,15 +382,12 @@ impl Call<'_> {
         match &answer {
             Ok(result) => events::step("downstream.response", self.tag, || {
                 let elapsed = began.elapsed().as_micros() as u64;
-                vec![
-                    ("server", Raw::string(&upstream.settings.id)),
-                    ("elapsed_us", Raw::number(elapsed)),
-                    ("bytes", Raw::number(result.len() as u64)),
-                ]
+                let mut members = about();
+                members.push(("elapsed_us", Value::Number(elapsed)));
+                members.push(("bytes", result.len().into()));
+                members
             }),
-            Err(error) => {
-                events::trouble("downstream.response.error", self.tag, || describe(error))
-            }
+            Err(error) => log_failure(self.tag, about, error),
         }
         answer
     }
@@ -461,10 +491,18 @@ impl Routed {
     }
 }
 
-fn describe(error: &Error) -> Vec<(&'static str, Raw)> {
+fn log_failure(tag: Tag, about: impl FnOnce() -> Vec<(&'static str, Value)>, error: &Error) {
+    events::trouble("downstream.response.error", tag, || {
+        let mut members = about();
+        members.extend(describe(error));
+        members
+    });
+}
+
+fn describe(error: &Error) -> [(&'static str, Value); 2] {
     let detail = match error {
         Error::Answered(raw) => events::shown(raw),
         error => events::cut(&error.to_string()),
     };
-    vec![("code", Raw::string(error.word())), ("error", detail)]
+    [("code", error.word().into()), ("error", detail)]
 }

@@ -1,220 +1,202 @@
-//! The events of a call, for the log (founding document 002).
+//! The log events of a call (founding document 002).
 //!
-//! An event is a `tracing` event with the target `narrows::event`, its name in
-//! `event` and JSON text in `payload`. Nothing is made when nobody listens, and
-//! a body is never parsed: arguments are copied up to a limit, with the values
-//! of secret-looking members left out; of results only the size is told.
+//! An event becomes a `tracing` event with the target `narrows::event`, its
+//! name in `event`, JSON text in `payload` and its time in `at_ms`. The call
+//! path notes events with [`step`] and [`trouble`]; `queue` formats and logs
+//! them a moment later. `limit` decides how many calls are logged at all.
+//! Bodies are not parsed: arguments are copied up to a limit, with the values
+//! of secret-looking members left out; of results only the size is logged.
+
+mod limit;
+mod queue;
+mod redact;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
 
 use narrows_wire::Raw;
 use tracing::Level;
 
-/// Arguments are cut here.
-const MAX_BYTES: usize = 2_000;
+use self::redact::{MAX_BYTES, redact};
+
+pub(crate) use self::redact::looks_secret;
 
 /// One request through all of its events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tag {
-    pub(crate) session: u64,
+    session: u64,
     pub(crate) request: u64,
+    /// False for a call beyond the limit of the log.
+    is_logged: bool,
 }
 
-impl std::fmt::Display for Tag {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}-{}", self.session, self.request)
+impl Tag {
+    /// The tag of a request, which takes its place in the limit of the log.
+    pub(crate) fn of(session: u64, request: u64) -> Tag {
+        let is_wanted = tracing::enabled!(target: "narrows::event", Level::INFO);
+        let is_logged = is_wanted && queue::CALLS.admit();
+        if is_wanted && !is_logged {
+            queue::report_soon();
+        }
+        Tag {
+            session,
+            request,
+            is_logged,
+        }
+    }
+
+    /// The tag of a request of which only failures are logged.
+    pub(crate) const fn unlogged(session: u64, request: u64) -> Tag {
+        Tag {
+            session,
+            request,
+            is_logged: false,
+        }
+    }
+
+    fn to_raw(self) -> Raw {
+        Raw::string(&format!("{}-{}", self.session, self.request))
     }
 }
 
-/// Usual steps of a call.
-pub(crate) fn step(
+/// How an event is logged.
+#[derive(Debug, Clone, Copy)]
+enum Severity {
+    Info,
+    Warn,
+}
+
+/// A member of an event, in a form that costs the call path little.
+#[derive(Debug)]
+pub(crate) enum Value {
+    Null,
+    Number(u64),
+    /// Text of a fixed list, such as a method or an error code.
+    Word(&'static str),
+    /// Text that is shared, such as the id of a server.
+    Shared(Arc<str>),
+    Text(Box<str>),
+    /// JSON of ours.
+    Json(Raw),
+    /// The beginning of JSON that a peer sent, with the length of the whole.
+    Sent {
+        start: Box<[u8]>,
+        length: usize,
+    },
+}
+
+/// Notes a step of a call.
+pub(crate) fn step<V: Into<Value>>(
     name: &'static str,
     tag: Tag,
-    members: impl FnOnce() -> Vec<(&'static str, Raw)>,
+    members: impl FnOnce() -> Vec<(&'static str, V)>,
 ) {
-    if tracing::enabled!(target: "narrows::event", Level::DEBUG) {
-        let payload = payload(tag, members());
-        tracing::debug!(target: "narrows::event", event = name, payload = payload.as_str());
+    if tag.is_logged {
+        note(Severity::Info, name, tag, members());
     }
 }
 
-/// What was done to a result, which is told unless nobody wants to hear anything.
-pub(crate) fn audit(
+/// Notes a failure. It is logged for calls beyond the limit too, up to a limit
+/// of its own.
+pub(crate) fn trouble<V: Into<Value>>(
     name: &'static str,
     tag: Tag,
-    members: impl FnOnce() -> Vec<(&'static str, Raw)>,
+    members: impl FnOnce() -> Vec<(&'static str, V)>,
 ) {
-    if tracing::enabled!(target: "narrows::event", Level::INFO) {
-        let payload = payload(tag, members());
-        tracing::info!(target: "narrows::event", event = name, payload = payload.as_str());
+    if !tracing::enabled!(target: "narrows::event", Level::WARN) {
+        return;
+    }
+    if tag.is_logged || queue::ERRORS.admit() {
+        note(Severity::Warn, name, tag, members());
+    } else {
+        queue::report_soon();
     }
 }
 
-/// Steps that somebody should look at.
-pub(crate) fn trouble(
+/// Logs the events that still wait. Call this before the log ends.
+pub fn flush() {
+    queue::flush();
+}
+
+fn note<V: Into<Value>>(
+    severity: Severity,
     name: &'static str,
     tag: Tag,
-    members: impl FnOnce() -> Vec<(&'static str, Raw)>,
+    members: Vec<(&'static str, V)>,
 ) {
-    if tracing::enabled!(target: "narrows::event", Level::WARN) {
-        let payload = payload(tag, members());
-        tracing::warn!(target: "narrows::event", event = name, payload = payload.as_str());
+    let members = members
+        .into_iter()
+        .map(|(name, value)| (name, value.into()))
+        .collect();
+    queue::push(severity, name, tag, members);
+}
+
+/// JSON that a peer sent, as far as the log may show it.
+pub(crate) fn shown(raw: &Raw) -> Value {
+    let bytes = raw.as_bytes();
+    Value::Sent {
+        start: bytes[..bytes.len().min(MAX_BYTES)].into(),
+        length: bytes.len(),
     }
 }
 
-fn payload(tag: Tag, members: Vec<(&'static str, Raw)>) -> Raw {
-    let start = Raw::empty_object().with_member("request_id", &Raw::string(&tag.to_string()));
-    members.into_iter().fold(start, |payload, (name, value)| {
-        payload.with_member(name, &value)
+/// Text that may hold what a peer sent, cut to a length.
+pub(crate) fn cut(text: &str) -> Value {
+    Value::Text(match text.char_indices().nth(MAX_BYTES / 4) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
     })
 }
 
-/// JSON as far as the log may show it: whole if it is short enough, else its
-/// beginning as text.
-pub(crate) fn shown(raw: &Raw) -> Raw {
-    let (text, whole) = redact(raw.as_bytes(), MAX_BYTES);
-    if whole {
-        return Raw::parse(text.into()).expect("values of valid JSON were replaced by values");
+impl Value {
+    fn to_raw(&self) -> Raw {
+        match self {
+            Value::Null => Raw::from_static("null"),
+            Value::Number(number) => Raw::number(*number),
+            Value::Word(text) => Raw::string(text),
+            Value::Shared(text) => Raw::string(text),
+            Value::Text(text) => Raw::string(text),
+            Value::Json(raw) => raw.clone(),
+            Value::Sent { start, length } => sent(start, *length),
+        }
+    }
+}
+
+/// JSON whole if it is short enough, else its beginning as text.
+fn sent(start: &[u8], length: usize) -> Raw {
+    let text = redact(start);
+    if start.len() == length
+        && let Ok(raw) = Raw::parse(text.clone().into())
+    {
+        return raw;
     }
     Raw::string(&format!(
-        "{}… ({} bytes)",
-        String::from_utf8_lossy(&text),
-        raw.len()
+        "{}… ({length} bytes)",
+        String::from_utf8_lossy(&text)
     ))
 }
 
-/// A text of ours, which may hold what a peer sent.
-pub(crate) fn cut(text: &str) -> Raw {
-    match text.char_indices().nth(MAX_BYTES / 4) {
-        Some((end, _)) => Raw::string(&format!("{}…", &text[..end])),
-        None => Raw::string(text),
+impl From<Raw> for Value {
+    fn from(raw: Raw) -> Value {
+        Value::Json(raw)
     }
 }
 
-/// Copies up to `max` bytes, with `"***"` in place of the values of
-/// secret-looking members. False if it was cut.
-fn redact(json: &[u8], max: usize) -> (Vec<u8>, bool) {
-    let mut out = Vec::with_capacity(json.len().min(max));
-    let mut at = 0;
-    while at < json.len() {
-        if out.len() >= max {
-            return (out, false);
-        }
-        if json[at] != b'"' {
-            out.push(json[at]);
-            at += 1;
-            continue;
-        }
-        let end = string_end(json, at);
-        let text = &json[at..end];
-        out.extend_from_slice(&text[..text.len().min(max.saturating_sub(out.len()))]);
-        at = end;
-        let colon = at
-            + json[at..]
-                .iter()
-                .take_while(|byte| byte.is_ascii_whitespace())
-                .count();
-        if json.get(colon) == Some(&b':') && looks_secret(text) {
-            out.extend_from_slice(b":\"***\"");
-            let value = colon + 1;
-            let value = value
-                + json[value..]
-                    .iter()
-                    .take_while(|byte| byte.is_ascii_whitespace())
-                    .count();
-            at = value_end(json, value);
-        }
+impl From<&Arc<str>> for Value {
+    fn from(text: &Arc<str>) -> Value {
+        Value::Shared(text.clone())
     }
-    (out, true)
 }
 
-/// The end of the string that begins at `at`.
-fn string_end(json: &[u8], at: usize) -> usize {
-    let mut end = at + 1;
-    while end < json.len() {
-        match json[end] {
-            b'\\' => end += 2,
-            b'"' => return end + 1,
-            _ => end += 1,
-        }
+impl From<&'static str> for Value {
+    fn from(text: &'static str) -> Value {
+        Value::Word(text)
     }
-    json.len()
 }
 
-fn value_end(json: &[u8], at: usize) -> usize {
-    let mut depth = 0usize;
-    let mut end = at;
-    while end < json.len() {
-        match json[end] {
-            b'"' => {
-                end = string_end(json, end);
-                if depth == 0 {
-                    return end;
-                }
-                continue;
-            }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' if depth <= 1 => return if depth == 1 { end + 1 } else { end },
-            b'}' | b']' => depth -= 1,
-            b',' if depth == 0 => return end,
-            _ => {}
-        }
-        end += 1;
-    }
-    json.len()
-}
-
-pub(crate) fn looks_secret(key: &[u8]) -> bool {
-    let key = key.to_ascii_lowercase();
-    let has = |word: &str| key.windows(word.len()).any(|part| part == word.as_bytes());
-    [
-        "token",
-        "secret",
-        "password",
-        "passwd",
-        "key",
-        "authorization",
-        "credential",
-        "cookie",
-    ]
-    .into_iter()
-    .any(has)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(input: &str, expected: &str) {
-        let raw = Raw::parse(input.to_owned().into()).expect("a test's JSON");
-        assert_eq!(shown(&raw).as_str(), expected);
-    }
-
-    #[test]
-    fn secret_values_are_left_out_at_any_depth() {
-        check(
-            r#"{"path":"a","api_key":"s3cret","in":[{"Authorization" : "Bearer x","n":1}],"token":{"deep":["s"]},"password":7}"#,
-            r#"{"path":"a","api_key":"***","in":[{"Authorization":"***","n":1}],"token":"***","password":"***"}"#,
-        );
-    }
-
-    #[test]
-    fn words_in_values_hide_nothing() {
-        check(
-            r#"{"q":"token","a":"key\": \"x"}"#,
-            r#"{"q":"token","a":"key\": \"x"}"#,
-        );
-    }
-
-    #[test]
-    fn a_long_text_is_cut_and_still_hides_secrets() {
-        let raw =
-            Raw::parse(format!(r#"{{"secret":"hidden","text":"{}"}}"#, "x".repeat(5_000)).into())
-                .expect("JSON");
-        let shown = shown(&raw);
-        assert!(
-            shown.len() < 2_200
-                && shown.as_str().contains("***")
-                && !shown.as_str().contains("hidden")
-        );
+impl From<usize> for Value {
+    fn from(number: usize) -> Value {
+        Value::Number(number as u64)
     }
 }

@@ -22,7 +22,7 @@ use narrows_wire::Raw;
 pub use self::request::PlainRequest;
 use self::restricted::Restricted;
 use crate::error::{Error, ItemKind};
-use crate::events::{self, Tag};
+use crate::events::{self, Tag, Value};
 use crate::exchange::Principal;
 use crate::meter::{ServerMeter, Trace, Watch};
 use crate::names;
@@ -166,10 +166,7 @@ impl Forwarding {
     ) -> Result<Reply, ForwardError> {
         let began = Instant::now();
         // No session has the number 0.
-        let tag = Tag {
-            session: 0,
-            request: self.count.fetch_add(1, Ordering::Relaxed) + 1,
-        };
+        let tag = Tag::of(0, self.count.fetch_add(1, Ordering::Relaxed) + 1);
         let method = request.method().and_then(Raw::as_text).unwrap_or_default();
         let watched = self
             .watch
@@ -188,20 +185,16 @@ impl Forwarding {
             let elapsed = began.elapsed().as_micros() as u64;
             vec![
                 ("server", events::cut(server)),
-                (
-                    "method",
-                    method.map_or_else(|| Raw::from_static("null"), events::shown),
-                ),
-                ("elapsed_us", Raw::number(elapsed)),
+                ("method", method.map_or(Value::Null, events::shown)),
+                ("elapsed_us", Value::Number(elapsed)),
             ]
         };
         match &carried {
             Ok(carried) => events::step("forward.response", tag, || {
-                let sent = carried.reply.len() as u64;
                 let mut about = about();
-                about.push(("bytes", Raw::number(carried.bytes as u64)));
-                about.push(("bytes_sent", Raw::number(sent)));
-                about.push(("cut_strings", Raw::number(carried.cut_strings as u64)));
+                about.push(("bytes", carried.bytes.into()));
+                about.push(("bytes_sent", carried.reply.len().into()));
+                about.push(("cut_strings", carried.cut_strings.into()));
                 about
             }),
             Err(error) => events::trouble("forward.error", tag, || {

@@ -38,6 +38,7 @@ pub use builtin::{Pruner, PrunerError};
 pub use chain::{Ancestry, CHAIN, Recursion};
 pub use clients::{ClientPermit, ClientReport, Peer, Unidentified};
 pub use error::{Error, Fault, ItemKind};
+pub use events::flush as flush_events;
 pub use forward::{ForwardError, PlainRequest, Reply};
 pub use gateway::{
     Applied, Door, EndpointReport, Gateway, Health, Lifetime, ListedTool, Opened, SessionReport,

@@ -7,7 +7,7 @@ use std::sync::{MutexGuard, PoisonError};
 pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
 
 impl<T> Mutex<T> {
-    pub(crate) fn new(value: T) -> Self {
+    pub(crate) const fn new(value: T) -> Self {
         Mutex(std::sync::Mutex::new(value))
     }
 

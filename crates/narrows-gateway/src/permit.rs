@@ -11,8 +11,6 @@ pub(crate) mod uri;
 
 use std::sync::Arc;
 
-use narrows_wire::Raw;
-
 pub(crate) use self::known::KnownUris;
 use crate::catalogue::Target;
 use crate::error::{Error, ItemKind};
@@ -90,9 +88,9 @@ pub(crate) fn tell_denied(tag: Tag, error: &Error) {
     if let Error::NotAllowed { kind, name, denial } = error {
         events::trouble("proxy.tool.denied", tag, || {
             vec![
-                ("kind", Raw::string(&kind.to_string())),
+                ("kind", events::cut(&kind.to_string())),
                 ("name", events::cut(name)),
-                ("preset", Raw::string(&denial.preset)),
+                ("preset", events::cut(&denial.preset)),
                 ("reason", events::cut(&denial.to_string())),
             ]
         });

@@ -172,7 +172,7 @@ impl Session {
                 return Err(error);
             }
         };
-        let tag = self.tag();
+        let tag = self.tag(&method);
         let call = Call {
             session: self,
             tag,
@@ -211,12 +211,12 @@ impl Session {
             return None;
         }
         self.sign_of_life();
-        let tag = self.tag();
+        let tag = self.tag(&request.method);
         let params = request.params.as_ref();
         let watched = self
             .watch
             .begin(&request.method, params.map_or(0, Raw::len));
-        let answer = call::observed(tag, self, &request.method, params, || {
+        let answer = call::observed(tag, self, &request.method, params, &watched.trace, || {
             self.pass()?;
             match kind {
                 Some(kind) => self.view().listing(kind).page(params),
@@ -477,10 +477,11 @@ impl Session {
         last.elapsed()
     }
 
-    fn tag(&self) -> Tag {
-        Tag {
-            session: self.serial,
-            request: self.requests.fetch_add(1, Ordering::Relaxed),
+    fn tag(&self, method: &str) -> Tag {
+        let request = self.requests.fetch_add(1, Ordering::Relaxed);
+        match method {
+            "ping" => Tag::unlogged(self.serial, request),
+            _ => Tag::of(self.serial, request),
         }
     }
 

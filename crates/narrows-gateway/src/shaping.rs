@@ -169,7 +169,7 @@ impl Shaping {
             saved.tokens_before += report.tokens.before as u64;
             saved.tokens_after += report.tokens.after as u64;
         });
-        events::audit("facade_to_llm.shaped", tag, || {
+        events::step("facade_to_llm.shaped", tag, || {
             vec![
                 ("server", Raw::string(source.server)),
                 ("tool", Raw::string(source.tool)),

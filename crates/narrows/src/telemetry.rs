@@ -75,6 +75,7 @@ impl Telemetry {
 
 impl Drop for Telemetry {
     fn drop(&mut self) {
+        narrows_gateway::flush_events();
         self.pipe.finish();
     }
 }
@@ -110,10 +111,12 @@ impl<S: Subscriber> Layer<S> for Lines {
     }
 }
 
-fn render(event: &Event<'_>, format: Format, at: Moment) -> String {
+fn render(event: &Event<'_>, format: Format, now: Moment) -> String {
     let metadata = event.metadata();
     let mut fields = Fields::default();
     event.record(&mut fields);
+    // Events of calls are logged a moment after they happened.
+    let at = fields.take_time().unwrap_or(now);
     match format {
         Format::Json if metadata.target() == EVENT_TARGET => {
             line::json(at, &fields.text("event"), &fields.text("payload"))

@@ -71,8 +71,8 @@ impl Call<'_> {
         };
         events::trouble("downstream.retry", self.tag, || {
             vec![
-                ("server", Raw::string(&upstream.settings.id)),
-                ("method", Raw::string(self.method)),
+                ("server", events::cut(&upstream.settings.id)),
+                ("method", events::cut(self.method)),
                 ("reason", events::cut(&lost.error().to_string())),
             ]
         });

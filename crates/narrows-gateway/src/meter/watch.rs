@@ -150,6 +150,14 @@ impl Trace {
         self.server.get_or_init(|| server.clone());
     }
 
+    pub(crate) fn server(&self) -> Option<&Arc<str>> {
+        self.server.get()
+    }
+
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.get().map(|name| &**name)
+    }
+
     /// Time that was not the gateway's own.
     pub(super) fn took(&self, took: Duration) {
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);

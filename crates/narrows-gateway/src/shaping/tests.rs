@@ -9,10 +9,7 @@ use super::*;
 use crate::recovery::{MemoryStore, Receipt, Unavailable};
 use crate::settings::Binary;
 
-const TAG: Tag = Tag {
-    session: 1,
-    request: 1,
-};
+const TAG: Tag = Tag::unlogged(1, 1);
 const SOURCE: Source<'_> = Source {
     server: "s",
     tool: "t",

@@ -22,6 +22,12 @@ impl Fields {
         }
     }
 
+    /// Removes and returns the time at which the event happened, if it says so.
+    pub(super) fn take_time(&mut self) -> Option<Moment> {
+        let at_ms = self.0.shift_remove("at_ms")?;
+        at_ms.as_u64().map(Moment::at)
+    }
+
     /// What a JSON line says about an ordinary event.
     pub(super) fn payload(self, level: &Level, target: &str) -> String {
         let mut payload = Map::new();

@@ -6,6 +6,7 @@ mod commands;
 mod configuration;
 mod documents;
 mod endings;
+mod events;
 mod exposure;
 mod fidelity;
 mod filters;

@@ -1,0 +1,131 @@
+//! Events on their way to the log.
+//!
+//! The call path only notes an event; a task that runs a moment later formats
+//! what was noted and hands it to `tracing`. One task serves many calls, so a
+//! call pays for a push and not for waking another thread.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use narrows_wire::Raw;
+
+use super::limit::{Limit, MAX_CALLS, MAX_ERRORS};
+use super::{Severity, Tag, Value};
+use crate::lock::Mutex;
+
+/// Events that may wait to be formatted.
+const MAX_WAITING: usize = 4_096;
+
+/// How long an event may wait.
+const DELAY: Duration = Duration::from_millis(20);
+
+/// How often events that were left out are reported.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+
+pub(super) static CALLS: Limit = Limit::new(MAX_CALLS);
+pub(super) static ERRORS: Limit = Limit::new(MAX_ERRORS);
+
+static WAITING: Mutex<Vec<Noted>> = Mutex::new(Vec::new());
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+static IS_REPORT_DUE: AtomicBool = AtomicBool::new(false);
+
+/// An event that is not formatted yet.
+pub(super) struct Noted {
+    at_ms: u64,
+    severity: Severity,
+    name: &'static str,
+    tag: Tag,
+    members: Vec<(&'static str, Value)>,
+}
+
+pub(super) fn push(
+    severity: Severity,
+    name: &'static str,
+    tag: Tag,
+    members: Vec<(&'static str, Value)>,
+) {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let noted = Noted {
+        at_ms: since.unwrap_or_default().as_millis() as u64,
+        severity,
+        name,
+        tag,
+        members,
+    };
+    let is_first = {
+        let mut waiting = WAITING.lock();
+        if waiting.len() < MAX_WAITING {
+            waiting.push(noted);
+            waiting.len() == 1
+        } else {
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+            report_soon();
+            false
+        }
+    };
+    if is_first {
+        later(DELAY, flush);
+    }
+}
+
+/// Formats all events that wait.
+pub(super) fn flush() {
+    let noted = std::mem::take(&mut *WAITING.lock());
+    for noted in noted {
+        noted.log();
+    }
+}
+
+/// Reports what a limit left out, within a second. Called for each event that
+/// is left out, so the usual case is one load.
+pub(super) fn report_soon() {
+    if !IS_REPORT_DUE.load(Ordering::Relaxed) && !IS_REPORT_DUE.swap(true, Ordering::Relaxed) {
+        later(REPORT_INTERVAL, report);
+    }
+}
+
+fn report() {
+    IS_REPORT_DUE.store(false, Ordering::Relaxed);
+    let payload = Raw::empty_object()
+        .with_member("calls", &Raw::number(CALLS.take_left_out()))
+        .with_member("errors", &Raw::number(ERRORS.take_left_out()))
+        .with_member("dropped", &Raw::number(DROPPED.swap(0, Ordering::Relaxed)))
+        .with_member("max_calls_per_s", &Raw::number(MAX_CALLS));
+    tracing::info!(target: "narrows::event", event = "log.left_out", payload = payload.as_str());
+}
+
+/// Runs `work` after a while, or when the runtime ends before that.
+fn later(delay: Duration, work: fn()) {
+    struct Due(fn());
+    impl Drop for Due {
+        fn drop(&mut self) {
+            (self.0)();
+        }
+    }
+    let due = Due(work);
+    // Without a runtime there is nobody to do it later.
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(async move {
+            let _due = due;
+            tokio::time::sleep(delay).await;
+        });
+    }
+}
+
+impl Noted {
+    fn log(self) {
+        let start = Raw::empty_object().with_member("request_id", &self.tag.to_raw());
+        let payload = self.members.iter().fold(start, |payload, (name, value)| {
+            payload.with_member(name, &value.to_raw())
+        });
+        let (at_ms, event, payload) = (self.at_ms, self.name, payload.as_str());
+        match self.severity {
+            Severity::Info => {
+                tracing::info!(target: "narrows::event", at_ms, event, payload);
+            }
+            Severity::Warn => {
+                tracing::warn!(target: "narrows::event", at_ms, event, payload);
+            }
+        }
+    }
+}
