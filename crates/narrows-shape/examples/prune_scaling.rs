@@ -69,8 +69,8 @@ fn measure(name: &str, source: SourceType, size: usize, text: &str) {
         let began = Instant::now();
         let lines = Lines::new(text);
         let deadline = Deadline::never();
-        let worth = Lexical.worth(&lines, GOAL, source, &deadline);
-        worth.expect("there is no limit");
+        let ranked = Lexical.rank(&lines, GOAL, source, &deadline);
+        ranked.expect("there is no limit");
         ranking = ranking.min(began.elapsed().as_secs_f64() * 1e3);
         let began = Instant::now();
         let lines = Lines::new(text);

@@ -21,7 +21,7 @@ mod trouble;
 
 #[doc(hidden)]
 pub use engine::{CODE_FEATURES, code_candidates};
-pub use engine::{Deadline, Engine, Lexical, OutOfTime};
+pub use engine::{Deadline, Engine, Lexical, OutOfTime, Ranking};
 pub use lines::Lines;
 pub use render::{Annotation, Rendered, Style, rebuild, render};
 pub use selection::{Limits, Selection, select};

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use narrows_shape::prune::{Deadline, Lexical, Lines, OutOfTime, SourceType};
+use narrows_shape::prune::{Deadline, Lexical, Lines, OutOfTime, Ranking, SourceType};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -56,14 +56,14 @@ fn with_engine(engine: impl Engine + 'static) -> (Shaping, Arc<MemoryStore>) {
 struct Faulty(fn() -> Result<Vec<f32>, OutOfTime>);
 
 impl Engine for Faulty {
-    fn worth(
+    fn rank(
         &self,
         _: &Lines<'_>,
         _: &str,
         _: SourceType,
         _: &Deadline<'_>,
-    ) -> Result<Vec<f32>, OutOfTime> {
-        (self.0)()
+    ) -> Result<Ranking, OutOfTime> {
+        (self.0)().map(Ranking::by_worth)
     }
 }
 

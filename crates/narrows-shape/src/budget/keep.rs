@@ -82,6 +82,30 @@ impl<'a> Shelf<'a> {
         taken
     }
 
+    /// Keeps things at both ends as far as there is room, about as much of each.
+    /// An end grows until something at it does not fit, so that no gap is added.
+    pub(super) fn fill_ends(&mut self, block: impl Fn(usize) -> Range<usize>, room: Room) {
+        let (mut head, mut tail) = (0, self.kept.len());
+        let (mut head_grows, mut tail_grows) = (true, true);
+        while head < tail && (head_grows || tail_grows) {
+            let at_head = self.cost(&(0..head)) <= self.cost(&(tail..self.kept.len()));
+            if head_grows && (at_head || !tail_grows) {
+                let next = block(head);
+                head_grows = self.kept[head] || self.keep(next.clone(), room);
+                head = next.end.max(head + 1);
+            } else {
+                let next = block(tail - 1);
+                tail_grows = self.kept[tail - 1] || self.keep(next.clone(), room);
+                tail = next.start.min(tail - 1);
+            }
+        }
+        self.close();
+    }
+
+    pub(super) fn keeps_any(&self) -> bool {
+        self.kept.contains(&true)
+    }
+
     /// Keeps what lies in gaps that cost no more than their marker.
     fn close(&mut self) {
         for gap in self.kept_not() {
@@ -187,6 +211,28 @@ mod tests {
         check(&[20; 6], &[1..4, 1..4, 0..1], room(80, 9), &[0..1, 4..6]);
         // Nothing fits.
         check(&[20; 2], &[0..1], room(20, 9), &[0..2]);
+    }
+
+    #[test]
+    fn what_is_left_of_the_room_goes_to_both_ends() {
+        let sums: Vec<u32> = (0..=10).map(|at| 20 * at).collect();
+        let ends = |wishes: &[Range<usize>], cost| {
+            let mut shelf = Shelf::new(&sums, 10);
+            let room = Room { cost, gaps: 3 };
+            shelf.fill(|| wishes.iter().cloned(), room);
+            shelf.fill_ends(|at| at..at + 1, room);
+            assert!(shelf.used() <= cost);
+            shelf.kept_not()
+        };
+        assert_eq!(ends(&[], 70), [2..9]);
+        assert_eq!(ends(&[], 90), [2..8]);
+        assert_eq!(ends(&[4..5], 100), [2..4, 5..9]);
+        assert_eq!(ends(&[], 20), [0..10]);
+        // A block that does not fit ends the growth at its end.
+        let mut shelf = Shelf::new(&sums, 10);
+        let block = |at: usize| if at < 5 { 0..5 } else { at..at + 1 };
+        shelf.fill_ends(block, Room { cost: 90, gaps: 3 });
+        assert_eq!(shelf.kept_not(), [0..6]);
     }
 
     #[test]

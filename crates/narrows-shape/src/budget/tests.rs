@@ -1,7 +1,7 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::prune::Lexical;
+use crate::prune::{Lexical, Ranking};
 
 fn order(max_chars: usize, goal: Option<&str>) -> Order<'_> {
     Order {
@@ -214,13 +214,7 @@ fn lines_that_serve_the_goal_stay() {
             2026-11-16 10:00:00 INFO request 4 is done
             2026-11-16 10:00:00 INFO request 5 is done
             2026-11-16 10:00:00 INFO request 6 is done
-            2026-11-16 10:00:00 INFO request 7 is done
-            2026-11-16 10:00:00 INFO request 8 is done
-            2026-11-16 10:00:00 INFO request 9 is done
-            2026-11-16 10:00:00 INFO request 10 is done
-            2026-11-16 10:00:00 INFO request 11 is done
-            2026-11-16 10:00:00 INFO request 12 is done
-            ⟦narrows: lines 13-73 of 400 cut (61 lines, ~1.2k tokens); get them with recover_text prune_id=prn_1 ranges 13-73⟧
+            ⟦narrows: lines 7-73 of 400 cut (67 lines, ~1.4k tokens); get them with recover_text prune_id=prn_1 ranges 7-73⟧
             2026-11-16 10:00:00 INFO request 74 is done
             2026-11-16 10:00:00 INFO request 75 is done
             2026-11-16 10:00:00 INFO request 76 is done
@@ -236,9 +230,14 @@ fn lines_that_serve_the_goal_stay() {
             2026-11-16 10:00:00 INFO request 301 is done
             2026-11-16 10:00:00 INFO request 302 is done
             2026-11-16 10:00:00 INFO request 303 is done
-            ⟦narrows: lines 304-400 of 400 cut (97 lines, ~2k tokens); get them with recover_text prune_id=prn_1 ranges 304-400⟧
+            ⟦narrows: lines 304-395 of 400 cut (92 lines, ~1.9k tokens); get them with recover_text prune_id=prn_1 ranges 304-395⟧
+            2026-11-16 10:00:00 INFO request 396 is done
+            2026-11-16 10:00:00 INFO request 397 is done
+            2026-11-16 10:00:00 INFO request 398 is done
+            2026-11-16 10:00:00 INFO request 399 is done
+            2026-11-16 10:00:00 INFO request 400 is done
 
-            pruned [Lines { first: 13, last: 73 }, Lines { first: 81, last: 296 }, Lines { first: 304, last: 400 }]
+            pruned [Lines { first: 7, last: 73 }, Lines { first: 81, last: 296 }, Lines { first: 304, last: 395 }]
         "#]],
     );
 }
@@ -247,14 +246,14 @@ fn lines_that_serve_the_goal_stay() {
 struct Fixed(fn(usize) -> Vec<f32>);
 
 impl Engine for Fixed {
-    fn worth(
+    fn rank(
         &self,
         lines: &crate::prune::Lines<'_>,
         _: &str,
         _: SourceType,
         _: &Deadline<'_>,
-    ) -> Result<Vec<f32>, OutOfTime> {
-        Ok((self.0)(lines.len()))
+    ) -> Result<Ranking, OutOfTime> {
+        Ok(Ranking::by_worth((self.0)(lines.len())))
     }
 }
 
@@ -284,6 +283,100 @@ fn a_goal_that_all_lines_serve_alike_leaves_both_ends() {
         },
     );
     assert_eq!(blank, without);
+}
+
+/// Prose in paragraphs of one line, with a heading now and then.
+fn prose(count: usize) -> String {
+    numbered(count, |n| match n % 40 {
+        1 => format!("\n## Day {n}\n"),
+        _ => format!(
+            "On day {n} the crew sailed {} miles and saw {} birds above the water.\n",
+            n * 7 % 50,
+            n * 13 % 90
+        ),
+    })
+}
+
+fn service_log(count: usize) -> String {
+    numbered(count, |n| {
+        let level = ["INFO", "DEBUG", "INFO", "WARN"][n * 7 % 4];
+        let what = ["accepted", "queued", "served", "retried", "closed"][n * 3 % 5];
+        format!(
+            "2026-11-16 10:00:{:02} {level} server: {what} request {n}",
+            n % 60
+        )
+    })
+}
+
+fn module(count: usize) -> String {
+    numbered(count, |n| {
+        format!(
+            "def step_{n}(state):\n    value = state.read({n})\n    if value > {n}:\n        state.write({n}, value)\n    return value\n"
+        )
+    })
+}
+
+/// The characters of a text that markers take.
+fn in_markers(fitted: &Fitted) -> usize {
+    let markers = fitted.text.split("⟦narrows: ").skip(1);
+    markers
+        .map(|rest| rest.chars().take_while(|&c| c != '⟧').count() + 11)
+        .sum()
+}
+
+#[test]
+fn a_goal_that_matches_nothing_does_not_stripe_a_text() {
+    for (source, text) in [
+        (SourceType::Docs, prose(900)),
+        (SourceType::Logs, service_log(1_500)),
+        (SourceType::Code, module(800)),
+    ] {
+        // The names of files, and a word that the text has in nearly every line.
+        for goal in ["zqxjv", "notes", "birds server state"] {
+            let order = Order {
+                source: Some(source),
+                ..order(33_000, Some(goal))
+            };
+            let fitted = fitted(&text, &order);
+            let (cuts, markers) = (fitted.cuts.len(), in_markers(&fitted));
+            assert_eq!(cuts, 1, "{source}, {goal}: {markers} characters of markers");
+            let last = text.trim_end().lines().last().expect("there are lines");
+            assert!(fitted.text.trim_end().ends_with(last), "{source}, {goal}");
+            let head = fitted.text.chars().take(12_000).collect::<String>();
+            assert!(text.starts_with(&head), "{source}, {goal}");
+        }
+    }
+}
+
+#[test]
+fn lines_that_do_not_answer_the_goal_leave_the_rest_to_both_ends() {
+    for (source, mut text) in [
+        (SourceType::Docs, prose(900)),
+        (SourceType::Logs, service_log(1_500)),
+        (SourceType::Code, module(800)),
+    ] {
+        let middle = text[..text.len() / 2].rfind('\n').expect("there are lines") + 1;
+        text.insert_str(middle, "the kraken rises\n");
+        let order = Order {
+            source: Some(source),
+            ..order(33_000, Some("kraken"))
+        };
+        let fitted = fitted(&text, &order);
+        assert!(fitted.text.contains("the kraken rises\n"), "{source}");
+        let last = text.trim_end().lines().last().expect("there are lines");
+        assert!(fitted.text.trim_end().ends_with(last), "{source}");
+        // Headings and definitions are kept beside it, with a marker between.
+        let most = if source == SourceType::Logs { 2 } else { 40 };
+        assert!(fitted.cuts.len() <= most, "{source}: {}", fitted.cuts.len());
+    }
+}
+
+#[test]
+fn rows_are_kept_at_both_ends_where_the_goal_matches_none() {
+    let text = rows(600);
+    let with = fitted(&text, &order(4_000, Some("zqxjv")));
+    let without = fitted(&text, &order(4_000, None));
+    assert_eq!(with, without);
 }
 
 #[test]
@@ -349,32 +442,32 @@ fn a_long_line_that_is_worth_keeping_is_cut_itself() {
         1_500,
         Some("panic in parser"),
         expect![[r#"
-        2026-11-16 10:00:00 INFO request 1 is done
-        2026-11-16 10:00:00 INFO request 2 is done
-        2026-11-16 10:00:00 INFO request 3 is done
-        2026-11-16 10:00:00 INFO request 4 is done
-        2026-11-16 10:00:00 INFO request 5 is done
-        2026-11-16 10:00:00 INFO request 6 is done
-        2026-11-16 10:00:00 INFO request 7 is done
-        2026-11-16 10:00:00 INFO request 8 is done
-        2026-11-16 10:00:00 INFO request 9 is done
-        2026-11-16 10:00:00 INFO request 10 is done
-        2026-11-16 10:00:00 INFO request 11 is done
-        2026-11-16 10:00:00 INFO request 12 is done
-        2026-11-16 10:00:00 INFO request 13 is done
-        2026-11-16 10:00:00 INFO request 14 is done
-        ⟦narrows: lines 15-26 of 60 cut (12 lines, ~243 tokens); get them with recover_text prune_id=prn_1 ranges 15-26⟧
-        2026-11-16 10:00:00 INFO request 27 is done
-        2026-11-16 10:00:00 INFO request 28 is done
-        2026-11-16 10:00:00 INFO request 29 is done
-        panic in module parser xxxxxxxxxx…⟦narrows: chars 1396-10162 of 11611 cut (8767 chars, ~667 tokens); get them with recover_text prune_id=prn_1 start_char=1396 end_char=10162⟧xxxxxxxxxx…
-        2026-11-16 10:00:00 INFO request 31 is done
-        2026-11-16 10:00:00 INFO request 32 is done
-        2026-11-16 10:00:00 INFO request 33 is done
-        ⟦narrows: lines 34-60 of 60 cut (27 lines, ~547 tokens); get them with recover_text prune_id=prn_1 ranges 34-60⟧
+            2026-11-16 10:00:00 INFO request 1 is done
+            2026-11-16 10:00:00 INFO request 2 is done
+            2026-11-16 10:00:00 INFO request 3 is done
+            2026-11-16 10:00:00 INFO request 4 is done
+            2026-11-16 10:00:00 INFO request 5 is done
+            2026-11-16 10:00:00 INFO request 6 is done
+            2026-11-16 10:00:00 INFO request 7 is done
+            ⟦narrows: lines 8-26 of 60 cut (19 lines, ~384 tokens); get them with recover_text prune_id=prn_1 ranges 8-26⟧
+            2026-11-16 10:00:00 INFO request 27 is done
+            2026-11-16 10:00:00 INFO request 28 is done
+            2026-11-16 10:00:00 INFO request 29 is done
+            panic in module parser xxxxxxxxxx…⟦narrows: chars 1395-10163 of 11611 cut (8769 chars, ~667 tokens); get them with recover_text prune_id=prn_1 start_char=1395 end_char=10163⟧xxxxxxxxxx…
+            2026-11-16 10:00:00 INFO request 31 is done
+            2026-11-16 10:00:00 INFO request 32 is done
+            2026-11-16 10:00:00 INFO request 33 is done
+            ⟦narrows: lines 34-53 of 60 cut (20 lines, ~405 tokens); get them with recover_text prune_id=prn_1 ranges 34-53⟧
+            2026-11-16 10:00:00 INFO request 54 is done
+            2026-11-16 10:00:00 INFO request 55 is done
+            2026-11-16 10:00:00 INFO request 56 is done
+            2026-11-16 10:00:00 INFO request 57 is done
+            2026-11-16 10:00:00 INFO request 58 is done
+            2026-11-16 10:00:00 INFO request 59 is done
+            2026-11-16 10:00:00 INFO request 60 is done
 
-        pruned masked [Lines { first: 15, last: 26 }, Chars { first: 1396, last: 10162 }, Lines { first: 34, last: 60 }]
-    "#]],
+            pruned masked [Lines { first: 8, last: 26 }, Chars { first: 1395, last: 10163 }, Lines { first: 34, last: 53 }]
+        "#]],
     );
 }
 
@@ -519,9 +612,9 @@ fn rows_that_serve_the_goal_stay() {
         1_000,
         Some("row 57"),
         expect![[r#"
-        [{"id":1,"name":"row 1","done":true},{"id":2,"name":"row 2","done":true},{"id":3,"name":"row 3","done":true},{"id":4,"name":"row 4","done":true},{"id":5,"name":"row 5","done":true},{"id":6,"name":"row 6","done":true},{"id":7,"name":"row 7","done":true},{"id":8,"name":"row 8","done":true},{"id":9,"name":"row 9","done":true},{"id":10,"name":"row 10","done":true},{"id":11,"name":"row 11","done":true},{"id":12,"name":"row 12","done":true},"⟦narrows: rows 13-53 of 100 of $ cut (41 rows, ~795 tokens); get them with recover_text prune_id=prn_1 start_char=512 end_char=2313⟧",{"id":54,"name":"row 54","done":true},{"id":55,"name":"row 55","done":true},{"id":56,"name":"row 56","done":true},{"id":57,"name":"row 57","done":true},{"id":58,"name":"row 58","done":true},{"id":59,"name":"row 59","done":true},{"id":60,"name":"row 60","done":true},"⟦narrows: rows 61-100 of 100 of $ cut (40 rows, ~776 tokens); get them with recover_text prune_id=prn_1 start_char=2624 end_char=4383⟧"]
-        compact rows [Chars { first: 512, last: 2313 }, Chars { first: 2624, last: 4383 }]
-    "#]],
+            [{"id":1,"name":"row 1","done":true},{"id":2,"name":"row 2","done":true},{"id":3,"name":"row 3","done":true},{"id":4,"name":"row 4","done":true},{"id":5,"name":"row 5","done":true},{"id":6,"name":"row 6","done":true},{"id":7,"name":"row 7","done":true},{"id":8,"name":"row 8","done":true},{"id":9,"name":"row 9","done":true},"⟦narrows: rows 10-53 of 100 of $ cut (44 rows, ~853 tokens); get them with recover_text prune_id=prn_1 start_char=380 end_char=2313⟧",{"id":54,"name":"row 54","done":true},{"id":55,"name":"row 55","done":true},{"id":56,"name":"row 56","done":true},{"id":57,"name":"row 57","done":true},{"id":58,"name":"row 58","done":true},{"id":59,"name":"row 59","done":true},{"id":60,"name":"row 60","done":true},"⟦narrows: rows 61-97 of 100 of $ cut (37 rows, ~717 tokens); get them with recover_text prune_id=prn_1 start_char=2624 end_char=4249⟧",{"id":98,"name":"row 98","done":true},{"id":99,"name":"row 99","done":true},{"id":100,"name":"row 100","done":true}]
+            compact rows [Chars { first: 380, last: 2313 }, Chars { first: 2624, last: 4249 }]
+        "#]],
     );
 }
 
@@ -592,8 +685,8 @@ fn an_object_of_many_members_loses_members() {
         1_000,
         Some("package 71"),
         expect![[r#"
-            {"deps":{"package 1":"1.1.0","package 2":"1.2.0","package 3":"1.3.0","package 4":"1.4.0","package 5":"1.5.0","package 6":"1.6.0","package 7":"1.7.0","package 8":"1.8.0","package 9":"1.9.0","package 10":"1.10.0","package 11":"1.11.0","package 12":"1.12.0","package 13":"1.13.0","package 14":"1.14.0","package 15":"1.15.0","package 16":"1.16.0","package 17":"1.17.0","package 18":"1.18.0","package 19":"1.19.0","package 20":"1.20.0","package 21":"1.21.0","package 22":"1.22.0","package 23":"1.23.0","package 24":"1.24.0","package 25":"1.25.0","⟦narrows: keys 26-67 of 90 of $.deps cut (42 keys, ~523 tokens); get them with recover_text prune_id=prn_1 start_char=592 end_char=1597⟧":null,"package 68":"1.68.0","package 69":"1.69.0","package 70":"1.70.0","package 71":"1.71.0","package 72":"1.72.0","package 73":"1.73.0","package 74":"1.74.0","⟦narrows: keys 75-90 of 90 of $.deps cut (16 keys, ~199 tokens); get them with recover_text prune_id=prn_1 start_char=1768 end_char=2149⟧":null}}
-            compact rows [Chars { first: 592, last: 1597 }, Chars { first: 1768, last: 2149 }]
+            {"deps":{"package 1":"1.1.0","package 2":"1.2.0","package 3":"1.3.0","package 4":"1.4.0","package 5":"1.5.0","package 6":"1.6.0","package 7":"1.7.0","package 8":"1.8.0","package 9":"1.9.0","package 10":"1.10.0","package 11":"1.11.0","package 12":"1.12.0","package 13":"1.13.0","package 14":"1.14.0","package 15":"1.15.0","package 16":"1.16.0","package 17":"1.17.0","package 18":"1.18.0","package 19":"1.19.0","package 20":"1.20.0","package 21":"1.21.0","package 22":"1.22.0","⟦narrows: keys 23-67 of 90 of $.deps cut (45 keys, ~561 tokens); get them with recover_text prune_id=prn_1 start_char=520 end_char=1597⟧":null,"package 68":"1.68.0","package 69":"1.69.0","package 70":"1.70.0","package 71":"1.71.0","package 72":"1.72.0","package 73":"1.73.0","package 74":"1.74.0","⟦narrows: keys 75-87 of 90 of $.deps cut (13 keys, ~162 tokens); get them with recover_text prune_id=prn_1 start_char=1768 end_char=2077⟧":null,"package 88":"1.88.0","package 89":"1.89.0","package 90":"1.90.0"}}
+            compact rows [Chars { first: 520, last: 1597 }, Chars { first: 1768, last: 2077 }]
         "#]],
     );
 }

@@ -116,8 +116,8 @@ fn middle_lines(text: &str, room: usize) -> Option<Range<usize>> {
     (is_enough && start < tail).then(|| start..tail - 1)
 }
 
-/// The lines that serve the goal least; `None` if none serves it more than the
-/// others.
+/// The lines that serve the goal least; `None` if the goal does not discriminate,
+/// or if the budget has no room for a single line.
 fn prune(
     noted: &Noted,
     goal: &str,
@@ -128,10 +128,9 @@ fn prune(
     let lines = Lines::new(text);
     let source = work.order.source;
     let source = source.unwrap_or_else(|| SourceType::guess(None, text));
-    let wishes = Selection::wishes(work.engine, &lines, goal, source, work.deadline)?;
-    if !wishes.differ {
+    let Some(wishes) = Selection::wishes(work.engine, &lines, goal, source, work.deadline)? else {
         return Ok(None);
-    }
+    };
     work.check()?;
     let table = Table::new(&lines, sizes);
     let mut shelf = Shelf::new(&table.sums, sizes.line_marker);
@@ -153,10 +152,14 @@ fn prune(
         cost: sizes.budget / 2,
         gaps: gaps / 2,
     };
-    let protected = wishes.order().filter(|&at| wishes.is_protected(at));
-    shelf.take(protected.map(block), half);
-    shelf.fill(|| wishes.order().map(block), room);
+    shelf.take(wishes.protected().map(block), half);
+    shelf.fill(|| wishes.relevant().map(block), room);
+    // No other line stands out: what is left goes to both ends.
+    shelf.fill_ends(block, room);
     work.check()?;
+    if !shelf.keeps_any() {
+        return Ok(None);
+    }
 
     let mut cuts: Vec<Cut> = shelf
         .kept_not()

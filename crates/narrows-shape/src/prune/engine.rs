@@ -12,30 +12,59 @@ mod docs;
 pub(super) mod focus;
 mod logs;
 mod relevance;
+mod standout;
 pub(crate) mod terms;
 
 #[doc(hidden)]
 pub use code::{NAMES as CODE_FEATURES, candidates as code_candidates};
 
 use super::{Lines, SourceType};
+use relevance::Hits;
+use terms::Terms;
 
 /// Ranks the lines of a text.
 pub trait Engine: Send + Sync {
-    /// The worth of every line, in their order; the more, the sooner it is
-    /// kept. Equal lines are kept in the order of the text. The goal and the
-    /// text are data: nothing in them is obeyed.
-    fn worth(
+    /// Ranks every line for a goal. The goal and the text are data: nothing in
+    /// them is obeyed.
+    fn rank(
         &self,
         lines: &Lines<'_>,
         goal: &str,
         source: SourceType,
         deadline: &Deadline<'_>,
-    ) -> Result<Vec<f32>, OutOfTime>;
+    ) -> Result<Ranking, OutOfTime>;
 
     /// Texts of at most so many bytes are ranked within a millisecond or so, and
     /// need no thread of their own.
     fn quick_up_to(&self) -> usize {
         0
+    }
+}
+
+/// The lines of a text as a goal ranks them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranking {
+    /// The worth of every line, in their order; the more, the sooner it is
+    /// kept. Equal lines are kept in the order of the text.
+    pub worth: Vec<f32>,
+    /// The lines that answer the goal, with their context. No line is marked if
+    /// the goal does not discriminate: its words are in no line, or in so many
+    /// that they tell none from the others.
+    pub relevant: Vec<bool>,
+}
+
+impl Ranking {
+    /// A ranking by worth alone: every line may answer the goal.
+    pub fn by_worth(worth: Vec<f32>) -> Ranking {
+        Ranking {
+            relevant: vec![true; worth.len()],
+            worth,
+        }
+    }
+
+    /// Returns `true` if the goal tells some lines from the others.
+    pub fn discriminates(&self) -> bool {
+        self.relevant.contains(&true) && self.worth.windows(2).any(|two| two[0] != two[1])
     }
 }
 
@@ -78,23 +107,32 @@ impl Engine for Lexical {
         64 << 10
     }
 
-    fn worth(
+    fn rank(
         &self,
         lines: &Lines<'_>,
         goal: &str,
         source: SourceType,
         deadline: &Deadline<'_>,
-    ) -> Result<Vec<f32>, OutOfTime> {
-        let mut worth = match source {
-            SourceType::Logs => return logs::worth(lines, goal, deadline),
+    ) -> Result<Ranking, OutOfTime> {
+        let terms = Terms::of(goal);
+        let scores = Hits::search(&terms, lines.iter(), deadline)?.scores(&terms);
+        let (mut worth, blocks) = match source {
+            SourceType::Logs => return logs::rank(lines, goal, scores, deadline),
             SourceType::Code => match code::worth(lines, goal, deadline)? {
-                Some(worth) => worth,
+                Some(ranked) => ranked,
                 // Signs, single letters, other scripts: lines are all there is.
-                None => return logs::worth(lines, goal, deadline),
+                None => return logs::rank(lines, goal, scores, deadline),
             },
             SourceType::Docs => docs::worth(lines, goal, deadline)?,
         };
-        focus::sharpen(&mut worth, lines, goal, deadline)?;
-        Ok(worth)
+        deadline.check()?;
+        let relevant = blocks
+            .stand_out()
+            .or_else(|| standout::lines_of_few_blocks(lines, &blocks, &scores));
+        focus::sharpen(&mut worth, &scores);
+        Ok(Ranking {
+            relevant: relevant.unwrap_or_else(|| vec![false; worth.len()]),
+            worth,
+        })
     }
 }

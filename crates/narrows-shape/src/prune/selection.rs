@@ -7,7 +7,7 @@
 
 use super::engine::focus;
 use super::protect::{self, Protected};
-use super::{Deadline, Engine, Fallback, Lines, SourceType, Span, Style};
+use super::{Deadline, Engine, Fallback, Lines, Ranking, SourceType, Span, Style};
 use crate::estimate_tokens;
 
 /// What a marker costs, in tokens (o200k: 35 to 41, by its line numbers).
@@ -67,12 +67,11 @@ pub fn select(
             lines: count,
         });
     }
-    let worth = engine
-        .worth(lines, goal, source, deadline)
-        .map_err(|_| Fallback::Timeout)?;
-    if worth.len() != count {
-        return Err(Fallback::InternalError);
-    }
+    let ranking = rank(engine, lines, goal, source, deadline)?;
+    let worth = match ranking.discriminates() {
+        true => ranking.worth,
+        false => nearness_to_ends(count),
+    };
     let choice = Choice::new(&worth, &protected);
     // What is kept because a marker would cost more counts, too, so that the
     // goal's lines beyond its share are only those that are still missing.
@@ -96,21 +95,20 @@ pub fn select(
 }
 
 impl Selection {
-    /// What a goal wants of a text, for whoever has limits of another kind than
-    /// [`Limits`].
+    /// What a goal wants of a text, for callers that have limits of another kind
+    /// than [`Limits`]; `None` if the goal does not discriminate.
     pub(crate) fn wishes(
         engine: &dyn Engine,
         lines: &Lines<'_>,
         goal: &str,
         source: SourceType,
         deadline: &Deadline<'_>,
-    ) -> Result<Wishes, Fallback> {
-        let worth = engine
-            .worth(lines, goal, source, deadline)
-            .map_err(|_| Fallback::Timeout)?;
-        if worth.len() != lines.len() {
-            return Err(Fallback::InternalError);
+    ) -> Result<Option<Wishes>, Fallback> {
+        let ranking = rank(engine, lines, goal, source, deadline)?;
+        if !ranking.discriminates() {
+            return Ok(None);
         }
+        let Ranking { worth, relevant } = ranking;
         let protected = protect::find(lines, source);
         let mut order: Vec<usize> = (0..worth.len()).collect();
         order.sort_unstable_by(|&a, &b| {
@@ -120,33 +118,55 @@ impl Selection {
                 .then_with(|| is_protected(b).cmp(&is_protected(a)))
                 .then(a.cmp(&b))
         });
-        let differ = worth.windows(2).any(|two| two[0] != two[1]);
-        Ok(Wishes {
+        Ok(Some(Wishes {
             order,
+            relevant,
             protected,
-            differ,
-        })
+        }))
     }
+}
+
+fn rank(
+    engine: &dyn Engine,
+    lines: &Lines<'_>,
+    goal: &str,
+    source: SourceType,
+    deadline: &Deadline<'_>,
+) -> Result<Ranking, Fallback> {
+    let ranking = engine
+        .rank(lines, goal, source, deadline)
+        .map_err(|_| Fallback::Timeout)?;
+    match ranking.worth.len() == lines.len() && ranking.relevant.len() == lines.len() {
+        true => Ok(ranking),
+        false => Err(Fallback::InternalError),
+    }
+}
+
+/// The worth of lines where no goal tells them apart: the middle goes first.
+fn nearness_to_ends(count: usize) -> Vec<f32> {
+    let nearness = |at: usize| -(at.min(count - 1 - at) as f32);
+    (0..count).map(nearness).collect()
 }
 
 /// The lines in the order in which a goal wants them.
 pub(crate) struct Wishes {
     order: Vec<usize>,
+    relevant: Vec<bool>,
     protected: Protected,
-    /// Whether some lines serve the goal more than others.
-    pub(crate) differ: bool,
 }
 
 impl Wishes {
-    /// The best first; at equal worth those come first that protection would
-    /// keep.
-    pub(crate) fn order(&self) -> impl Iterator<Item = usize> {
-        self.order.iter().copied()
+    /// The lines that answer the goal, the best first; at equal worth those come
+    /// first that protection would keep.
+    pub(crate) fn relevant(&self) -> impl Iterator<Item = usize> {
+        let order = self.order.iter().copied();
+        order.filter(|&at| self.relevant[at])
     }
 
-    /// Whether protection would keep a line.
-    pub(crate) fn is_protected(&self, at: usize) -> bool {
-        self.protected.lines[at]
+    /// The lines that protection would keep, the best first.
+    pub(crate) fn protected(&self) -> impl Iterator<Item = usize> {
+        let order = self.order.iter().copied();
+        order.filter(|&at| self.protected.lines[at])
     }
 
     /// The lines that belong to a line.

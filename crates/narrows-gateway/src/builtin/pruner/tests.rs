@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use narrows_shape::prune::{OutOfTime, SourceType};
+use narrows_shape::prune::{OutOfTime, Ranking, SourceType};
 use serde_json::{Value, json};
 
 use super::*;
@@ -331,20 +331,20 @@ enum Way {
 }
 
 impl Engine for Bad {
-    fn worth(
+    fn rank(
         &self,
         lines: &Lines<'_>,
         _goal: &str,
         _source: SourceType,
         deadline: &Deadline<'_>,
-    ) -> Result<Vec<f32>, OutOfTime> {
+    ) -> Result<Ranking, OutOfTime> {
         match &self.way {
             Way::MindsTheDeadline => loop {
                 deadline.check()?;
             },
             Way::MindsNothing(until) => {
                 let _ = until.lock().unwrap().recv();
-                Ok(vec![0.0; lines.len()])
+                Ok(Ranking::by_worth(vec![0.0; lines.len()]))
             }
             Way::Panics => panic!("an engine that breaks"),
         }

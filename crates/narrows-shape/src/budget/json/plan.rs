@@ -18,7 +18,7 @@ use crate::budget::marker::{self, Unit};
 use crate::budget::notes::Noted;
 use crate::budget::{Order, Work};
 use crate::json::mended;
-use crate::prune::{Fallback, Lines, SourceType};
+use crate::prune::{Fallback, Lines, Ranking, SourceType};
 
 /// The most markers in one text, and how many characters of the budget there are
 /// to be for each.
@@ -358,8 +358,8 @@ impl<'a> Planner<'a> {
         Ok(listing)
     }
 
-    /// The first ones, and then those that serve the goal most. Each child is a
-    /// line to the engine.
+    /// The first ones, those that answer the goal, and then the others as if
+    /// there were none. Each child is a line to the engine.
     fn order_for(&self, goal: &str, starts: &[u32]) -> Result<Vec<u32>, Fallback> {
         let mut rows = String::new();
         for two in starts.windows(2) {
@@ -367,19 +367,32 @@ impl<'a> Planner<'a> {
             rows.push('\n');
         }
         let lines = Lines::new(&rows);
-        let worth = self
+        let ranking = self
             .work
             .engine
-            .worth(&lines, goal, SourceType::Logs, self.work.deadline)
+            .rank(&lines, goal, SourceType::Logs, self.work.deadline)
             .map_err(|_| Fallback::Timeout)?;
-        if worth.len() != starts.len() - 1 {
+        let count = starts.len() - 1;
+        if ranking.worth.len() != count || ranking.relevant.len() != count {
             return Err(Fallback::InternalError);
         }
-        let mut order: Vec<u32> = (0..worth.len() as u32).collect();
-        let first = FIRST_ROWS.min(order.len());
-        order[first..].sort_unstable_by(|&a, &b| {
-            let (worth_a, worth_b) = (worth[a as usize], worth[b as usize]);
-            worth_b.total_cmp(&worth_a).then(a.cmp(&b))
+        let mut order = order_of_text(count);
+        if !ranking.discriminates() {
+            return Ok(order);
+        }
+        let Ranking { worth, relevant } = ranking;
+        let is_relevant = |at: u32| relevant[at as usize];
+        // The sort is stable: rows that do not answer the goal stay as they are.
+        order.sort_by(|&a, &b| {
+            let is_first = |at: u32| (at as usize) < FIRST_ROWS;
+            let by_place = is_first(b).cmp(&is_first(a));
+            by_place.then_with(|| match (is_relevant(a), is_relevant(b)) {
+                (true, true) => {
+                    let (worth_a, worth_b) = (worth[a as usize], worth[b as usize]);
+                    worth_b.total_cmp(&worth_a).then(a.cmp(&b))
+                }
+                (a, b) => b.cmp(&a),
+            })
         });
         Ok(order)
     }

@@ -17,20 +17,26 @@ mod model;
 mod vocabulary;
 mod words;
 
+use super::standout::Blocks;
 use super::{Deadline, OutOfTime};
 use crate::prune::{Lines, Span};
-use blocks::Outline;
+use blocks::{Kind, Outline};
 use features::FEATURES;
 pub use features::NAMES;
 use goal::Goal;
 
-/// `None` if no word of the goal is a word of the code: then what blocks are like
-/// says nothing.
+/// A block is hardly the answer if the model gives another so much more: that one
+/// is e to the power of it as likely.
+const HARDLY: f32 = 0.5;
+
+/// The worth of every line, and how much each block speaks of the goal. `None` if
+/// no word of the goal is a word of the code: then what blocks are like says
+/// nothing.
 pub(super) fn worth(
     lines: &Lines<'_>,
     goal: &str,
     deadline: &Deadline<'_>,
-) -> Result<Option<Vec<f32>>, OutOfTime> {
+) -> Result<Option<(Vec<f32>, Blocks)>, OutOfTime> {
     let goal = Goal::new(goal);
     let outline = Outline::of(lines, deadline)?;
     let features = features::of(lines, &outline, &goal, deadline)?;
@@ -40,12 +46,23 @@ pub(super) fn worth(
     let likely = model::likelihood(&features);
     // Blocks come after the ones that hold them.
     let mut share: Vec<f32> = Vec::with_capacity(likely.len());
+    let mut answer: Vec<f32> = Vec::with_capacity(likely.len());
     for (at, block) in outline.blocks.iter().enumerate() {
         let around = block.parent.map_or(0.0, |parent| share[parent]);
         share.push(around + likely[at] / block.filled.max(1) as f32);
+        // A function answers with the functions inside, a class does not.
+        let function = |&parent: &usize| outline.blocks[parent].kind == Kind::Function;
+        let around = block.parent.filter(function);
+        let around = around.map_or(0.0, |parent| answer[parent]);
+        answer.push(around.max(model::relevance(&features[at])));
+    }
+    let mut blocks = Blocks::new(lines, outline.blocks.len(), HARDLY);
+    for (line, &owner) in outline.owner.iter().enumerate() {
+        blocks.add(line, owner as usize, answer[owner as usize]);
     }
     let owners = outline.owner.iter();
-    Ok(Some(owners.map(|&owner| share[owner as usize]).collect()))
+    let worth = owners.map(|&owner| share[owner as usize]).collect();
+    Ok(Some((worth, blocks)))
 }
 
 /// The blocks of a text and how each compares with a goal: what the weights of

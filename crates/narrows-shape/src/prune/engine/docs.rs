@@ -10,6 +10,7 @@ mod passages;
 use passages::{Passages, Piece};
 
 use super::relevance::{Groups, Hits};
+use super::standout::Blocks;
 use super::terms::Terms;
 use super::{Deadline, Lines, OutOfTime};
 use crate::prune::markdown;
@@ -24,17 +25,20 @@ const ANCESTOR: f32 = 0.15;
 const PASSAGE: f32 = 0.5;
 /// What difference in relevance makes an answer e times as likely.
 const SHARPNESS: f32 = 0.5;
+/// By how many such differences an answer is hardly one.
+const HARDLY: f32 = 3.0;
 /// How the length of a piece counts against it: 1 were by the line.
 const BREVITY: f32 = 0.5;
 
 /// Room for the order within a piece: less than pieces usually differ.
 const WITHIN: f32 = 0.01;
 
+/// The worth of every line, and how well each piece answers the goal.
 pub(super) fn worth(
     lines: &Lines<'_>,
     goal: &str,
     deadline: &Deadline<'_>,
-) -> Result<Vec<f32>, OutOfTime> {
+) -> Result<(Vec<f32>, Blocks), OutOfTime> {
     let terms = Terms::of(goal);
     let structure = markdown::read(lines);
     deadline.check()?;
@@ -54,16 +58,12 @@ pub(super) fn worth(
     let best = scores.iter().copied().fold(0.0, f32::max);
     let best_near = near.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
     let mut worth = vec![0.0; lines.len()];
-    for (piece, score) in pieces.iter().zip(&scores) {
-        for (place, at) in piece.passages.clone().enumerate() {
-            let value = if best > 0.0 {
-                value(piece, *score, best) + WITHIN * near[at] / best_near
-            } else {
-                // Nothing is asked that the text knows: the beginning of each
-                // section says most about the whole.
-                -(place as f32)
-            };
+    let mut blocks = Blocks::new(lines, pieces.len(), HARDLY * SHARPNESS);
+    for (nth, (piece, &score)) in pieces.iter().zip(&scores).enumerate() {
+        for at in piece.passages.clone() {
+            let value = value(piece, score, best) + WITHIN * near[at] / best_near;
             for line in passages[at].clone() {
+                blocks.add(line, nth, score);
                 let is_blank = structure.kinds[line] == markdown::Kind::Blank;
                 worth[line] = if is_blank {
                     value - 2.0 * WITHIN
@@ -73,7 +73,7 @@ pub(super) fn worth(
             }
         }
     }
-    Ok(worth)
+    Ok((worth, blocks))
 }
 
 fn value(piece: &Piece, score: f32, best: f32) -> f32 {

@@ -3,28 +3,18 @@
 //! A function or a section is kept as a whole as long as it fits. Of one that
 //! does not, the lines around what was asked for come first, not its beginning.
 
-use super::relevance::Hits;
-use super::terms::Terms;
-use super::{Deadline, Lines, OutOfTime};
-
 /// How far what a line says reaches, in lines.
 const REACH: usize = 4;
 /// How much of a line's worth this may change: enough to put the lines of a block
 /// in order, and too little to put one block before another.
 pub(in crate::prune) const SHARE: f32 = 0.01;
 
-/// Puts lines of equal worth in the order in which they speak of the goal.
-pub(super) fn sharpen(
-    worth: &mut [f32],
-    lines: &Lines<'_>,
-    goal: &str,
-    deadline: &Deadline<'_>,
-) -> Result<(), OutOfTime> {
-    let terms = Terms::of(goal);
-    let scores = Hits::search(&terms, lines.iter(), deadline)?.scores(&terms);
+/// Puts lines of equal worth in the order in which they speak of the goal, by
+/// the score of each line.
+pub(super) fn sharpen(worth: &mut [f32], scores: &[f32]) {
     let most = scores.iter().copied().fold(0.0, f32::max);
     if most <= 0.0 {
-        return Ok(());
+        return;
     }
     let mut near = vec![0.0f32; worth.len()];
     for (at, score) in scores.iter().enumerate().filter(|(_, score)| **score > 0.0) {
@@ -39,7 +29,6 @@ pub(super) fn sharpen(
         // Some engines count down from nothing.
         *worth += SHARE * near * worth.abs();
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -6,9 +6,8 @@
 
 mod templates;
 
-use super::relevance::Hits;
-use super::terms::Terms;
-use super::{Deadline, Lines, OutOfTime};
+use super::standout::Blocks;
+use super::{Deadline, Lines, OutOfTime, Ranking};
 use crate::prune::trouble;
 
 /// How far the context of a hit reaches, in lines.
@@ -25,13 +24,13 @@ const BESIDE_ERROR: f32 = 0.02;
 /// What a line is worth that is like no other.
 const NOVELTY: f32 = 0.01;
 
-pub(super) fn worth(
+/// Ranks lines by their scores, which say how well each answers the goal.
+pub(super) fn rank(
     lines: &Lines<'_>,
     goal: &str,
+    mut scores: Vec<f32>,
     deadline: &Deadline<'_>,
-) -> Result<Vec<f32>, OutOfTime> {
-    let terms = Terms::of(goal);
-    let mut scores = Hits::search(&terms, lines.iter(), deadline)?.scores(&terms);
+) -> Result<Ranking, OutOfTime> {
     deadline.check()?;
     let mut signs = Vec::with_capacity(lines.len());
     for (at, line) in lines.iter().enumerate() {
@@ -67,7 +66,27 @@ pub(super) fn worth(
             });
         }
     }
-    Ok(worth)
+    let relevant = match Blocks::of_lines(lines, scores).stand_out() {
+        Some(hits) => with_context(&hits),
+        None if asks_for_trouble => {
+            let trouble = |sign: &trouble::Sign| f32::from(*sign != trouble::Sign::None);
+            let trouble = Blocks::of_lines(lines, signs.iter().map(trouble).collect());
+            let lines = trouble.stand_out().map(|hits| with_context(&hits));
+            lines.unwrap_or_else(|| vec![false; worth.len()])
+        }
+        None => vec![false; worth.len()],
+    };
+    Ok(Ranking { worth, relevant })
+}
+
+/// Marks the lines near a hit, too.
+pub(super) fn with_context(hits: &[bool]) -> Vec<bool> {
+    let mut near = vec![false; hits.len()];
+    for at in (0..hits.len()).filter(|&at| hits[at]) {
+        let end = (at + REACH + 1).min(hits.len());
+        near[at.saturating_sub(REACH)..end].fill(true);
+    }
+    near
 }
 
 fn raise_around(worth: &mut [f32], at: usize, value: impl Fn(usize) -> f32) {

@@ -8,18 +8,16 @@ use super::*;
 struct Numbered;
 
 impl Engine for Numbered {
-    fn worth(
+    fn rank(
         &self,
         lines: &Lines<'_>,
         _goal: &str,
         _source: SourceType,
         _deadline: &Deadline<'_>,
-    ) -> Result<Vec<f32>, OutOfTime> {
+    ) -> Result<Ranking, OutOfTime> {
         let number = |line: &str| line.split(' ').next()?.parse().ok();
-        Ok(lines
-            .iter()
-            .map(|line| number(line).unwrap_or(0.0))
-            .collect())
+        let worth = lines.iter().map(|line| number(line).unwrap_or(0.0));
+        Ok(Ranking::by_worth(worth.collect()))
     }
 }
 
@@ -27,14 +25,14 @@ impl Engine for Numbered {
 struct Short;
 
 impl Engine for Short {
-    fn worth(
+    fn rank(
         &self,
         lines: &Lines<'_>,
         _goal: &str,
         _source: SourceType,
         _deadline: &Deadline<'_>,
-    ) -> Result<Vec<f32>, OutOfTime> {
-        Ok(vec![1.0; lines.len() - 1])
+    ) -> Result<Ranking, OutOfTime> {
+        Ok(Ranking::by_worth(vec![1.0; lines.len() - 1]))
     }
 }
 
@@ -102,7 +100,13 @@ fn the_least_worth_goes_first() {
 
 #[test]
 fn lines_of_equal_worth_stay_in_their_order() {
-    check(&[0, 0, 0, 0], 0.5, &[2, 3]);
+    check(&[9, 0, 0, 0, 0], 0.4, &[3, 4]);
+}
+
+#[test]
+fn the_middle_goes_where_no_line_is_worth_more() {
+    check(&[0, 0, 0, 0], 0.5, &[1, 2]);
+    check(&[7, 7, 7, 7, 7], 0.7, &[1, 2, 3]);
 }
 
 #[test]

@@ -39,6 +39,28 @@ const WEIGHTS: [(&str, f32); FEATURES] = [
     ("nested", -0.32),
 ];
 
+/// Features that a block has whatever the goal says.
+const OF_ANY_GOAL: [&str; 11] = [
+    "name_likeness",
+    "first_other",
+    "length",
+    "length_squared",
+    "is_container",
+    "is_piece",
+    "is_special",
+    "special_around",
+    "special_created",
+    "is_test",
+    "nested",
+];
+
+/// How much of what the goal asks for is in a block; 0 if nothing is.
+pub(super) fn relevance(features: &[f32; FEATURES]) -> f32 {
+    let parts = features.iter().zip(&WEIGHTS);
+    let of_goal = parts.filter(|(_, (name, _))| !OF_ANY_GOAL.contains(name));
+    of_goal.map(|(value, (_, weight))| value * weight).sum()
+}
+
 /// How likely each block is what the goal asks for; all together 1.
 pub(super) fn likelihood(features: &[[f32; FEATURES]]) -> Vec<f32> {
     let score = |of: &[f32; FEATURES]| -> f32 {

@@ -9,7 +9,7 @@ fn check(goal: &str, marked: &str) {
     let (signs, lines): (Vec<&str>, Vec<&str>) =
         marked.lines().map(|line| line.split_at(1)).unzip();
     let text = lines.join("\n");
-    let worth = worth(&Lines::new(&text), goal, &Deadline::never()).expect("no deadline");
+    let (worth, _) = worth(&Lines::new(&text), goal, &Deadline::never()).expect("no deadline");
     let of = |sign: &str| {
         signs
             .iter()
@@ -65,21 +65,15 @@ fn a_text_without_headings_falls_into_pieces() {
 }
 
 #[test]
-fn without_a_hit_the_beginnings_of_sections_come_first() {
-    check(
-        "zebra",
-        "!# a\n?\n?one\n?\n?two\n?\n!# b\n?\n?three\n?\n?four",
-    );
-}
-
-#[test]
 fn a_deadline_that_has_passed_is_seen() {
     let text = "a\n".repeat(1000);
     let deadline = Deadline::new(&|| true);
-    assert_eq!(worth(&Lines::new(&text), "a", &deadline), Err(OutOfTime));
+    let late = worth(&Lines::new(&text), "a", &deadline);
+    assert!(matches!(late, Err(OutOfTime)));
 }
 
 #[test]
 fn an_empty_text_has_no_worth() {
-    assert_eq!(worth(&Lines::new(""), "a", &Deadline::never()), Ok(vec![]));
+    let none = worth(&Lines::new(""), "a", &Deadline::never());
+    assert!(matches!(none, Ok((worth, _)) if worth.is_empty()));
 }

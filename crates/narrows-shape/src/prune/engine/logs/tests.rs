@@ -1,8 +1,12 @@
-use super::worth;
-use crate::prune::{Deadline, Lines, OutOfTime};
+use crate::prune::{Deadline, Engine, Lexical, Lines, OutOfTime, Ranking, SourceType};
+
+fn rank(text: &str, goal: &str, deadline: &Deadline<'_>) -> Result<Ranking, OutOfTime> {
+    Lexical.rank(&Lines::new(text), goal, SourceType::Logs, deadline)
+}
 
 fn of(text: &str, goal: &str) -> Vec<f32> {
-    worth(&Lines::new(text), goal, &Deadline::never()).expect("no deadline")
+    let ranking = rank(text, goal, &Deadline::never());
+    ranking.expect("no deadline").worth
 }
 
 /// The numbers of the lines, the most worth first.
@@ -53,5 +57,5 @@ fn what_is_new_comes_before_what_repeats() {
 #[test]
 fn a_deadline_that_has_passed_is_seen() {
     let deadline = Deadline::new(&|| true);
-    assert_eq!(worth(&Lines::new(CALM), "a", &deadline), Err(OutOfTime));
+    assert_eq!(rank(CALM, "a", &deadline), Err(OutOfTime));
 }
