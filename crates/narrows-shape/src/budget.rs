@@ -118,6 +118,13 @@ pub fn tighten(text: &str) -> Option<Fitted> {
     })
 }
 
+/// The characters of the longest marker in a text of so many characters. A budget
+/// below that keeps nothing of the text.
+pub fn longest_marker(chars: usize, order: &Order<'_>) -> usize {
+    let of = |unit| count::chars(&marker::longest(order, unit, chars, chars));
+    of(marker::Unit::Lines).max(of(marker::Unit::Chars))
+}
+
 /// A text within its budget. Any budget of at least 1,000 characters is kept, as
 /// long as the names in `order` are of a usual length; a smaller one is refused
 /// where the markers leave no room ([`Fallback::ConstraintsUnmet`]).

@@ -11,10 +11,8 @@ use narrows_wire::Raw;
 use super::Job;
 use super::blocks;
 use super::report::{BlockReport, Change};
+use super::work::SOME_RECEIPT;
 use crate::recovery::Receipt;
-
-/// What a note takes at most, besides the words of others.
-const NOTE: usize = 400;
 
 /// Items that went whole.
 pub(super) struct Dropped {
@@ -36,7 +34,8 @@ impl Dropped {
         keep: impl FnOnce(&Arc<str>) -> Result<Receipt, Fallback>,
     ) -> Result<Dropped, Fallback> {
         let items = blocks::items(&job.result, job.form);
-        let gone = middle(sizes, max_chars.saturating_sub(NOTE));
+        let longest = note([items.len(); 4], "999k", &job.recover, SOME_RECEIPT);
+        let gone = middle(sizes, max_chars.saturating_sub(longest.chars().count()));
         let together = items.iter().zip(&gone);
         let all: Vec<&Raw> = together
             .filter(|(_, gone)| **gone)
@@ -47,14 +46,11 @@ impl Dropped {
         let first = gone.iter().position(|gone| *gone).unwrap_or_default();
         let last = gone.iter().rposition(|gone| *gone).unwrap_or_default();
         let tokens = estimate_tokens(&whole);
-        let text = format!(
-            "⟦narrows: {} items between {} and {} of {} cut (~{} tokens); get them with {} prune_id={receipt}⟧",
-            all.len(),
-            first + 1,
-            last + 1,
-            items.len(),
-            short_number(tokens),
-            job.recover,
+        let text = note(
+            [all.len(), first + 1, last + 1, items.len()],
+            &short_number(tokens),
+            &job.recover,
+            receipt.as_str(),
         );
         let before = whole.chars().count();
         let report = BlockReport {
@@ -116,9 +112,21 @@ impl Dropped {
     }
 }
 
+/// The text that stands for the items that went.
+fn note(
+    [gone, first, last, total]: [usize; 4],
+    tokens: &str,
+    recover: &str,
+    receipt: &str,
+) -> String {
+    format!(
+        "⟦narrows: {gone} items between {first} and {last} of {total} cut (~{tokens} tokens); get them with {recover} prune_id={receipt}⟧"
+    )
+}
+
 /// Which items go, so that the sizes of the others come to at most `room`:
-/// three quarters of it are for the first, the rest for the last. Items
-/// without a size stay.
+/// three quarters of it are for the first, the rest for the last, unless all of
+/// it is for the first one. Items without a size stay.
 fn middle(sizes: &[Option<usize>], room: usize) -> Vec<bool> {
     let fitting = |sizes: &mut dyn Iterator<Item = &Option<usize>>, mut room: usize| {
         let fits = |size: &&Option<usize>| {
@@ -128,8 +136,13 @@ fn middle(sizes: &[Option<usize>], room: usize) -> Vec<bool> {
         };
         sizes.take_while(fits).count()
     };
-    let first = fitting(&mut sizes.iter(), room - room / 4);
-    let last = fitting(&mut sizes[first..].iter().rev(), room / 4);
+    let mut left = room;
+    let mut first = fitting(&mut sizes.iter(), room - room / 4);
+    if first == 0 {
+        first = fitting(&mut sizes.iter().take(1), room);
+        left -= sizes[..first].iter().flatten().sum::<usize>();
+    }
+    let last = fitting(&mut sizes[first..].iter().rev(), left.min(room / 4));
     let gone = first..sizes.len() - last;
     let goes = |(at, size): (usize, &Option<usize>)| gone.contains(&at) && size.is_some();
     sizes.iter().enumerate().map(goes).collect()

@@ -186,6 +186,72 @@ async fn meta_of_the_server_stays() {
     assert!(meta["narrows/receipt"]["prune_id"].is_string());
 }
 
+/// The texts of a result after shaping.
+fn shaped_texts(texts: &[String], structured: Option<Value>, max_chars: usize) -> Vec<String> {
+    let items = texts
+        .iter()
+        .map(|text| json!({ "type": "text", "text": text }));
+    let mut result = json!({ "content": items.collect::<Vec<Value>>() });
+    if let Some(structured) = structured {
+        result["structuredContent"] = structured;
+    }
+    let store = MemoryStore::new(&Default::default());
+    let shaped = work::shape(&job(&result, max_chars), &store, &Lexical).expect("nothing fails");
+    let shaped: Value = shaped.expect("it was too long").0.decode().expect("JSON");
+    assert!(counted(&shaped, false) <= max_chars);
+    let items = shaped["content"].as_array().expect("items").iter();
+    let texts = items.map(|item| item["text"].as_str().expect("a text").to_owned());
+    texts.collect()
+}
+
+/// What is left of a text beside its markers.
+fn beside_markers(text: &str) -> usize {
+    let in_markers = text.split('⟦').skip(1);
+    let in_markers = in_markers.map(|rest| rest.chars().take_while(|&c| c != '⟧').count() + 2);
+    text.chars().count() - in_markers.sum::<usize>()
+}
+
+#[test]
+fn texts_that_share_a_small_budget_do_not_become_bare_markers() {
+    for (count, max_chars) in [(2, 1_000), (4, 1_000), (5, 1_000), (8, 2_000), (20, 6_000)] {
+        let texts: Vec<String> = (0..count).map(|at| lines(300 + at)).collect();
+        let shaped = shaped_texts(&texts, None, max_chars);
+        assert_eq!(shaped.len(), count, "{count} texts in {max_chars}");
+        for (text, original) in shaped.iter().zip(&texts) {
+            let kept = beside_markers(text);
+            let marker = text.chars().count() - kept;
+            let share = max_chars / count;
+            assert!(
+                kept >= 20 && kept + marker + 60 >= share,
+                "{kept} of {share}: {text}"
+            );
+            assert!(original.starts_with(&text[..text.find('⟦').expect("a marker")]));
+        }
+    }
+}
+
+#[test]
+fn texts_share_a_small_budget_with_structured_content() {
+    let rows: Vec<Value> = (0..400).map(|at| json!({ "id": at, "n": "x" })).collect();
+    let texts: Vec<String> = (0..2).map(|at| lines(300 + at)).collect();
+    let shaped = shaped_texts(&texts, Some(json!({ "rows": rows })), 1_000);
+    assert_eq!(shaped.len(), 2);
+    assert!(
+        shaped.iter().all(|text| beside_markers(text) >= 20),
+        "{shaped:?}"
+    );
+}
+
+#[test]
+fn of_too_many_texts_the_first_keep_a_share() {
+    let texts: Vec<String> = (0..40).map(|at| lines(300 + at)).collect();
+    let shaped = shaped_texts(&texts, None, 1_000);
+    assert!((3..6).contains(&shaped.len()), "{}", shaped.len());
+    assert!(beside_markers(&shaped[0]) >= 40, "{}", shaped[0]);
+    let chars: usize = shaped.iter().map(|text| text.chars().count()).sum();
+    assert!(chars >= 800, "{chars}");
+}
+
 /// A hundred thousand items in one result take no longer than reading them does.
 #[tokio::test]
 async fn very_many_items_are_no_trouble() {

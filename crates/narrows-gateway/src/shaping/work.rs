@@ -19,8 +19,22 @@ use super::{Form, Job};
 use crate::recovery::{Receipt, Store};
 use crate::settings::ShapeChoice;
 
-/// What is left of a text is worth reading from so many characters on.
+/// The least share of the budget that a text is cut to, its marker included.
+const LEAST_SHARE: usize = 200;
+
+/// How much of a text stays beside its marker at least.
+const LEAST_TEXT: usize = 20;
+
+/// The least share of `structuredContent`, which has to stay JSON.
+const LEAST_STRUCTURED: usize = ShapeChoice::LEAST_CHARS / 2;
+
+/// Where whole items go, the others keep so many characters at most before a
+/// further one stays, and one part of so many of the budget.
 const WORTH_READING: usize = 2 * ShapeChoice::LEAST_CHARS;
+const PART_WORTH_READING: usize = 8;
+
+/// As long as any receipt.
+pub(super) const SOME_RECEIPT: &str = "prn_00000000000000000000000000";
 
 /// JSON that is written shorter is seldom less than this part of what it was.
 const TIGHTENS: usize = 8;
@@ -99,11 +113,10 @@ impl Work<'_> {
         }
         let mut dropped = None;
         if total(&pieces) > max {
-            let sizes: Vec<usize> = counted(&pieces).map(Piece::chars).collect();
-            if smallest_cut(&sizes, max).is_some_and(|share| share < ShapeChoice::LEAST_CHARS) {
-                dropped = Some(self.drop_items(&mut pieces)?);
-            } else {
-                self.cut(&mut pieces, &shares(&sizes, max))?;
+            let shares = self.shares(&pieces);
+            match self.are_enough(&pieces, &shares) {
+                true => self.cut(&mut pieces, &shares)?,
+                false => dropped = Some(self.drop_items(&mut pieces)?),
             }
         }
         let noted = dropped
@@ -212,6 +225,56 @@ impl Work<'_> {
         }
     }
 
+    /// How the budget is shared out among the pieces that count.
+    fn shares(&self, pieces: &[Piece]) -> Vec<usize> {
+        let max = self.job.policy.max_chars;
+        let sizes: Vec<usize> = counted(pieces).map(Piece::chars).collect();
+        let equal = shares(&sizes, max);
+        let is_structured = |piece: &Piece| matches!(piece.block.kind, BlockKind::Structured);
+        // It is the last, if it is there at all.
+        let Some(at) = counted(pieces).position(is_structured) else {
+            return equal;
+        };
+        let least = sizes[at].min(LEAST_STRUCTURED);
+        if equal[at] >= least {
+            return equal;
+        }
+        let mut others = sizes;
+        others.remove(at);
+        let mut unequal = shares(&others, max - least);
+        unequal.insert(at, least);
+        unequal
+    }
+
+    /// Whether every piece that is cut to its share keeps something to read.
+    fn are_enough(&self, pieces: &[Piece], shares: &[usize]) -> bool {
+        let least = self.least_share(pieces);
+        let mut pieces = counted(pieces).zip(shares);
+        pieces.all(|(piece, &share)| {
+            let least = match piece.block.kind {
+                BlockKind::Text { .. } => least,
+                BlockKind::Structured => LEAST_STRUCTURED,
+                // A note is not cut.
+                BlockKind::Binary { .. } => piece.chars(),
+            };
+            share >= piece.chars().min(least)
+        })
+    }
+
+    /// The least share for texts: one that has room for a marker.
+    fn least_share(&self, pieces: &[Piece]) -> usize {
+        let longest = pieces.iter().map(|piece| piece.before).max();
+        let order = Order {
+            max_chars: LEAST_SHARE,
+            goal: None,
+            source: None,
+            receipt: SOME_RECEIPT,
+            tool: &self.job.recover,
+        };
+        let marker = budget::longest_marker(longest.unwrap_or_default(), &order);
+        LEAST_SHARE.max(marker + LEAST_TEXT)
+    }
+
     /// Every text that is over its share is kept and cut to it.
     fn cut(&self, pieces: &mut [Piece], shares: &[usize]) -> Result<(), Fallback> {
         let mut shares = shares.iter();
@@ -259,8 +322,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Where there are so many texts that none could keep anything worth
-    /// reading, whole items go.
+    /// Where there are so many texts that some could keep nothing worth reading,
+    /// whole items go. The first and the last ones keep a share.
     fn drop_items(&self, pieces: &mut Vec<Piece>) -> Result<Dropped, Fallback> {
         let Job {
             result,
@@ -277,10 +340,12 @@ impl Work<'_> {
             }
             left -= piece.chars();
         }
+        let part = (policy.max_chars / PART_WORTH_READING).min(WORTH_READING);
+        let worth_reading = part.max(self.least_share(pieces));
         let mut sizes = vec![None; blocks::items(result, *form).len()];
         for piece in pieces.iter() {
             if let Some(at) = piece.block.item {
-                sizes[at] = Some(piece.chars().min(WORTH_READING));
+                sizes[at] = Some(piece.chars().min(worth_reading));
             }
         }
         let dropped = Dropped::choose(self.job, &sizes, left, |text| self.keep(text))?;
@@ -484,16 +549,6 @@ fn shares(sizes: &[usize], budget: usize) -> Vec<usize> {
         left -= shares[at];
     }
     shares
-}
-
-/// The least that is left of a text that has to be cut.
-fn smallest_cut(sizes: &[usize], budget: usize) -> Option<usize> {
-    let shares = shares(sizes, budget);
-    let cut = shares
-        .iter()
-        .zip(sizes)
-        .filter(|(share, size)| share < size);
-    cut.map(|(share, _)| *share).min()
 }
 
 /// How many bytes base64 decodes to.
