@@ -348,7 +348,7 @@ impl Default for FacadeSettings {
     fn default() -> Self {
         FacadeSettings {
             listing: Telling::Capped,
-            listing_max_chars: 20_000,
+            listing_max_chars: 10_000,
             pin: Vec::new(),
             encoding: Encoding::Shorter,
             typescript: true,

@@ -11,12 +11,20 @@ const HEAD: &str = "Inspect available MCP tools and their schemas.\n\nAvailable 
 const INSTRUCTIONS: usize = 300;
 const DESCRIPTION: usize = 80;
 
-const LEVELS: [Telling; 4] = [
-    Telling::Full,
-    Telling::Capped,
-    Telling::Names,
-    Telling::Servers,
-];
+/// The least of both before names go bare. A shorter beginning of a description
+/// says no more than the name does.
+const FEW_INSTRUCTIONS: usize = 100;
+const FEW_WORDS: usize = 20;
+
+/// How much of servers and tools a description has.
+#[derive(Clone, Copy)]
+struct Detail {
+    level: Telling,
+    /// The most characters of a server's instructions.
+    instructions: usize,
+    /// The most characters of a tool's description.
+    description: usize,
+}
 
 /// What a description says of the servers.
 pub(super) struct Listing {
@@ -33,26 +41,78 @@ pub(super) fn listing(servers: &Servers, settings: &FacadeSettings) -> Listing {
     if count == 0 {
         return Listing::without_instructions(format!("{HEAD}\n  (none at the moment)"));
     }
-    for level in LEVELS
-        .into_iter()
-        .filter(|level| *level >= settings.listing)
-    {
-        let note = (level != settings.listing).then(|| note(level, count));
-        let instructions: &[usize] = match level {
-            Telling::Full => &[usize::MAX],
-            Telling::Capped | Telling::Names => &[INSTRUCTIONS],
-            Telling::Servers => &[INSTRUCTIONS, 100, 40, 0],
+    for step in steps(settings.listing, limit) {
+        let shortened = step.shortened.then(|| note(step.detail.level, count));
+        let told = |description: usize| {
+            let detail = Detail {
+                description,
+                ..step.detail
+            };
+            told(servers, detail, shortened.as_deref(), limit)
         };
-        for most in instructions {
-            if let Some(text) = told(servers, level, *most, note.as_deref(), limit) {
-                return Listing {
-                    text,
-                    instructions: *most,
-                };
-            }
+        if let Some(text) = longest(step.least, step.detail.description, told) {
+            return Listing {
+                text,
+                instructions: step.detail.instructions,
+            };
         }
     }
     Listing::without_instructions(some_servers(servers, limit))
+}
+
+/// One way to tell of the servers, with descriptions of `least` characters up to
+/// those of the detail.
+struct Step {
+    detail: Detail,
+    least: usize,
+    /// It tells less than the settings want.
+    shortened: bool,
+}
+
+/// What is tried, from most to least. All descriptions get shorter alike before
+/// instructions do, and both before names go bare.
+fn steps(wanted: Telling, limit: usize) -> impl Iterator<Item = Step> {
+    use Telling::{Capped, Full, Names, Servers};
+    let all = [
+        (Full, usize::MAX, limit, limit),
+        (Full, INSTRUCTIONS, DESCRIPTION + 1, limit),
+        (Capped, INSTRUCTIONS, DESCRIPTION, DESCRIPTION),
+        (Capped, INSTRUCTIONS, FEW_WORDS, DESCRIPTION),
+        (Capped, FEW_INSTRUCTIONS, FEW_WORDS, DESCRIPTION),
+        (Names, INSTRUCTIONS, 0, 0),
+        (Names, FEW_INSTRUCTIONS, 0, 0),
+        (Servers, INSTRUCTIONS, 0, 0),
+        (Servers, FEW_INSTRUCTIONS, 0, 0),
+        (Servers, 40, 0, 0),
+        (Servers, 0, 0, 0),
+    ];
+    let wanted = all.into_iter().filter(move |(level, ..)| *level >= wanted);
+    wanted
+        .enumerate()
+        .map(|(nth, (level, instructions, least, description))| Step {
+            detail: Detail {
+                level,
+                instructions,
+                description,
+            },
+            least,
+            shortened: nth > 0,
+        })
+}
+
+/// The text for the largest number from `least` to `most` that has one. A
+/// smaller number never needs more room.
+fn longest(least: usize, most: usize, text: impl Fn(usize) -> Option<String>) -> Option<String> {
+    let mut found = text(least)?;
+    let (mut fits, mut exceeds) = (least, most + 1);
+    while exceeds - fits > 1 {
+        let middle = fits.midpoint(exceeds);
+        match text(middle) {
+            Some(text) => (found, fits) = (text, middle),
+            None => exceeds = middle,
+        }
+    }
+    Some(found)
 }
 
 impl Listing {
@@ -71,8 +131,8 @@ impl Listing {
 }
 
 /// White space and control characters folded to single spaces; of a text that
-/// is longer than `most` characters, three less are kept, and `...` stands at
-/// its end.
+/// is longer than `most` characters, at most three less are kept, up to the end
+/// of a word unless that one is very long, and `...` stands at its end.
 pub(super) fn folded(text: &str, most: usize) -> String {
     let mut folded = String::new();
     let mut length = 0;
@@ -92,7 +152,15 @@ pub(super) fn folded(text: &str, most: usize) -> String {
     if length > most {
         let kept = most.saturating_sub(3);
         let end = folded.char_indices().nth(kept).map_or(0, |(end, _)| end);
+        let is_within_word = !folded[end..].starts_with(' ');
         folded.truncate(end);
+        if is_within_word
+            && let Some(word) = folded.rfind(' ')
+            && chars(&folded[..word]) >= kept / 2
+        {
+            folded.truncate(word);
+        }
+        folded.truncate(folded.trim_end().len());
         folded.push_str(&"..."[..most.min(3)]);
     }
     folded
@@ -139,21 +207,20 @@ impl Lines {
     }
 }
 
-/// All servers at one level; `None` if that is too long.
-fn told(
-    servers: &Servers,
-    level: Telling,
-    instructions: usize,
-    note: Option<&str>,
-    limit: usize,
-) -> Option<String> {
+/// All servers in one detail; `None` if that is too long.
+fn told(servers: &Servers, detail: Detail, note: Option<&str>, limit: usize) -> Option<String> {
+    let Detail {
+        level,
+        instructions,
+        description,
+    } = detail;
     let mut lines = Lines::new(HEAD, limit)?;
     for server in servers.offering() {
         lines.add(&server_line(server, level, instructions.min(limit)))?;
         match level {
             Telling::Full | Telling::Capped => {
                 for tool in server.tools() {
-                    lines.add(&tool_line(tool, level, limit))?;
+                    lines.add(&tool_line(tool, level, description))?;
                 }
             }
             Telling::Names => lines.add(&names_line(server, limit)?)?,
@@ -183,15 +250,15 @@ fn server_line(server: &Server, level: Telling, instructions: usize) -> String {
     }
 }
 
-fn tool_line(tool: &Tool, level: Telling, limit: usize) -> String {
+fn tool_line(tool: &Tool, level: Telling, most: usize) -> String {
     let name = folded(tool.name(), usize::MAX);
     let description = tool.description();
     let text = match level {
-        Telling::Full => folded(&description, limit),
+        Telling::Full => folded(&description, most),
         // Many begin with an empty line.
         _ => folded(
             description.trim_start().lines().next().unwrap_or_default(),
-            DESCRIPTION,
+            most,
         ),
     };
     match text.is_empty() {

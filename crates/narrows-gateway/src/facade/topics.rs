@@ -52,14 +52,14 @@ static STOP: LazyLock<HashSet<&str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The description, never longer than a quarter of what `inspect` may have
-/// where it tells all tools.
+/// The description, never longer than half of what `inspect` may have where it
+/// tells all tools.
 pub(super) fn listing(servers: &Servers, settings: &FacadeSettings) -> Listing {
     Listing::without_instructions(description(servers, settings))
 }
 
 fn description(servers: &Servers, settings: &FacadeSettings) -> String {
-    let limit = settings.listing_max_chars / 4;
+    let limit = settings.listing_max_chars / 2;
     let said: Vec<(String, Vec<String>)> = servers.offering().map(said).collect();
     if said.is_empty() {
         return format!("{HEAD}\n  (none at the moment)");

@@ -236,7 +236,7 @@ table! {
         /// endpoint. Default `capped`.
         "listing" => listing: ListingWord,
         /// The longest that this description may get before it tells less,
-        /// from 500 to 1000000 characters. Default 20000.
+        /// from 500 to 1000000 characters. Default 10000.
         "listing_max_chars" => listing_max_chars: usize,
         /// Patterns of tools that a `search` endpoint lists all the same.
         "pin" => pin: Vec<Given<String>>,

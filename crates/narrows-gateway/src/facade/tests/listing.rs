@@ -151,7 +151,7 @@ fn long_texts_are_cut_and_line_breaks_folded() {
             Inspect available MCP tools and their schemas.
 
             Available tools:
-              Server: two lines - iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii jjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj...
+              Server: two lines - iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii...
                 - fits: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
                 - over: ééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé...
                 - a b"#]],
@@ -172,8 +172,8 @@ fn a_text_over_the_limit_tells_less() {
             Inspect available MCP tools and their schemas.
 
             Available tools:
-              Server: a - word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word wo...
-                - t: First line.
+              Server: a - word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word...
+                - t: First line. More. More. More. More. More. More. More. More. More. More. More. More. More. More. More. More. More. More. More. More. More. More. More....
             (Descriptions shortened. inspect a tool to see the whole.)"#]],
     );
     check(
@@ -212,13 +212,13 @@ fn a_text_over_the_limit_tells_less() {
         500,
         many(3),
         expect![[r#"
-        Inspect available MCP tools and their schemas.
+            Inspect available MCP tools and their schemas.
 
-        Available tools:
-          Server: server00 (3 tools) - An introduction of about fifty charac...
-          Server: server01 (3 tools) - An introduction of about fifty charac...
-          Server: server02 (3 tools) - An introduction of about fifty charac...
-        (Shortened to servers: 9 tools. inspect a server to see its tools.)"#]],
+            Available tools:
+              Server: server00 (3 tools) - An introduction of about fifty...
+              Server: server01 (3 tools) - An introduction of about fifty...
+              Server: server02 (3 tools) - An introduction of about fifty...
+            (Shortened to servers: 9 tools. inspect a server to see its tools.)"#]],
     );
     check(
         Telling::Capped,
@@ -269,6 +269,35 @@ fn a_text_over_the_limit_tells_less() {
 }
 
 #[test]
+fn descriptions_get_shorter_before_names_go_bare() {
+    let description = "Reads the complete contents of a file and returns them as a text";
+    let tools: Vec<String> = (0..60)
+        .map(|at| format!(r#"{{"name":"tool_{at:02}","description":"{description}"}}"#))
+        .collect();
+    let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
+    for limit in [2_300, 3_000, 4_000, 5_000] {
+        let set = |settings: &mut FacadeSettings| settings.listing_max_chars = limit;
+        let shelves = vec![shelf("files", "", &tools)];
+        let told = self::description(&facade(Way::Lazy, set, shelves, 80_000), 0);
+        let length = told.chars().count();
+        assert!(length <= limit, "{length} of {limit}");
+        // One more word for each tool would not fit.
+        assert!(length + 60 * 12 > limit, "{length} of {limit}");
+        let lines: Vec<&str> = told.lines().filter(|line| line.contains("tool_")).collect();
+        assert_eq!(lines.len(), 60);
+        for line in lines {
+            let text = line.split_once(": ").expect("a description").1;
+            let start = text.strip_suffix("...").unwrap_or(text);
+            assert!(description.starts_with(start), "{line}");
+            let rest = &description[start.len()..];
+            assert!(rest.is_empty() || rest.starts_with(' '), "{line}");
+        }
+        let note = "(Descriptions shortened. inspect a tool to see the whole.)";
+        assert_eq!(told.ends_with(note), limit < 5_000, "{told}");
+    }
+}
+
+#[test]
 fn a_search_endpoint_says_what_there_is_to_find() {
     let github = shelf(
         "github",
@@ -296,7 +325,7 @@ fn a_search_endpoint_says_what_there_is_to_find() {
         shelves.extend(more);
         let set = |settings: &mut FacadeSettings| settings.listing_max_chars = limit;
         let told = description(&facade(Way::Search, set, shelves, 80_000), 0);
-        assert!(told.chars().count() <= limit / 4, "over the limit");
+        assert!(told.chars().count() <= limit / 2, "over the limit");
         told
     };
     expect![[r#"
@@ -317,7 +346,7 @@ fn a_search_endpoint_says_what_there_is_to_find() {
           server04 (3): first, second, third
           server05 (3): first, second, third
           server06 (3): first, second, third
-          server07 (3): first, second, third"#]].assert_eq(&told(2_400, shelves(), many(8)));
+          server07 (3): first, second, third"#]].assert_eq(&told(1_200, shelves(), many(8)));
     expect![[r#"
         Find tools of MCP servers by what they do. The best come with their schemas, ready to be called with exec. Say in a few words what is to be done; several phrasings, one per line, find more.
 
@@ -329,7 +358,7 @@ fn a_search_endpoint_says_what_there_is_to_find() {
           server04 (3)
           server05 (3)
           server06 (3)
-          server07 (3)"#]].assert_eq(&told(1_800, shelves(), many(8)));
+          server07 (3)"#]].assert_eq(&told(900, shelves(), many(8)));
     expect![[r#"
         Find tools of MCP servers by what they do. The best come with their schemas, ready to be called with exec. Say in a few words what is to be done; several phrasings, one per line, find more.
 
@@ -341,7 +370,7 @@ fn a_search_endpoint_says_what_there_is_to_find() {
           server04 (3)
           server05 (3)
           server06 (3)
-          ... and 33 more"#]].assert_eq(&told(1_400, shelves(), many(40)));
+          ... and 33 more"#]].assert_eq(&told(700, shelves(), many(40)));
 }
 
 #[test]
@@ -382,7 +411,7 @@ proptest! {
         };
         let told = description(&facade(Way::Lazy, set, many(servers), 80_000), 0);
         prop_assert!(told.chars().count() <= limit, "{}", told);
-        let set = |settings: &mut FacadeSettings| settings.listing_max_chars = limit * 4;
+        let set = |settings: &mut FacadeSettings| settings.listing_max_chars = limit * 2;
         let told = description(&facade(Way::Search, set, many(servers), 80_000), 0);
         prop_assert!(told.chars().count() <= limit, "{}", told);
     }

@@ -103,7 +103,7 @@ async fn check_listing(settings: Value, expected: &[&str]) {
         let (_, description) = lazy.listed().await;
         let lines: Vec<&str> = description.lines().skip(3).collect();
         assert_eq!(lines, expected, "{} {settings}", lazy.way);
-        let limit = settings["listing_max_chars"].as_u64().unwrap_or(20_000);
+        let limit = settings["listing_max_chars"].as_u64().unwrap_or(10_000);
         assert!(description.chars().count() as u64 <= limit);
     }
 }
@@ -164,7 +164,8 @@ async fn a_listing_that_is_too_long_tells_less_and_says_so() {
     let config = config(installed.iter().map(|(id, server)| (*id, server.config())));
     for (listing, limit, line, note) in [
         ("full", 5_000, "    - tool_021: word ", capped),
-        ("capped", 2_000, "    tool_000, tool_001, ", names),
+        ("capped", 2_000, "    - tool_021: word word ", capped),
+        ("capped", 1_000, "    tool_000, tool_001, ", names),
         ("capped", 500, "  Server: one (22 tools)", servers),
         ("names", 500, "  Server: one (22 tools)", servers),
     ] {
