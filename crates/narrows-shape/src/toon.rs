@@ -2,9 +2,9 @@
 //! data has the form of a table.
 //!
 //! TOON carries the JSON data model, but not all that a JSON text may say:
-//! numbers beyond a double or 64 bits, the sign of a zero, a key twice. Such a
-//! text is refused, not changed. That 1.0 comes back as 1 is no loss: both are
-//! one number in JSON. The other way, a number of a TOON text that is neither a
+//! numbers beyond a double or 64 bits, a key twice. Such a text is refused, not
+//! changed. That 1.0 comes back as 1 is no loss: both are one number in JSON. A
+//! zero loses its sign, as the specification says. The other way, a number of a TOON text that is neither a
 //! 64-bit integer nor a double is read as the nearest double, which is what
 //! the specification allows.
 

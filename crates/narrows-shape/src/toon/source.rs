@@ -81,13 +81,11 @@ fn is_kept(number: &str) -> bool {
         return true;
     }
     if number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
-        // The sign of zero is one of a double only.
-        return number != "-0";
+        return true;
     }
     match number.parse::<f64>() {
         Ok(double) if double.is_finite() => {
-            let negative_zero = double == 0.0 && number.starts_with('-');
-            !negative_zero && Decimal::of(number) == Decimal::of(&format!("{double:e}"))
+            Decimal::of(number) == Decimal::of(&format!("{double:e}"))
         }
         _ => false,
     }
@@ -168,6 +166,8 @@ impl<'de> Visitor<'de> for Tree {
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
+        // TOON 4 writes and reads a zero without its sign.
+        let value = if value == 0.0 { 0.0 } else { value };
         match serde_json::Number::from_f64(value) {
             Some(number) => Ok(number.into()),
             None => Err(E::custom("a number too large")),
