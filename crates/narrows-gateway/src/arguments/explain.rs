@@ -57,10 +57,26 @@ impl Problem {
         Problem {
             rank: Rank::Other,
             noticed: pointer.into(),
-            message: format!("{} {complaint}", told::place(pointer)),
+            message: match pointer {
+                "" => format!("{} {}", told::place(pointer), plural(complaint)),
+                _ => format!("{} {complaint}", told::place(pointer)),
+            },
             pointer: pointer.into(),
         }
     }
+}
+
+/// A complaint about one value as one about the arguments: `fits` is `fit`.
+fn plural(complaint: &str) -> String {
+    let (verb, rest) = complaint.split_once(' ').unwrap_or((complaint, ""));
+    let verb = match verb {
+        "fits" => "fit",
+        "has" => "have",
+        "is" => "are",
+        "does" => "do",
+        other => other,
+    };
+    format!("{verb} {rest}")
 }
 
 /// The problems behind what the validator found.

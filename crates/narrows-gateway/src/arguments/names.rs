@@ -4,6 +4,9 @@
 //! Schema: nearly every schema that names arguments leaves it out and means it
 //! so. A schema that says nothing of names, `{"type": "object"}`, takes any, as
 //! the protocol has it.
+//!
+//! A name that `required` lists is known, even if `properties` leaves it out:
+//! otherwise the tool could not be called at all ([`allow_required`]).
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -32,8 +35,8 @@ pub(super) enum Names {
 }
 
 impl Names {
-    /// Collects `properties` of the schema and of all that it applies to the
-    /// same object. One of them that is open opens it.
+    /// Collects `properties` and `required` of the schema and of all that it
+    /// applies to the same object. One of them that is open opens it.
     pub(super) fn of(root: &Value) -> Names {
         let mut names = BTreeSet::new();
         let mut patterns = Vec::new();
@@ -54,6 +57,7 @@ impl Names {
             if let Some(Value::Object(properties)) = schema.get("properties") {
                 names.extend(properties.keys().map(|name| name.as_str().into()));
             }
+            names.extend(required(schema).map(Into::into));
             if let Some(Value::Object(properties)) = schema.get("patternProperties") {
                 patterns.extend(properties.keys().map(|one| json!({ "pattern": one })));
             }
@@ -113,6 +117,104 @@ impl Names {
             .map(|name| explain::unknown("", name, names.iter().map(|name| &**name), given))
             .collect()
     }
+}
+
+/// Adds the names that `required` lists to `properties` of the same object where
+/// the schema allows no other names. Such a schema refuses every call: with the
+/// name, because it is not in `properties`, and without it.
+///
+/// At the top level the names of all schemas that apply to the arguments count;
+/// deeper down those beside `properties`.
+pub(super) fn allow_required(root: &mut Value) {
+    let known = match Names::of(root) {
+        Names::Known { names, .. } => names,
+        Names::Open => BTreeSet::new(),
+    };
+    if let Value::Object(root) = &mut *root {
+        allow(root, known.iter().map(|name| (**name).to_owned()).collect());
+    }
+    // A form of `oneOf` that fits nothing may be what makes another the only one.
+    let mut left = vec![(root, true)];
+    while let Some((schema, is_free)) = left.pop() {
+        let Value::Object(schema) = schema else {
+            continue;
+        };
+        if is_free {
+            let names = required(schema).map(str::to_owned).collect();
+            allow(schema, names);
+        }
+        for (keyword, value) in schema {
+            let keyword = keyword.as_str();
+            if NAMED.contains(&keyword)
+                && let Value::Object(map) = value
+            {
+                left.extend(map.values_mut().map(|schema| (schema, true)));
+            } else if LISTED.contains(&keyword)
+                && let Value::Array(list) = value
+            {
+                let is_free = is_free && keyword != "oneOf";
+                left.extend(list.iter_mut().map(|schema| (schema, is_free)));
+            } else if SINGLE.contains(&keyword) {
+                left.push((value, true));
+            }
+        }
+    }
+}
+
+/// Keywords that hold schemas by name, in a list, and one each. Those whose
+/// schema decides about another (`not`, `if`) are left as they are.
+const NAMED: [&str; 6] = [
+    "properties",
+    "patternProperties",
+    "dependentSchemas",
+    "dependencies",
+    "$defs",
+    "definitions",
+];
+const LISTED: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
+const SINGLE: [&str; 8] = [
+    "then",
+    "else",
+    "items",
+    "additionalItems",
+    "unevaluatedItems",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "contains",
+];
+
+/// Allows names that a closed schema does not mention.
+fn allow(schema: &mut Map<String, Value>, names: Vec<String>) {
+    let is_closed = ["additionalProperties", "unevaluatedProperties"]
+        .iter()
+        .any(|keyword| schema.get(*keyword).is_some_and(is_never));
+    if !is_closed || names.is_empty() {
+        return;
+    }
+    let properties = schema
+        .entry("properties")
+        .or_insert_with(|| Value::Object(Map::new()));
+    if let Value::Object(properties) = properties {
+        for name in names {
+            properties
+                .entry(name)
+                .or_insert_with(|| Value::Object(Map::new()));
+        }
+    }
+}
+
+/// The names that a schema requires, always or beside others.
+fn required(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let beside = ["dependentRequired", "dependencies"].iter();
+    let beside = beside.filter_map(|keyword| schema.get(*keyword)?.as_object());
+    let lists = schema
+        .get("required")
+        .into_iter()
+        .chain(beside.flat_map(Map::values));
+    lists
+        .filter_map(Value::as_array)
+        .flatten()
+        .filter_map(Value::as_str)
 }
 
 fn allows_others(schema: &Map<String, Value>) -> bool {

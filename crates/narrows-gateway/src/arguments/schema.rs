@@ -9,7 +9,7 @@ use narrows_wire::Raw;
 use serde_json::{Map, Value};
 
 use super::effort::{self, Counted, Effort};
-use super::names::Names;
+use super::names::{self, Names};
 
 /// Longer schemas are not enforced; the longest seen in the wild have 8 kB.
 const MAX_SCHEMA_BYTES: usize = 512 * 1024;
@@ -50,6 +50,7 @@ impl Compiled {
             return Err("it is not an object".into());
         };
         let draft = draft(root);
+        names::allow_required(&mut schema);
         let effort = effort::reckoned(&schema, draft)?;
         let counted = effort::count(&schema);
         if counted.patterns > MAX_PATTERNS {

@@ -145,6 +145,20 @@ fn the_form_that_was_meant() {
 }
 
 #[test]
+fn sentences_about_all_arguments_are_in_the_plural() {
+    first(
+        r#"{"oneOf": [{"minProperties": 1}, {"maxProperties": 2}]}"#,
+        r#"{"a": 1}"#,
+        "The arguments fit more than one of the allowed forms, and must fit exactly one",
+    );
+    first(
+        r#"{"not": {"minProperties": 1}}"#,
+        r#"{"a": 1}"#,
+        "The arguments have a form that is not allowed",
+    );
+}
+
+#[test]
 fn one_of_several_names_is_missing() {
     let schema = r#"{"properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}"#;
     first(schema, r#"{"b": 1}"#, "ok");

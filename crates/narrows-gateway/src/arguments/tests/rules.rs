@@ -123,6 +123,65 @@ fn unknown_names_are_refused_at_the_top_level_unless_the_schema_is_open() {
 }
 
 #[test]
+fn a_required_name_that_properties_leave_out_can_be_given() {
+    let missing = "Missing required argument: 'kiosk'";
+    for schema in [
+        r#"{"properties": {"a": {}}, "required": ["kiosk"]}"#,
+        r#"{"properties": {"a": {}}, "required": ["kiosk"], "additionalProperties": false}"#,
+        r#"{"properties": {"a": {}}, "required": ["kiosk"], "unevaluatedProperties": false}"#,
+        r#"{"additionalProperties": false, "required": ["kiosk"]}"#,
+        r#"{"properties": {"a": {}}, "allOf": [{"required": ["kiosk"]}]}"#,
+        r#"{"properties": {"a": {}}, "allOf": [{"required": ["kiosk"]}], "additionalProperties": false}"#,
+        r##"{"$ref": "#/$defs/o", "$defs": {"o": {"properties": {"a": {}}, "required": ["kiosk"], "additionalProperties": false}}}"##,
+        r##"{"properties": {"a": {}}, "$ref": "#/definitions/o", "definitions": {"o": {"required": ["kiosk"]}}}"##,
+    ] {
+        first(schema, r#"{"kiosk": 7}"#, "ok");
+        first(schema, r#"{"a": 1}"#, missing);
+        first(
+            schema,
+            r#"{"kiosk": 7, "kisok": 7}"#,
+            "Unknown argument: 'kisok'",
+        );
+    }
+    for schema in [
+        r#"{"properties": {"a": {}}, "anyOf": [{"required": ["a"]}, {"required": ["kiosk"]}]}"#,
+        r#"{"properties": {"a": {}}, "dependentRequired": {"a": ["kiosk"]}}"#,
+        r#"{"properties": {"a": {}}, "if": {"required": ["kiosk"]}, "then": {"required": ["kiosk"]}}"#,
+    ] {
+        first(schema, r#"{"kiosk": 7}"#, "ok");
+    }
+}
+
+#[test]
+fn a_required_name_that_nested_properties_leave_out_can_be_given() {
+    let closed = r#""properties": {"a": {}}, "required": ["kiosk"], "additionalProperties": false"#;
+    x(closed, r#"{"kiosk": 7}"#, "ok");
+    x(
+        closed,
+        r#"{"a": 7}"#,
+        "Missing required argument: 'x/kiosk'",
+    );
+    x(closed, r#"{"kiosk": 7, "b": 1}"#, "Unknown argument: 'x/b'");
+    x(
+        &format!(r#""type": "array", "items": {{{closed}}}"#),
+        r#"[{"kiosk": 7}]"#,
+        "ok",
+    );
+    // Not what the schema compares with.
+    x(
+        r#""const": {"additionalProperties": false, "required": ["kiosk"]}"#,
+        r#"{"additionalProperties": false, "required": ["kiosk"]}"#,
+        "ok",
+    );
+    // The only form that fits stays the only one.
+    x(
+        r#""oneOf": [{"required": ["kiosk"], "additionalProperties": false}, {"required": ["kiosk"]}]"#,
+        r#"{"kiosk": 7}"#,
+        "ok",
+    );
+}
+
+#[test]
 fn nested_names_are_free_unless_the_schema_says_so() {
     x(r#""type": "object""#, r#"{"zzz": 1}"#, "ok");
     x(r#""properties": {"a": {}}"#, r#"{"zzz": 1}"#, "ok");
