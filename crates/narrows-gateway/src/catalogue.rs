@@ -19,7 +19,8 @@ pub(crate) use self::templates::Template;
 use crate::call::says_repeatable;
 use crate::error::{Error, ItemKind};
 use crate::facade::Facade;
-use crate::preset::{Denial, Preset};
+use crate::permit::Rules;
+use crate::preset::{Denial, Preset, ToolFilters};
 use crate::settings::EndpointSettings;
 use crate::shaping::{GOAL_ARGUMENT, Policies, Policy};
 use crate::upstream::{Item, ListKind, Offer, Upstream};
@@ -45,6 +46,7 @@ pub(crate) struct Part {
 pub(crate) struct View {
     parts: Vec<Part>,
     preset: Option<Arc<Preset>>,
+    filters: Arc<ToolFilters>,
     policies: Arc<Policies>,
     tools: Kind,
     prompts: Kind,
@@ -83,9 +85,9 @@ pub(crate) struct Target {
     pub(crate) upstream: Arc<Upstream>,
     /// The upstream's own name or URI, as JSON.
     pub(crate) name: Raw,
-    /// What the preset in force says against it.
+    /// What the rules in force say against it.
     pub(crate) denied: Option<Arc<Denial>>,
-    /// Whether a preset is in force at all.
+    /// Whether any rules are in force.
     pub(crate) is_judged: bool,
     /// What becomes of results from there.
     pub(crate) policy: Option<Policy>,
@@ -99,9 +101,21 @@ pub(crate) struct Target {
 pub(crate) struct Plan {
     pub(crate) scope: Scope,
     pub(crate) preset: Option<Arc<Preset>>,
+    /// The lists of tools in the entries of servers.
+    pub(crate) filters: Arc<ToolFilters>,
     pub(crate) policies: Arc<Policies>,
     /// Joined instructions are cut here.
     pub(crate) instructions_max_chars: usize,
+}
+
+impl Plan {
+    /// The rules that bind on a server, by its number.
+    pub(crate) fn rules(&self, upstream: usize) -> Rules<'_> {
+        Rules {
+            preset: self.preset.as_deref(),
+            filter: self.filters.of(upstream),
+        }
+    }
 }
 
 impl View {
@@ -330,9 +344,13 @@ impl View {
         let name = Raw::string(own);
         let is_tool = kind == ItemKind::Tool;
         let tool = || offer.tools.iter().find(|item| &*item.key == own);
+        let rules = Rules {
+            preset: self.preset.as_deref(),
+            filter: self.filters.of(upstream.index),
+        };
         Target {
-            denied: permit::named(self.preset.as_deref(), kind, upstream.names(), offer, own),
-            is_judged: self.preset.is_some(),
+            denied: permit::named(rules, kind, upstream.names(), offer, own),
+            is_judged: rules.bind(),
             policy: match is_tool {
                 true => self.policies.tool(upstream.index, &name),
                 false => self.policies.server(upstream.index),

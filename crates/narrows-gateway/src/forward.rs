@@ -26,8 +26,8 @@ use crate::events::{self, Tag, Value};
 use crate::exchange::Principal;
 use crate::meter::{ServerMeter, Trace, Watch};
 use crate::names;
-use crate::permit;
-use crate::preset::{Preset, Presets, ServerName};
+use crate::permit::{self, Rules};
+use crate::preset::{Preset, Presets, ServerName, ToolFilter};
 use crate::settings::{
     DirectPreset, RemoteManner, RemoteSettings, RpcServer, UpstreamKind, UpstreamSettings,
 };
@@ -98,6 +98,7 @@ struct Destination {
     /// None for a server that is known to this route alone.
     upstream: Option<Arc<Upstream>>,
     preset: Option<Arc<Preset>>,
+    filter: ToolFilter,
     mask: Mask,
     timeout: Duration,
     meter: Arc<ServerMeter>,
@@ -136,6 +137,7 @@ impl Forwarding {
             },
             upstream: Some((*upstream).clone()),
             preset: presets.direct(&settings.preset),
+            filter: settings.tool_filter.clone(),
             mask: settings.mask,
             meter: upstream.meter.clone(),
             timeout: settings.rpc_timeout,
@@ -146,6 +148,7 @@ impl Forwarding {
             id: server.id.clone(),
             upstream: None,
             preset: presets.direct(&DirectPreset::AsDefault),
+            filter: ToolFilter::default(),
             mask: server.mask,
             timeout: server.timeout,
         });
@@ -258,13 +261,15 @@ impl Forwarding {
                 trace.named(&subject);
             }
         }
-        if let Some(preset) = &Preset::both(destination.preset.clone(), besides) {
+        let preset = Preset::both(destination.preset.clone(), besides);
+        let rules = Rules {
+            preset: preset.as_deref(),
+            filter: Some(&destination.filter).filter(|filter| !filter.is_empty()),
+        };
+        if rules.bind() {
             request.refuse_twins()?;
             let told = |error: &Error| permit::tell_denied(tag, error);
-            let under = Restricted {
-                destination,
-                preset,
-            };
+            let under = Restricted { destination, rules };
             if let Some(carried) = under.look_at(request).await.inspect_err(told)? {
                 return Ok(carried);
             }
@@ -295,8 +300,12 @@ impl Destination {
             .upstream
             .as_ref()
             .map_or(own, |upstream| upstream.names());
+        let rules = Rules {
+            preset: preset.as_deref(),
+            filter: None,
+        };
         permit::named(
-            preset.as_deref(),
+            rules,
             ItemKind::Server,
             server,
             &Offer::default(),

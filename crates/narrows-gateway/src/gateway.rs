@@ -328,9 +328,9 @@ impl Inner {
         let face = endpoint.face(&roster.bound(&caller.principal, None), &roster);
         let view = face.view();
         if let Some(only) = view.only() {
-            let preset = face.plan().preset.as_deref();
+            let rules = face.plan().rules(only.index);
             let (server, offer) = (only.names(), only.offer());
-            let denial = permit::named(preset, ItemKind::Server, server, &offer, server.id);
+            let denial = permit::named(rules, ItemKind::Server, server, &offer, server.id);
             if let Some(denial) = denial {
                 self.meter().denied(ItemKind::Server);
                 return Err(permit::not_allowed(ItemKind::Server, server.id, &denial));

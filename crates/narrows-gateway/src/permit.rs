@@ -15,40 +15,64 @@ pub(crate) use self::known::KnownUris;
 use crate::catalogue::Target;
 use crate::error::{Error, ItemKind};
 use crate::events::{self, Tag};
-use crate::preset::{Denial, Preset, ServerName};
+use crate::preset::{Denial, Preset, ServerName, ToolFilter};
 use crate::upstream::{Item, Offer, Upstream};
 
 /// As much of a name as is told: it may be anything, and of any length.
 const NAME_TOLD: usize = 200;
 
-/// What a preset says against a thing that its server lists. Without a preset
-/// everything is allowed.
+/// The rules that bind on one server. Each of them must allow a thing; without
+/// any, everything is allowed.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules<'a> {
+    /// The preset in force.
+    pub(crate) preset: Option<&'a Preset>,
+    /// The lists of tools in the server's own entry.
+    pub(crate) filter: Option<&'a ToolFilter>,
+}
+
+impl Rules<'_> {
+    /// Whether there are any.
+    pub(crate) fn bind(&self) -> bool {
+        self.preset.is_some() || self.filter.is_some()
+    }
+
+    fn filtered(&self, kind: ItemKind, name: &str) -> Option<Denial> {
+        let filter = self.filter.filter(|_| kind == ItemKind::Tool)?;
+        filter.denies(name)
+    }
+}
+
+/// What the rules say against a thing that its server lists.
 pub(crate) fn listed(
-    preset: Option<&Preset>,
+    rules: Rules<'_>,
     kind: ItemKind,
     upstream: &Upstream,
     item: &Item,
 ) -> Option<Arc<Denial>> {
     let server = upstream.names();
-    let denial = preset?.each().find_map(|preset| match kind {
+    let mut presets = rules.preset.into_iter().flat_map(Preset::each);
+    let denial = presets.find_map(|preset| match kind {
         ItemKind::Tool => preset.denies_tool(server, &item.key, Some(&item.raw)),
         ItemKind::Prompt => preset.denies_prompt(server, &item.key),
         ItemKind::Resource => listed_resource(preset, server, &item.key),
         ItemKind::Server => preset.denies_server(server),
         ItemKind::Method => Some(preset.denies_unknowable()),
     });
+    let denial = denial.or_else(|| rules.filtered(kind, &item.key));
     denial.map(Arc::new)
 }
 
 /// The same by its server's own name or URI for it, listed or not.
 pub(crate) fn named(
-    preset: Option<&Preset>,
+    rules: Rules<'_>,
     kind: ItemKind,
     server: ServerName<'_>,
     offer: &Offer,
     name: &str,
 ) -> Option<Arc<Denial>> {
-    let denial = preset?.each().find_map(|preset| match kind {
+    let mut presets = rules.preset.into_iter().flat_map(Preset::each);
+    let denial = presets.find_map(|preset| match kind {
         ItemKind::Tool => {
             let listed = offer.tools.iter().find(|tool| &*tool.key == name);
             preset.denies_tool(server, name, listed.map(|tool| &tool.raw))
@@ -58,6 +82,7 @@ pub(crate) fn named(
         ItemKind::Server => preset.denies_server(server),
         ItemKind::Method => Some(preset.denies_unknowable()),
     });
+    let denial = denial.or_else(|| rules.filtered(kind, name));
     denial.map(Arc::new)
 }
 

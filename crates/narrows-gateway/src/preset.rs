@@ -8,6 +8,7 @@
 mod pattern;
 #[cfg(test)]
 mod tests;
+mod tool_filter;
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ use std::sync::Arc;
 use narrows_wire::Raw;
 
 pub use self::pattern::{BadRule, Hint, Pattern, Rule};
+pub(crate) use self::tool_filter::ToolFilters;
+pub use self::tool_filter::{ToolFilter, ToolList};
 use crate::settings::{DirectPreset, EndpointSettings};
 
 /// A selection of what the servers offer.
@@ -46,7 +49,8 @@ pub(crate) struct ServerName<'a> {
 /// Why something is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
-    /// The id of the preset that says so.
+    /// The id of the preset that says so, or the place in the configuration of
+    /// the server's own list that does.
     pub preset: Arc<str>,
     pub why: Why,
 }
@@ -63,6 +67,10 @@ pub enum Why {
     ServerNotNamed,
     /// A preset can say nothing of it, so that none allows it.
     Unknowable,
+    /// A list in the server's own entry excludes it.
+    Excluded,
+    /// A list in the server's own entry allows other tools only.
+    NotIncluded,
 }
 
 impl Preset {
@@ -323,6 +331,13 @@ fn last_match<'a>(
     rules.find(|rule| rule.matches(server, name, tool))
 }
 
+impl Denial {
+    /// Whether a preset says so, and not a list in the server's own entry.
+    pub fn is_by_preset(&self) -> bool {
+        !matches!(self.why, Why::Excluded | Why::NotIncluded)
+    }
+}
+
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let preset = &self.preset;
@@ -336,6 +351,8 @@ impl fmt::Display for Denial {
             Why::NotNamed => write!(f, "no entry of preset '{preset}' allows it"),
             Why::ServerNotNamed => write!(f, "preset '{preset}' allows nothing of its server"),
             Why::Unknowable => write!(f, "preset '{preset}' cannot allow it"),
+            Why::Excluded => write!(f, "`{preset}` excludes it"),
+            Why::NotIncluded => write!(f, "`{preset}` does not name it"),
         }
     }
 }

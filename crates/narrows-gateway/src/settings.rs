@@ -11,7 +11,7 @@ use narrows_shape::Mask;
 use narrows_wire::frame::Framing;
 
 use crate::chain::Ancestry;
-use crate::preset::{Pattern, Preset};
+use crate::preset::{Pattern, Preset, ToolFilter};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -423,6 +423,8 @@ pub struct UpstreamSettings {
     /// By the server's own names of its tools.
     pub tool_shapes: HashMap<String, ShapeChoice>,
     pub preset: DirectPreset,
+    /// Binds besides every preset, on every way in.
+    pub tool_filter: ToolFilter,
     pub health: HealthSettings,
 }
 
@@ -442,6 +444,7 @@ impl UpstreamSettings {
             shape: ShapeChoice::default(),
             tool_shapes: HashMap::new(),
             preset: DirectPreset::AsDefault,
+            tool_filter: ToolFilter::default(),
             health: HealthSettings::default(),
         }
     }
@@ -457,6 +460,7 @@ impl UpstreamSettings {
             shape: ShapeChoice::default(),
             tool_shapes: HashMap::new(),
             preset: DirectPreset::AsDefault,
+            tool_filter: ToolFilter::default(),
             ..own.clone()
         };
         connection(self) == connection(other)

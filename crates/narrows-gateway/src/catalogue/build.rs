@@ -97,6 +97,7 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
         facade,
         parts: parts.to_vec(),
         preset: plan.preset.clone(),
+        filters: plan.filters.clone(),
         policies: plan.policies.clone(),
         single: false,
     }
@@ -146,6 +147,7 @@ fn single(plan: &Plan, part: &Part) -> View {
             .and_then(|hello| hello.instructions.clone()),
         parts: parts.to_vec(),
         preset: plan.preset.clone(),
+        filters: plan.filters.clone(),
         policies: plan.policies.clone(),
         facade: None,
         single: true,
@@ -202,7 +204,6 @@ fn facade(
         Expose::Lazy => Way::Lazy,
         Expose::Search => Way::Search,
     };
-    let preset = plan.preset.as_deref();
     let (mut shelves, mut down) = (Vec::new(), Vec::new());
     // Those of one part stand together.
     let groups = tools.chunk_by(|one, other| std::ptr::eq(one.part, other.part));
@@ -210,7 +211,8 @@ fn facade(
     let groups: HashMap<usize, &[Named<'_>]> = groups.collect();
     for part in parts {
         let server = part.upstream.names();
-        let denied = permit::named(preset, ItemKind::Server, server, &part.offer, server.id);
+        let rules = plan.rules(part.upstream.index);
+        let denied = permit::named(rules, ItemKind::Server, server, &part.offer, server.id);
         let Some(hello) = &part.offer.hello else {
             if denied.is_none() {
                 down.push(part.upstream.clone());
@@ -345,13 +347,13 @@ fn patterns(parts: &[Part]) -> Vec<(Template, usize)> {
 }
 
 fn target(plan: &Plan, part: &Part, list: ListKind, item: &Item) -> Target {
-    let preset = plan.preset.as_deref();
     let index = part.upstream.index;
+    let rules = plan.rules(index);
     Target {
         upstream: part.upstream.clone(),
         name: item.place.clone(),
-        denied: permit::listed(preset, list.item(), &part.upstream, item),
-        is_judged: preset.is_some(),
+        denied: permit::listed(rules, list.item(), &part.upstream, item),
+        is_judged: rules.bind(),
         policy: match list {
             ListKind::Tools => plan.policies.tool(index, &item.place),
             _ => plan.policies.server(index),

@@ -91,6 +91,7 @@ fn plan(scope: Scope, instructions_max_chars: usize) -> Plan {
     Plan {
         scope,
         preset: None,
+        filters: Arc::default(),
         policies: Arc::default(),
         instructions_max_chars,
     }

@@ -1,7 +1,8 @@
-//! Plain JSON-RPC under a preset. Only what a preset can speak of passes: what
-//! is asked for by name is looked at, lists come from what the gateway knows,
-//! without what is hidden, greetings go to servers of which anything is
-//! allowed, and any other method is refused.
+//! Plain JSON-RPC under rules. Under a preset only what it can speak of passes:
+//! what is asked for by name is looked at, lists come from what the gateway
+//! knows, without what is hidden, greetings go to servers of which anything is
+//! allowed, and any other method is refused. The lists of tools in a server's
+//! own entry speak of tools alone, so that other methods pass under them.
 
 use std::sync::Arc;
 
@@ -10,20 +11,23 @@ use narrows_wire::{Kind, Raw};
 use super::{Carried, Destination, PlainRequest, Reply};
 use crate::catalogue::Listing;
 use crate::error::{Error, ItemKind};
-use crate::permit;
-use crate::preset::{Preset, ServerName};
+use crate::permit::{self, Rules};
+use crate::preset::ServerName;
 use crate::upstream::{ListKind, Offer, Upstream};
 
-/// A server behind a preset.
+/// A server behind rules.
 pub(super) struct Restricted<'a> {
     pub(super) destination: &'a Destination,
-    pub(super) preset: &'a Arc<Preset>,
+    pub(super) rules: Rules<'a>,
 }
 
 impl Restricted<'_> {
     /// What the request is answered with; `None` if its server may be asked.
     pub(super) async fn look_at(&self, request: &PlainRequest) -> Result<Option<Carried>, Error> {
         let method = request.method().and_then(Raw::as_text).unwrap_or_default();
+        if self.rules.preset.is_none() && !matches!(&*method, "tools/list" | "tools/call") {
+            return Ok(None);
+        }
         match &*method {
             "initialize" | "notifications/initialized" | "ping" | "logging/setLevel" => {
                 self.permit(ItemKind::Server, &self.destination.id)?;
@@ -46,9 +50,10 @@ impl Restricted<'_> {
         let upstream = upstream.board().await?;
         upstream.shared_link()?;
         let offer = upstream.offer();
-        let shown = offer.list(kind).iter().filter(|item| {
-            permit::listed(Some(self.preset), kind.item(), &upstream, item).is_none()
-        });
+        let shown = offer
+            .list(kind)
+            .iter()
+            .filter(|item| permit::listed(self.rules, kind.item(), &upstream, item).is_none());
         let listing = Listing::render(kind.member(), shown.map(|item| item.raw.clone()));
         let params = request.params();
         let params = params.filter(|params| params.kind() == Kind::Object);
@@ -65,7 +70,7 @@ impl Restricted<'_> {
 
     fn named(&self, method: &str, request: &PlainRequest) -> Result<(), Error> {
         let Some((kind, name)) = request.subject()? else {
-            return permit::method(Some(self.preset), method);
+            return permit::method(self.rules.preset, method);
         };
         let Some(name) = name.as_text() else {
             return Err(Error::BadParams(format!("{method} names no {kind}")));
@@ -79,7 +84,7 @@ impl Restricted<'_> {
             Some(upstream) => (upstream.names(), upstream.offer()),
             None => (ServerName { id, slug: id }, Arc::new(Offer::default())),
         };
-        match permit::named(Some(self.preset), kind, server, &offer, name) {
+        match permit::named(self.rules, kind, server, &offer, name) {
             None => Ok(()),
             Some(denial) => Err(permit::not_allowed(kind, name, &denial)),
         }

@@ -82,13 +82,13 @@ impl Gateway {
         let face =
             (roster.endpoints.first()).map(|endpoint| endpoint.face(&Bound::default(), &roster));
         let view = face.as_ref().map(|face| face.view());
-        let preset = face.as_ref().and_then(|face| face.plan().preset.as_deref());
         let published: HashMap<(usize, String), String> = view
             .iter()
             .flat_map(|view| view.published(ListKind::Tools))
             .collect();
         let report = |upstream: &Arc<crate::upstream::Upstream>| {
             let offer = upstream.offer();
+            let rules = face.as_ref().map(|face| face.plan().rules(upstream.index));
             let tool = |item: &crate::upstream::Item| ToolReport {
                 name: item.key.to_string(),
                 published: published
@@ -96,7 +96,8 @@ impl Gateway {
                     .cloned()
                     .unwrap_or_default(),
                 raw: item.raw.clone(),
-                denied: permit::listed(preset, ItemKind::Tool, upstream, item),
+                denied: rules
+                    .and_then(|rules| permit::listed(rules, ItemKind::Tool, upstream, item)),
             };
             let state = upstream.state();
             UpstreamReport {

@@ -236,11 +236,13 @@ impl Roster {
                 (Scope::Joined(settings), policies, own)
             }
         };
+        let filters = servers().map(|(number, own)| (number, &own.tool_filter));
         let named = |id: &Option<String>| id.as_deref().map(|id| self.presets.get(id));
         let own = named(&bound.instead).or(own);
         Plan {
             scope,
             preset: Preset::both(own, named(&bound.besides)),
+            filters: Arc::new(filters.collect()),
             policies: Arc::new(policies),
             instructions_max_chars: self.settings.instructions_max_chars,
         }

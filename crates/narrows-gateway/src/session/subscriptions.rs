@@ -72,9 +72,9 @@ impl Session {
         };
         let Some(own) = place.as_text() else { return };
         let face = self.face();
-        let preset = face.plan().preset.as_deref();
+        let rules = face.plan().rules(upstream.index);
         let (server, offer) = (upstream.names(), upstream.offer());
-        if permit::named(preset, ItemKind::Resource, server, &offer, &own).is_some() {
+        if permit::named(rules, ItemKind::Resource, server, &offer, &own).is_some() {
             return;
         }
         let params = match self.published(upstream, &own) {

@@ -46,7 +46,8 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
     let Some(report) = servers else {
         return Ok(Exit::Failed);
     };
-    let idle = idle_entries(&config, &report);
+    let mut idle = idle_entries(&config, &report);
+    idle.extend(unknown_names(&config, &report));
     tell(&idle);
     config.problems.extend(idle);
     let servers = findings(&config, report, &settings);
@@ -104,6 +105,32 @@ fn idle_entries(config: &Config, report: &[UpstreamReport]) -> Vec<Problem> {
         }
     }
     idle
+}
+
+/// Names in the tool lists of servers that are none of their tools.
+fn unknown_names(config: &Config, report: &[UpstreamReport]) -> Vec<Problem> {
+    let file = config.file.as_ref().map(|file| file.display().to_string());
+    let servers = report.iter().zip(&config.checked.gateway.upstreams);
+    let up = servers.filter(|(server, _)| matches!(server.state, UpstreamState::Up { .. }));
+    let mut unknown = Vec::new();
+    for (server, settings) in up {
+        let tools: Vec<&str> = server.tools.iter().map(|tool| tool.name.as_str()).collect();
+        for (place, name) in settings.tool_filter.unknown_names(&tools) {
+            let near = nearest_few(name, tools.iter().copied());
+            unknown.push(Problem {
+                severity: Severity::Warning,
+                place: file.clone().map(|file| Place {
+                    file,
+                    position: None,
+                    path: place.to_owned(),
+                }),
+                server: Some(server.id.clone()),
+                what: format!("`{name}` is none of its {} tools", tools.len()),
+                help: (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or "))),
+            });
+        }
+    }
+    unknown
 }
 
 /// What would keep a gateway from using a folder, which it makes if it is not there.

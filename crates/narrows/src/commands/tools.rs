@@ -168,15 +168,21 @@ struct List<'a> {
 }
 
 impl List<'_> {
-    /// How many tools are hidden, behind how many there are.
-    fn hidden(&self, number: usize) -> String {
-        match (number, &self.offered.preset) {
-            (0, _) | (_, None) => String::new(),
-            (_, Some(preset)) => {
-                let (number, preset) = (grouped(number), plain(preset));
-                format!(", {number} hidden by preset '{preset}'")
-            }
+    /// How many tools are hidden by what, behind how many there are.
+    fn hidden<'a>(&self, servers: impl IntoIterator<Item = &'a UpstreamReport>) -> String {
+        let hidden = servers.into_iter().flat_map(hidden);
+        let (by_preset, by_list): (Vec<_>, Vec<_>) =
+            hidden.partition(|(_, denial)| denial.is_by_preset());
+        let mut text = String::new();
+        if let (false, Some(preset)) = (by_preset.is_empty(), &self.offered.preset) {
+            let (number, preset) = (grouped(by_preset.len()), plain(preset));
+            let _ = write!(text, ", {number} hidden by preset '{preset}'");
         }
+        if !by_list.is_empty() {
+            let number = grouped(by_list.len());
+            let _ = write!(text, ", {number} hidden by tool lists");
+        }
+        text
     }
 
     /// What is listed in place of the tools, which take so many `tokens`. With
@@ -256,7 +262,7 @@ fn for_people(list: &List<'_>, palette: Palette) -> String {
             None => {
                 let (number, tokens) = (allowed(server).count(), cost(server));
                 let (number, tokens) = (counted(number, "tool"), grouped(tokens));
-                let hidden = list.hidden(hidden(server).count());
+                let hidden = list.hidden([server]);
                 let saved = after(savings.of_server(&server.id));
                 let _ = writeln!(text, "{id}  {number}, ~{tokens} tokens{hidden}{saved}");
             }
@@ -281,7 +287,7 @@ fn for_people(list: &List<'_>, palette: Palette) -> String {
     let mut text = servers.concat();
     let tokens: usize = report.iter().map(cost).sum();
     let (number, grouped_tokens) = (counted(tools().count(), "tool"), grouped(tokens));
-    let hidden = list.hidden(report.iter().flat_map(hidden).count());
+    let hidden = list.hidden(report);
     let _ = writeln!(text, "in all {number}, ~{grouped_tokens} tokens{hidden}");
     if let Some(listed) = list.listed_at_start(tokens) {
         let _ = writeln!(text, "{listed}");
@@ -353,7 +359,7 @@ fn cost(server: &UpstreamReport) -> usize {
         .sum()
 }
 
-/// What a preset hides of a server, and why.
+/// The hidden tools of a server, and why they are hidden.
 fn hidden(server: &UpstreamReport) -> impl Iterator<Item = (&ToolReport, &Denial)> {
     let tools = server.tools.iter();
     tools.filter_map(|tool| Some((tool, tool.denied.as_deref()?)))

@@ -21,7 +21,7 @@ struct Verdict {
     server: Option<String>,
     tool: Option<String>,
     published: Option<String>,
-    /// The preset that hides it, and the entry of it that says so.
+    /// The preset that hides it, and the entry that says so.
     preset: Option<String>,
     rule: Option<String>,
     reason: String,
@@ -125,9 +125,10 @@ fn of_tool(server: &UpstreamReport, tool: &ToolReport, name: &str, offered: &Off
         ..Verdict::default()
     };
     if let Some(denial) = tool.denied.as_deref() {
+        let (preset, rule) = preset_and_rule(denial);
         return Verdict {
-            preset: Some(denial.preset.to_string()),
-            rule: rule(denial),
+            preset,
+            rule,
             reason: format!("not here: {denial}"),
             ..verdict
         };
@@ -155,11 +156,16 @@ fn there(reason: String) -> Verdict {
     }
 }
 
-/// The entry of a preset that hides a tool, where one does.
-fn rule(denial: &Denial) -> Option<String> {
+/// The preset that hides a tool, and the entry of it that does; or, without a
+/// preset, the place of the list in the server's own entry.
+fn preset_and_rule(denial: &Denial) -> (Option<String>, Option<String>) {
+    let source = denial.preset.to_string();
     match &denial.why {
-        Why::Forbidden(rule) | Why::ForbiddenWithoutHints(rule, _) => Some(rule.to_string()),
-        Why::NotNamed | Why::ServerNotNamed | Why::Unknowable => None,
+        Why::Forbidden(rule) | Why::ForbiddenWithoutHints(rule, _) => {
+            (Some(source), Some(rule.to_string()))
+        }
+        Why::NotNamed | Why::ServerNotNamed | Why::Unknowable => (Some(source), None),
+        Why::Excluded | Why::NotIncluded => (None, Some(source)),
     }
 }
 

@@ -12,10 +12,9 @@ use super::read::{Given, Map, table, words};
 
 pub(crate) use values::{
     Anything, Command, Entry, Health, InheritEnv, PresetChoice, RateChoice, Selection, Servers,
-    ServersById, ServersInList, Shape,
+    ServersById, ServersInList, Shape, Tools,
 };
 
-const ALL_VISIBLE: &str = "every tool of the server stays visible";
 const VARIABLES_INSTEAD: &str = "set the variables before starting Narrows and name them as ${VAR}";
 
 table! {
@@ -156,8 +155,18 @@ table! {
 
         /// Like the top-level `shape`, for this server.
         "shape" => shape: Shape,
-        /// Settings per tool, by the server's own name for it.
-        "tools" => tools: Map<RawTool>,
+        /// Settings per tool, by the server's own name for it; or, as an
+        /// array, the only tools that may be used (Copilot CLI), `"*"` for all.
+        "tools" => tools: Tools,
+        /// The only tools that may be used, by the server's own names; `"*"`
+        /// for all. `name(...)` counts as `name` (Gemini CLI).
+        "includeTools" => include_tools: Vec<Given<String>>,
+        /// The same in another word.
+        "allowedTools" => allowed_tools: Vec<Given<String>>,
+        /// Tools that may not be used, even if another list names them (Gemini CLI).
+        "excludeTools" => exclude_tools: Vec<Given<String>>,
+        /// The same in another word (Windsurf, Roo).
+        "disabledTools" => disabled_tools: Vec<Given<String>>,
         /// The preset of `/servers/{id}/mcp` and of the route of plain JSON-RPC:
         /// an id, or `false` or `null` for none. Default that of the default endpoint.
         "preset" => preset: PresetChoice,
@@ -172,10 +181,6 @@ table! {
         "oauth": "put the credentials into `headers`",
         "sandboxEnabled": "the server runs with our own rights",
         "sandbox": "the server runs with our own rights",
-        "includeTools": ALL_VISIBLE,
-        "excludeTools": ALL_VISIBLE,
-        "disabledTools": ALL_VISIBLE,
-        "allowedTools": ALL_VISIBLE,
     ]
 }
 

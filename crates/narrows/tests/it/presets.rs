@@ -6,6 +6,7 @@ mod plain;
 mod receipts;
 mod silence;
 mod spellings;
+mod tool_lists;
 mod unlisted;
 
 use narrows_testkit::raw::{Any, Client, Line};

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use narrows_gateway::preset::{ToolFilter, ToolList};
 use narrows_gateway::settings::{
     Builtin, DirectPreset, HealthSettings, Sharing, StdioSettings, Transport, UpstreamKind,
     UpstreamSettings,
@@ -17,7 +18,8 @@ use super::{Least, LeftOut, entries, health, seconds};
 use crate::config::expand::{Forms, NOBODY_TO_ASK, Scope, Unexpanded, expand, expand_home};
 use crate::config::problem::{At, Problems};
 use crate::config::raw::{
-    Entry, InheritEnv, PresetChoice, RawFile, RawServer, SharingWord, StdioMode, TransportWord,
+    Entry, InheritEnv, PresetChoice, RawFile, RawServer, SharingWord, StdioMode, Tools,
+    TransportWord,
 };
 use crate::config::read::{Given, Map};
 
@@ -142,6 +144,7 @@ fn common(server: &RawServer, top: Top<'_>, problems: &mut Problems<'_>) -> Upst
     settings.mask = top.mask.with(&server.shape, problems).mask();
     settings.shape = shape::choice(&server.shape, Standing::TopOrServer, problems);
     settings.tool_shapes = shape::of_tools(server, problems);
+    settings.tool_filter = tool_filter(server);
     settings.preset = match server.preset.given() {
         None => DirectPreset::AsDefault,
         Some(Given { value, at }) => match value {
@@ -153,6 +156,35 @@ fn common(server: &RawServer, top: Top<'_>, problems: &mut Problems<'_>) -> Upst
         },
     };
     settings
+}
+
+/// The lists by which clients choose the tools of a server.
+fn tool_filter(server: &RawServer) -> ToolFilter {
+    let list = |given: &Given<Vec<Given<String>>>| tool_list(&given.at, &given.value);
+    let mut filter = ToolFilter::default();
+    if let Some(Given { value, at }) = server.tools.given()
+        && let Tools::Allowed(names) = value
+    {
+        filter.allow(tool_list(at, names));
+    }
+    if let Some(Given { value, at }) = server.include_tools.given() {
+        // Gemini CLI takes `name(...)` for calls of `name`.
+        let name = |given: &Given<String>| given.value.split('(').next().unwrap_or("").to_owned();
+        filter.allow(ToolList::new(&at.path, value.iter().map(name)));
+    }
+    if let Some(given) = server.allowed_tools.given() {
+        filter.allow(list(given));
+    }
+    for field in [&server.exclude_tools, &server.disabled_tools] {
+        if let Some(given) = field.given() {
+            filter.exclude(list(given));
+        }
+    }
+    filter
+}
+
+fn tool_list(at: &At, names: &[Given<String>]) -> ToolList {
+    ToolList::new(&at.path, names.iter().map(|name| name.value.as_str()))
 }
 
 /// What is at hand while one server is checked.

@@ -9,7 +9,7 @@ use narrows_shape::Mask;
 
 use super::LONGEST;
 use crate::config::problem::{At, Problems};
-use crate::config::raw::{BinaryWord, RawPrune, RawServer, RawShape, Shape};
+use crate::config::raw::{BinaryWord, RawPrune, RawServer, RawShape, Shape, Tools};
 use crate::config::read::{Field, Given, Table};
 
 /// Where a `shape` stands.
@@ -61,7 +61,10 @@ pub(super) fn of_tools(
     server: &RawServer,
     problems: &mut Problems<'_>,
 ) -> HashMap<String, ShapeChoice> {
-    let tools = server.tools.value().into_iter().flat_map(|tools| &tools.0);
+    let Some(Tools::Settings(tools)) = server.tools.value() else {
+        return HashMap::new();
+    };
+    let tools = tools.0.iter();
     let said = tools.filter(|(_, tool)| !tool.value.shape.is_absent());
     said.map(|(name, tool)| {
         let choice = choice(&tool.value.shape, Standing::EndpointOrTool, problems);

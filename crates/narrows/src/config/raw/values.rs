@@ -3,9 +3,9 @@
 use jsonc_parser::ast::BooleanLit;
 use narrows_gateway::preset::{BadRule, Hint, Rule};
 
-use super::{RawHealth, RawRate, RawSelected, RawServer, RawShape};
+use super::{RawHealth, RawRate, RawSelected, RawServer, RawShape, RawTool};
 use crate::config::problem::{At, Problems};
-use crate::config::read::{Field, Given, Node, Read, read_list};
+use crate::config::read::{Field, Given, Map, Node, Read, read_list};
 use crate::nearest::nearest;
 
 /// `false` for off, or what to do; `true` says nothing more than that.
@@ -93,6 +93,24 @@ impl Read for Command {
             return Some(Command(vec![Given { value, at }]));
         }
         read_list(node, Self::EXPECTED, problems).map(Command)
+    }
+}
+
+/// Settings by tool, or the only tools that may be used.
+#[derive(Debug)]
+pub(crate) enum Tools {
+    Settings(Map<RawTool>),
+    Allowed(Vec<Given<String>>),
+}
+
+impl Read for Tools {
+    const EXPECTED: &'static str = "an object or an array of strings";
+
+    fn read(node: &Node<'_>, problems: &mut Problems<'_>) -> Option<Self> {
+        if node.members().is_some() {
+            return Map::read(node, problems).map(Tools::Settings);
+        }
+        read_list(node, Self::EXPECTED, problems).map(Tools::Allowed)
     }
 }
 

@@ -267,9 +267,6 @@ fn keys_that_others_would_apply_are_told() {
     check(
         r#"{"mcpServers": {"a": {"command": "x", "excludeTools": ["rm"], "oauth": {"clientId": "x"}}}, "auth_token": "x"}"#,
         expect![[r#"
-            warning: narrows.json:1:39: server 'a': `excludeTools` is not applied by Narrows
-              path: mcpServers.a.excludeTools
-              help: every tool of the server stays visible
             warning: narrows.json:1:63: server 'a': `oauth` is not applied by Narrows
               path: mcpServers.a.oauth
               help: put the credentials into `headers`

@@ -563,3 +563,38 @@ fn the_tools_in_place_of_others_can_be_called() {
     let ran = folder.run(&["call", "inspect", inspect]);
     assert_eq!(ran.code, Some(1), "{}", ran.stdout);
 }
+
+#[test]
+fn tool_lists_of_servers_are_told_by_their_place() {
+    let folder = Folder::with(
+        r#"{"mcpServers": {"demo": {"type": "builtin", "disabledTools": ["count", "ecoh"]},
+            "few": {"type": "builtin", "name": "demo", "tools": ["echo"]}}}"#,
+    );
+    let why = |name: &str| {
+        let ran = folder.run(&["tools", "--why", name, "--json"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.shown());
+        let why = json_of(&ran);
+        assert_eq!(why["preset"], Value::Null);
+        format!("{} {}", why["rule"], why["reason"])
+    };
+    assert_eq!(
+        why("demo__count"),
+        r#""mcpServers.demo.disabledTools" "not here: `mcpServers.demo.disabledTools` excludes it""#
+    );
+    assert_eq!(
+        why("few__count"),
+        r#""mcpServers.few.tools" "not here: `mcpServers.few.tools` does not name it""#
+    );
+    let listed = folder.run(&["tools"]).stdout;
+    assert!(listed.contains(", 1 hidden by tool lists"), "{listed}");
+    assert!(listed.contains(", 6 hidden by tool lists"), "{listed}");
+    let call = folder.run(&["call", "demo", "count"]);
+    assert_ne!(call.code, Some(0), "{}", call.shown());
+    let told = folder.run(&["check"]).stderr;
+    expect![[r#"
+        warning: narrows.json: server 'demo': `ecoh` is none of its 6 tools
+          path: mcpServers.demo.disabledTools
+          help: did you mean echo?
+    "#]]
+    .assert_eq(&told);
+}

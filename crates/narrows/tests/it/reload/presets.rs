@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{ALONE, BOTH, Servers, Watched, preset, write};
 use crate::program::Folder;
@@ -71,4 +71,28 @@ async fn an_endpoint_gets_another_preset() {
     watched.lists(&["two__tool"]).await;
     write(watched.file(), config(&watched, &["*/*", "!two/*"]));
     watched.lists(&ALONE).await;
+}
+
+/// The connection goes on, and the session hears of it.
+#[tokio::test]
+async fn a_list_of_disabled_tools_takes_effect_while_the_server_runs() {
+    let mut watched = Watched::start().await;
+    let text = |list: Value| {
+        let mut entry = watched.servers.one.config();
+        entry["disabledTools"] = list;
+        crate::gateway::config([("one", entry)]).to_string()
+    };
+    let (without, with) = (text(json!(["tool"])), text(json!([])));
+    for _ in 0..2 {
+        write(watched.file(), &without);
+        watched.lists(&[]).await;
+        let answer = watched.session.call_tool("one__tool", json!({})).await;
+        assert!(
+            crate::gateway::error(&answer).contains("not_allowed"),
+            "{answer}"
+        );
+        write(watched.file(), &with);
+        watched.lists(&ALONE).await;
+    }
+    assert_eq!(watched.servers.one.server_pids().len(), 1, "it goes on");
 }
