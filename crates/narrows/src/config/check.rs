@@ -6,6 +6,7 @@
 mod address;
 pub(crate) mod clients;
 mod endpoint;
+mod env_file;
 mod health;
 mod presets;
 mod recovery;

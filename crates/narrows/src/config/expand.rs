@@ -98,6 +98,13 @@ pub(crate) fn expand(text: &str, forms: Forms, scope: Scope<'_>) -> Result<Strin
     }
 }
 
+/// The name of the variable that a text is about as a whole, as in `$NAME`,
+/// which is how Gemini CLI writes it. Inside of longer texts a `$` is often
+/// something else.
+pub(crate) fn whole_variable(text: &str) -> Option<&str> {
+    text.strip_prefix('$').filter(|name| is_name(name))
+}
+
 /// Expands `~` at the start to the user's home folder.
 pub(crate) fn expand_home(text: &str, environment: &Environment) -> String {
     let Some(home) = environment.home().and_then(Path::to_str) else {

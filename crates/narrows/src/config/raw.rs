@@ -15,8 +15,6 @@ pub(crate) use values::{
     ServersById, ServersInList, Shape, Tools,
 };
 
-const VARIABLES_INSTEAD: &str = "set the variables before starting Narrows and name them as ${VAR}";
-
 table! {
     /// The whole file.
     struct RawFile {
@@ -119,11 +117,14 @@ table! {
         "args" => args: Vec<Given<String>>,
         /// Environment variables for it, besides the ones it gets anyway.
         "env" => env: Map<String>,
+        /// A file with more of them, as `NAME=VALUE` in each line, relative to
+        /// the configuration file (Cursor, VS Code). `env` goes before it.
+        "envFile" => env_file: String,
         /// Which of our own variables it gets besides the usual ones: `true`
         /// for all of them, or a list of names (`AWS_*` works). Default `false`.
         "inherit_env" => inherit_env: InheritEnv,
         /// The folder it runs in, relative to the configuration file's.
-        "cwd" => cwd: String,
+        "cwd" | "workingDirectory" => cwd: String,
         /// How messages are framed on stdin and stdout. Default `newline`.
         "stdio_mode" => stdio_mode: StdioMode,
 
@@ -176,7 +177,6 @@ table! {
         "watchPaths", "icon", "tags", "shutdown_grace",
     ]
     unused [
-        "envFile": VARIABLES_INSTEAD,
         "auth": "put the credentials into `headers`",
         "oauth": "put the credentials into `headers`",
         "sandboxEnabled": "the server runs with our own rights",

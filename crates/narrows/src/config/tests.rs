@@ -4,6 +4,7 @@ mod budgets;
 mod clients;
 mod documented;
 mod endpoints;
+mod env_files;
 mod places;
 mod presets;
 mod servers;
@@ -28,8 +29,12 @@ fn check(text: &str, expected: Expect) {
 
 /// What is said about `text`, and what the upstreams are if nothing is wrong.
 fn outcome(text: &str) -> String {
+    outcome_in(Path::new("/etc/n"), text)
+}
+
+/// The same for a file in another folder.
+fn outcome_in(folder: &Path, text: &str) -> String {
     let environment = environment();
-    let folder = Path::new("/etc/n");
     let scope = Scope {
         environment: &environment,
         folder,

@@ -58,6 +58,7 @@ impl Desk<'_, '_> {
     fn warn_of_pointless_keys(&mut self, server: &RawServer, transport: Transport) {
         self.pointless(server.command.at(), "command", "");
         self.pointless(server.args.at(), "args", "");
+        self.pointless(server.env_file.at(), "envFile", "");
         self.pointless(server.stdio_mode.at(), "stdio_mode", "");
         if transport == Transport::Rpc {
             let help = "it has no sessions, so that all clients share it";

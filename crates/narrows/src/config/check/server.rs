@@ -11,11 +11,14 @@ use narrows_gateway::settings::{
 };
 use narrows_wire::frame::Framing;
 
+use super::env_file::EnvFile;
 use super::presets::Presets;
 use super::remote::implied;
 use super::shape::{self, MaskLimits, Standing};
 use super::{Least, LeftOut, entries, health, seconds};
-use crate::config::expand::{Forms, NOBODY_TO_ASK, Scope, Unexpanded, expand, expand_home};
+use crate::config::expand::{
+    Forms, NOBODY_TO_ASK, Scope, Unexpanded, expand, expand_home, whole_variable,
+};
 use crate::config::problem::{At, Problems};
 use crate::config::raw::{
     Entry, InheritEnv, PresetChoice, RawFile, RawServer, SharingWord, StdioMode, Tools,
@@ -28,6 +31,9 @@ const BUILTIN: &[(&str, Builtin)] = &[("demo", Builtin::Demo), ("pruner", Builti
 
 /// The largest `timeout` that counts as seconds; see the raw key.
 const IN_SECONDS: Duration = Duration::from_secs(1000);
+
+/// Lines of an env file that are told one by one.
+const LINES_TOLD: usize = 5;
 
 /// What the top of the file says for servers that do not say it themselves.
 #[derive(Clone, Copy)]
@@ -70,6 +76,7 @@ pub(super) fn check_all(
             transport: None,
             unset: Vec::new(),
             asks: false,
+            env_file: None,
         };
         let kind = desk.kind(entry, server);
         let place = servers.upstreams.len() + servers.left_out.len();
@@ -201,6 +208,8 @@ pub(super) struct Desk<'a, 'p> {
     unset: Vec<String>,
     /// Whether there is a value that a user would have to be asked for.
     asks: bool,
+    /// Why its env file cannot be used.
+    env_file: Option<String>,
 }
 
 impl Desk<'_, '_> {
@@ -227,6 +236,7 @@ impl Desk<'_, '_> {
         if self.asks {
             reasons.push(NOBODY_TO_ASK.to_owned());
         }
+        reasons.extend(self.env_file.clone());
         let transport = self.transport?;
         (!reasons.is_empty()).then(|| LeftOut {
             id: id.to_owned(),
@@ -234,6 +244,8 @@ impl Desk<'_, '_> {
             transport,
             kind: if self.asks {
                 "unsupported_input"
+            } else if self.unset.is_empty() {
+                "unreadable_env_file"
             } else {
                 "unset_variable"
             },
@@ -332,9 +344,10 @@ impl Desk<'_, '_> {
         found.map(|(_, builtin)| *builtin)
     }
 
-    /// The server's own `env`, expanded.
+    /// The variables of the server's `envFile`, and after them its own `env`,
+    /// expanded: the last of a name counts.
     fn variables(&mut self, server: &RawServer) -> Option<Vec<(String, String)>> {
-        let mut variables = Some(Vec::new());
+        let mut variables = self.env_file(server);
         for (name, value) in pairs(server.env.value()) {
             if name.value.is_empty() || name.value.contains(['=', '\0']) {
                 let what = format!("`{}` is no name for a variable", name.value);
@@ -346,6 +359,40 @@ impl Desk<'_, '_> {
             }
         }
         variables
+    }
+
+    /// The variables in the server's `envFile`; `None` after a problem.
+    fn env_file(&mut self, server: &RawServer) -> Option<Vec<(String, String)>> {
+        let Some(given) = server.env_file.given() else {
+            return Some(Vec::new());
+        };
+        let text = self.text(given, Forms::Dollar)?;
+        // A server that is not started needs none.
+        if !self.enabled {
+            return Some(Vec::new());
+        }
+        let path = expand_home(&text, self.scope.environment);
+        let path = self.scope.folder.join(path);
+        let name = path.display();
+        match EnvFile::read(&path) {
+            Ok(file) => {
+                for line in file.ignored.iter().take(LINES_TOLD) {
+                    let what = format!(
+                        "line {line} of the env file '{name}' is not NAME=VALUE and is ignored"
+                    );
+                    self.problems.warn(&given.at, what, "");
+                }
+                Some(file.variables)
+            }
+            Err(why) => {
+                let what = format!("the env file '{name}' cannot be read: {why}");
+                let help = "create it, or fix the path: a relative one starts at the folder of \
+                            this configuration file";
+                self.problems.left_out(&given.at, what.clone(), help);
+                self.env_file = Some(what);
+                None
+            }
+        }
     }
 
     fn child_environment(
@@ -369,6 +416,11 @@ impl Desk<'_, '_> {
 
     /// A text with its variables replaced; `None` after a problem.
     pub(super) fn text(&mut self, given: &Given<String>, forms: Forms) -> Option<String> {
+        if forms == Forms::DollarAndBare
+            && let Some(name) = whole_variable(&given.value)
+        {
+            return Some(self.whole_variable(given, name));
+        }
         let expanded = match expand(&given.value, forms, self.scope) {
             Ok(expanded) => expanded,
             Err(_) if !self.enabled => given.value.clone(),
@@ -393,6 +445,21 @@ impl Desk<'_, '_> {
             return None;
         }
         Some(expanded)
+    }
+
+    /// The value of `$NAME`, which stays as it is if there is no such variable:
+    /// other programs may mean something else by it.
+    fn whole_variable(&mut self, given: &Given<String>, name: &str) -> String {
+        if let Some(value) = self.scope.environment.text(name) {
+            return value.to_owned();
+        }
+        if self.enabled {
+            let what =
+                format!("environment variable {name} is not set, so that `${name}` stays as it is");
+            let help = format!("set it, or write ${{{name}:-...}} for a default");
+            self.problems.warn(&given.at, what, help);
+        }
+        given.value.clone()
     }
 
     fn note_unset(&mut self, names: Vec<String>) {

@@ -41,15 +41,12 @@ fn vs_code() {
     check(
         r#"{ "inputs": [{"type": "promptString", "id": "k", "password": true}],
             "servers": {
-              "a": { "type": "stdio", "command": "${workspaceFolder}/a", "env": {"K": "${env:TOKEN}"}, "envFile": ".env", "dev": {"watch": "x"} },
+              "a": { "type": "stdio", "command": "${workspaceFolder}/a", "env": {"K": "${env:TOKEN}"}, "dev": {"watch": "x"} },
               "b": { "type": "http", "url": "https://example.test/mcp" } } }"#,
         expect![[r#"
             note: narrows.json:1:13: `inputs` is passed over: there is nobody to ask
               path: inputs
               help: set environment variables and name them as ${VAR} instead of ${input:...}
-            warning: narrows.json:3:104: server 'a': `envFile` is not applied by Narrows
-              path: servers.a.envFile
-              help: set the variables before starting Narrows and name them as ${VAR}
             a stdio "/etc/n/a" [] K=s3cr3t Newline
             b Http https://example.test/mcp
         "#]],

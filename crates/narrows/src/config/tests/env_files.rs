@@ -1,0 +1,141 @@
+//! `envFile`, and the other keys by which clients say what a server runs with.
+
+use std::fs;
+use std::path::PathBuf;
+
+use expect_test::expect;
+
+use super::{check, outcome_in};
+
+/// A folder with a configuration's files, gone in the end.
+struct Files(PathBuf);
+
+impl Files {
+    fn new(name: &str) -> Files {
+        let path = std::env::temp_dir().join(format!("narrows-env-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).expect("a folder can be made");
+        Files(path)
+    }
+
+    fn with(name: &str, text: impl AsRef<[u8]>) -> Files {
+        let files = Files::new(name);
+        fs::write(files.0.join(".env"), text).expect("a file can be written");
+        files
+    }
+
+    /// What is said of a configuration in this folder.
+    fn outcome(&self, text: &str) -> String {
+        let shown = self.0.display().to_string();
+        outcome_in(&self.0, text).replace(&shown, "FOLDER")
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const SERVER: &str = r#"{"mcpServers": {"a": {"command": "x", "envFile": ".env"}}}"#;
+
+#[test]
+fn the_variables_of_an_env_file_reach_the_server_and_env_wins() {
+    let text = "# a comment\n\nONE=first\nTWO = second # a remark\nexport THREE='a # b \\n $X'\n\
+                FOUR=\"a \\\"b\\\" \\\\ c\\nd\"\r\nFIVE=\nSIX=a#b\nSEVEN=\"two\nlines\"\nTWO=again\n";
+    let files = Files::with("env-wins", text);
+    let config =
+        r#"{"mcpServers": {"a": {"command": "x", "envFile": ".env", "env": {"ONE": "own"}}}}"#;
+    expect![[r#"
+        a stdio "x" [] FIVE= FOUR=a "b" \ c
+        d ONE=own SEVEN=two
+        lines SIX=a#b THREE=a # b \n $X TWO=again Newline
+    "#]]
+    .assert_eq(&files.outcome(config));
+    let workspace = r#"{"mcpServers": {"a": {"command": "x", "envFile": "${workspaceFolder}/.env",
+        "env": {"ONE": "own"}}}}"#;
+    assert_eq!(files.outcome(workspace), files.outcome(config));
+}
+
+#[test]
+fn an_env_file_that_cannot_be_read_is_the_problem_of_its_server() {
+    let files = Files::new("missing");
+    let config = r#"{"mcpServers": {"a": {"command": "x", "envFile": ".env"}, "b": {"command": "y"},
+        "c": {"command": "x", "envFile": ".env", "disabled": true}}}"#;
+    expect![[r#"
+        error: narrows.json:1:50: server 'a': the env file 'FOLDER/.env' cannot be read: there is no such file
+          path: mcpServers.a.envFile
+          help: create it, or fix the path: a relative one starts at the folder of this configuration file
+        b stdio "y" [] Newline
+        c (disabled) stdio "x" [] Newline
+        without a: the env file 'FOLDER/.env' cannot be read: there is no such file
+    "#]]
+    .assert_eq(&files.outcome(config));
+    fs::create_dir(files.0.join(".env")).expect("a folder can be made");
+    let outcome = files.outcome(SERVER);
+    assert!(outcome.contains("it is no regular file"), "{outcome}");
+    let large = Files::with("large", vec![b'#'; 1024 * 1024 + 1]);
+    let outcome = large.outcome(SERVER);
+    assert!(outcome.contains("it is larger than 1 MiB"), "{outcome}");
+    let binary = Files::with("binary", b"A=\xff\n");
+    let outcome = binary.outcome(SERVER);
+    assert!(outcome.contains("it is not UTF-8 text"), "{outcome}");
+}
+
+#[test]
+fn a_line_of_an_env_file_that_is_no_variable_is_told_by_its_number() {
+    let files = Files::with(
+        "lines",
+        "GOOD=1\ns3cr3t\n=s3cr3t\nA B=s3cr3t\nLAST=\"s3cr3t\n",
+    );
+    let outcome = files.outcome(SERVER);
+    expect![[r#"
+        warning: narrows.json:1:50: server 'a': line 2 of the env file 'FOLDER/.env' is not NAME=VALUE and is ignored
+          path: mcpServers.a.envFile
+        warning: narrows.json:1:50: server 'a': line 3 of the env file 'FOLDER/.env' is not NAME=VALUE and is ignored
+          path: mcpServers.a.envFile
+        warning: narrows.json:1:50: server 'a': line 4 of the env file 'FOLDER/.env' is not NAME=VALUE and is ignored
+          path: mcpServers.a.envFile
+        warning: narrows.json:1:50: server 'a': line 5 of the env file 'FOLDER/.env' is not NAME=VALUE and is ignored
+          path: mcpServers.a.envFile
+        a stdio "x" [] GOOD=1 Newline
+    "#]]
+    .assert_eq(&outcome);
+}
+
+#[test]
+fn a_dollar_and_a_name_is_a_variable_where_it_is_the_whole_value() {
+    check(
+        r#"{"mcpServers": {
+            "a": {"command": "x", "args": ["$TOKEN"], "env": {"A": "$TOKEN", "B": "x$TOKEN", "C": "$TOKEN "}},
+            "b": {"httpUrl": "http://x/", "headers": {"Authorization": "$TOKEN", "X-Y": "Bearer $TOKEN"}},
+            "c": {"command": "x", "env": {"A": "$NONE"}},
+            "d": {"command": "x", "env": {"A": "$NONE"}, "disabled": true}}}"#,
+        expect![[r#"
+            warning: narrows.json:4:48: server 'c': environment variable NONE is not set, so that `$NONE` stays as it is
+              path: mcpServers.c.env.A
+              help: set it, or write ${NONE:-...} for a default
+            a stdio "x" ["$TOKEN"] A=s3cr3t B=x$TOKEN C=$TOKEN  Newline
+            b HttpOrSse http://x/ authorization=s3cr3t x-y=Bearer $TOKEN
+            c stdio "x" [] A=$NONE Newline
+            d (disabled) stdio "x" [] A=$NONE Newline
+        "#]],
+    );
+}
+
+#[test]
+fn a_working_directory_is_a_cwd() {
+    check(
+        r#"{"mcpServers": {"a": {"command": "x", "workingDirectory": "w"}}}"#,
+        expect![[r#"
+            a stdio "x" [] in /etc/n/w Newline
+        "#]],
+    );
+    check(
+        r#"{"mcpServers": {"a": {"url": "http://x/", "envFile": ".env", "cwd": "w"}}}"#,
+        expect![[r#"
+            warning: narrows.json:1:54: server 'a': `envFile` means nothing to a server of type http
+              path: mcpServers.a.envFile
+            a HttpOrSse http://x/
+        "#]],
+    );
+}
