@@ -63,7 +63,9 @@ pub struct Changed {
     pub applied: Applied,
     /// The file it was written to.
     pub saved_to: Option<PathBuf>,
-    /// What is to be said about the configuration as it is now.
+    /// Whether this file is new: there was no configuration file before.
+    pub created: bool,
+    /// Warnings that the change brought, or that are about the server it changed.
     pub warnings: Vec<String>,
 }
 

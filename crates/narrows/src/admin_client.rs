@@ -95,6 +95,11 @@ impl AdminClient {
         })
     }
 
+    /// Whether the gateway runs on this machine, as far as its address tells.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self.source, TokenSource::Run(_)) || self.site.is_loopback()
+    }
+
     pub(crate) async fn get(&self, resource: Resource) -> Result<Value, Trouble> {
         self.send(Method::GET, resource, None).await
     }

@@ -133,10 +133,14 @@ fn locate(
         return Some(flag.to_owned());
     }
     let here = Some(PathBuf::from(FILE_NAME));
-    let users = environment
-        .config_folder()
-        .map(|folder| folder.join("narrows").join(FILE_NAME));
+    let users = users_file(environment);
     here.into_iter().chain(users).find(|path| exists(path))
+}
+
+/// The configuration file of the user, whether it is there or not.
+pub(crate) fn users_file(environment: &Environment) -> Option<PathBuf> {
+    let folder = environment.config_folder()?;
+    Some(folder.join("narrows").join(FILE_NAME))
 }
 
 /// What the route of plain JSON-RPC knows where there is no configuration at

@@ -13,6 +13,7 @@ mod saved;
 mod tests;
 mod told;
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,16 +23,16 @@ use futures_util::future::BoxFuture;
 use narrows_gateway::settings::Settings;
 use narrows_gateway::{Applied, Gateway, clock};
 use narrows_serve::admin::{Change, Changed, ConfigurationStatus, Keep, Operations, Rejected};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 
 use crate::config::{
     self, AdminChecked, Checked, Config, EditError, Environment, Problem, check_text, edit,
-    has_preset,
+    has_preset, users_file,
 };
 use disk::Unwritten;
 use overlay::{Layered, Overlay};
 use saved::saved;
-use told::{Unfit, errors, invalid, rejected, said_of, summary};
+use told::{Said, Unfit, errors, invalid, rejected, said_of, summary};
 
 /// The one who keeps the configuration.
 pub(crate) struct Keeper(Arc<Inner>);
@@ -56,12 +57,16 @@ pub(crate) enum Tell {
 
 struct Inner {
     gateway: Gateway,
-    file: Option<PathBuf>,
+    /// Empty until a change is saved, where the program began without a file.
+    file: OnceLock<PathBuf>,
+    /// Wakes whoever waits for the file.
+    file_created: Notify,
     environment: Environment,
     prepare: Box<dyn Fn(&mut Settings) + Send + Sync>,
     /// Whether other machines reach the gateway.
     needs_tokens: AtomicBool,
     follow_admin: OnceLock<FollowAdmin>,
+    follow_file: OnceLock<FollowFile>,
     state: Arc<Mutex<State>>,
     status: std::sync::Mutex<Status>,
 }
@@ -77,7 +82,7 @@ struct State {
     fixed: Fixed,
     fixed_at_start: Fixed,
     /// What has been said about the configuration.
-    said: Vec<String>,
+    said: Vec<Said>,
 }
 
 /// What others may look at while a change is being made.
@@ -88,6 +93,9 @@ struct Status {
 
 /// Hears what is said of operators.
 type FollowAdmin = Box<dyn Fn(&AdminChecked) + Send + Sync>;
+
+/// Hears where the configuration file was created.
+type FollowFile = Box<dyn Fn(&Path) + Send + Sync>;
 
 #[derive(Clone, PartialEq)]
 struct Fixed {
@@ -118,6 +126,7 @@ impl Keeper {
         let preset_folder = config.checked.preset_folder;
         let mut settings = config.checked.gateway;
         prepare(&mut settings);
+        let file = config.file.map_or_else(OnceLock::new, OnceLock::from);
         let state = State {
             text: config.text,
             overlay: Overlay::default(),
@@ -128,11 +137,13 @@ impl Keeper {
         };
         Arc::new(Keeper(Arc::new(Inner {
             gateway,
-            file: config.file,
+            file,
+            file_created: Notify::new(),
             environment,
             prepare: Box::new(prepare),
             needs_tokens: AtomicBool::new(false),
             follow_admin: OnceLock::new(),
+            follow_file: OnceLock::new(),
             state: Arc::new(Mutex::new(state)),
             status: std::sync::Mutex::new(Status {
                 shown,
@@ -144,7 +155,23 @@ impl Keeper {
     /// The file, and the folder of presets that it names.
     pub(crate) fn files(&self) -> (Option<PathBuf>, Option<PathBuf>) {
         let status = self.0.status();
-        (self.0.file.clone(), status.preset_folder.clone())
+        (self.0.file.get().cloned(), status.preset_folder.clone())
+    }
+
+    /// Waits until there is a configuration file.
+    pub(crate) async fn has_file(&self) {
+        let created = self.0.file_created.notified();
+        let mut created = std::pin::pin!(created);
+        // Before the look, so that no file is created in between.
+        created.as_mut().enable();
+        if self.0.file.get().is_none() {
+            created.await;
+        }
+    }
+
+    /// Has `follow` hear where the configuration file is created, if it is.
+    pub(crate) fn follow_file(&self, follow: impl Fn(&Path) + Send + Sync + 'static) {
+        let _ = self.0.follow_file.set(Box::new(follow));
     }
 
     /// Has `follow` hear what is said of operators whenever that changes.
@@ -208,7 +235,7 @@ const ATTEMPTS: usize = 5;
 
 impl Inner {
     fn reload(&self, state: &mut State, tell: Tell) -> Reloaded {
-        let Some(file) = &self.file else {
+        let Some(file) = self.file.get() else {
             return Reloaded::Same;
         };
         let text = match disk::read(file) {
@@ -226,7 +253,7 @@ impl Inner {
         let was_refused = !self.status().shown.problems.is_empty();
         let is_same_text = state.text == text;
         state.text = text;
-        let (applied, _) = self.apply(state, config);
+        let (applied, _) = self.apply(state, config, None);
         self.status().shown.problems.clear();
         if was_refused && is_same_text {
             tracing::info!("the configuration file says again what is in force");
@@ -264,6 +291,7 @@ impl Inner {
             Change::RemovePreset { id } => has_preset(&state.text, id) || is_file(id),
             _ => true,
         };
+        let server = server_of(&change).map(str::to_owned);
         let overlay = state.overlay.with(change, is_in_file);
         if overlay.len() > overlay::MOST {
             let told = format!("there are {} unsaved changes already", overlay::MOST);
@@ -272,17 +300,18 @@ impl Inner {
         let config = self.check(&state.text, &overlay).map_err(invalid)?;
         is_startable(&config, overlay.changes().last())?;
         state.overlay = overlay;
-        let (applied, warnings) = self.apply(state, config);
+        let (applied, warnings) = self.apply(state, config, server.as_deref());
         Ok(Changed {
             applied,
             saved_to: None,
+            created: false,
             warnings,
         })
     }
 
     fn keep_in_file(&self, state: &mut State, change: Change) -> Result<Changed, Rejected> {
-        let Some(file) = &self.file else {
-            return Err(Rejected::NoFile);
+        let Some(file) = self.file.get() else {
+            return self.keep_in_new_file(state, &change);
         };
         known_endpoint(state, &change)?;
         let is_there = |line| Rejected::Invalid(vec![line]);
@@ -310,10 +339,41 @@ impl Inner {
                     }
                 }
             }
-            return Ok(self.saved_to(file, state, text, overlay, config));
+            return Ok(self.saved_to(file, state, text, overlay, config, &change));
         }
         let told = "it changes all the time".to_owned();
         Err(Rejected::Unwritable(told))
+    }
+
+    /// Creates the configuration file of the user with a change in it. From
+    /// then on it is the file of this program.
+    fn keep_in_new_file(&self, state: &mut State, change: &Change) -> Result<Changed, Rejected> {
+        let file = users_file(&self.environment).ok_or(Rejected::NoFile)?;
+        known_endpoint(state, change)?;
+        let (text, overlay) = saved(&state.text, &state.overlay, change)?;
+        let config = self.check_as(Some(&file), &text, &overlay);
+        let config = config.map_err(invalid)?;
+        is_startable(&config, Some(change))?;
+        disk::create(&file, &text).map_err(|error| {
+            let name = file.display();
+            Rejected::Unwritable(match error.kind() {
+                io::ErrorKind::AlreadyExists => {
+                    format!("{name} was created after the start; restart the gateway to use it")
+                }
+                _ => format!("{name}: {error}"),
+            })
+        })?;
+        let file = self.file.get_or_init(|| file);
+        self.status().shown.file = Some(file.clone());
+        self.file_created.notify_waiters();
+        if let Some(follow) = self.follow_file.get() {
+            follow(file);
+        }
+        let changed = self.saved_to(file, state, text, overlay, config, change);
+        Ok(Changed {
+            created: true,
+            ..changed
+        })
     }
 
     /// The same for a preset that lives in a file of its own.
@@ -343,7 +403,7 @@ impl Inner {
         };
         written.map_err(Rejected::Unwritable)?;
         let config = self.check(&text, &overlay).map_err(invalid)?;
-        Ok(self.saved_to(path, state, text, overlay, config))
+        Ok(self.saved_to(path, state, text, overlay, config, change))
     }
 
     /// Takes up what was written to `path`.
@@ -354,24 +414,34 @@ impl Inner {
         text: String,
         overlay: Overlay,
         config: Config,
+        change: &Change,
     ) -> Changed {
         state.text = text;
         state.overlay = overlay;
-        let (applied, warnings) = self.apply(state, config);
+        let (applied, warnings) = self.apply(state, config, server_of(change));
         self.status().shown.problems.clear();
         Changed {
             applied,
             saved_to: Some(path.to_owned()),
+            created: false,
             warnings,
         }
     }
 
-    /// Hands the gateway what is new, and says what is to be said.
-    fn apply(&self, state: &mut State, config: Config) -> (Applied, Vec<String>) {
+    /// Hands the gateway what is new, and logs new warnings. Returns those
+    /// that concern a change of `server`.
+    fn apply(
+        &self,
+        state: &mut State,
+        config: Config,
+        server: Option<&str>,
+    ) -> (Applied, Vec<String>) {
         let said = said_of(&config);
-        for line in said.iter().filter(|line| !state.said.contains(line)) {
-            tracing::warn!("{line}");
+        for new in said.iter().filter(|said| !said.is_among(&state.said)) {
+            tracing::warn!("{}", new.line);
         }
+        let concerning = said.iter().filter(|one| one.concerns(server, &state.said));
+        let warnings = concerning.map(|said| said.line.clone()).collect();
         let fixed = Fixed::of(&config.checked);
         let preset_folder = config.checked.preset_folder;
         let mut settings = config.checked.gateway;
@@ -393,7 +463,7 @@ impl Inner {
         }
         state.settings = settings;
         state.fixed = fixed;
-        state.said.clone_from(&said);
+        state.said = said;
         if !applied.is_empty() {
             tracing::info!("the configuration was taken up: {}", summary(&applied));
         }
@@ -401,7 +471,7 @@ impl Inner {
         status.preset_folder = preset_folder;
         status.shown.applied_at = clock::now().rfc3339();
         status.shown.unsaved = state.overlay.lines();
-        (applied, said)
+        (applied, warnings)
     }
 
     /// The text with the unsaved changes, checked. Those of them that do not
@@ -451,7 +521,16 @@ impl Inner {
     }
 
     fn check(&self, text: &str, overlay: &Overlay) -> Result<Config, Unfit> {
-        let file = self.file.as_deref();
+        self.check_as(self.file.get().map(PathBuf::as_path), text, overlay)
+    }
+
+    /// The same for a text that stands, or will stand, in `file`.
+    fn check_as(
+        &self,
+        file: Option<&Path>,
+        text: &str,
+        overlay: &Overlay,
+    ) -> Result<Config, Unfit> {
         let check = |text: String| {
             let config = check_text(file, text, &self.environment)?;
             self.check_tokens(&config).map(|()| config)
@@ -534,6 +613,19 @@ impl Fixed {
             keys.push("admin.open_metrics");
         }
         keys
+    }
+}
+
+/// The server that a change is about.
+fn server_of(change: &Change) -> Option<&str> {
+    match change {
+        Change::AddServer { id, .. }
+        | Change::ReplaceServer { id, .. }
+        | Change::RemoveServer { id }
+        | Change::EnableServer { id, .. } => Some(id),
+        Change::PutPreset { .. } | Change::RemovePreset { .. } | Change::SwitchPreset { .. } => {
+            None
+        }
     }
 }
 

@@ -29,7 +29,7 @@ const MAX_BYTES: u64 = 64 * 1024;
 pub(crate) struct RuntimeFile {
     folder: OwnedFd,
     name: String,
-    token: String,
+    content: Content,
 }
 
 /// A gateway that runs, as its file tells. It has no `Debug`: the token is not
@@ -63,12 +63,11 @@ impl RuntimeFile {
     ) -> io::Result<RuntimeFile> {
         let port = url.parse::<http::Uri>().ok().and_then(|url| url.port_u16());
         let port = port.ok_or_else(|| io::Error::other("the address has no port"))?;
-        let absolute = config.map(|file| std::path::absolute(file).unwrap_or(file.to_owned()));
         let content = Content {
             url: url.to_owned(),
             token: token.to_owned(),
             pid: own_pid(),
-            config: absolute.map(|file| file.to_string_lossy().into_owned()),
+            config: config.map(told),
             started_at: clock::now().rfc3339(),
         };
         let mut result = Err(io::Error::new(
@@ -79,11 +78,10 @@ impl RuntimeFile {
             result = place.make().and_then(|folder| {
                 let name = format!("{port}.json");
                 put(&folder, &name, &content)?;
-                let token = token.to_owned();
                 Ok(RuntimeFile {
                     folder,
                     name,
-                    token,
+                    content: content.clone(),
                 })
             });
             if result.is_ok() {
@@ -92,12 +90,27 @@ impl RuntimeFile {
         }
         result
     }
+
+    /// Says that the gateway serves another configuration file now.
+    pub(crate) fn set_config(&self, config: &Path) -> io::Result<()> {
+        let content = Content {
+            config: Some(told(config)),
+            ..self.content.clone()
+        };
+        put(&self.folder, &self.name, &content)
+    }
 }
 
 impl Drop for RuntimeFile {
     fn drop(&mut self) {
-        remove_if(&self.folder, &self.name, &self.token);
+        remove_if(&self.folder, &self.name, &self.content.token);
     }
+}
+
+/// A configuration file as other processes find it.
+fn told(config: &Path) -> String {
+    let absolute = std::path::absolute(config).unwrap_or(config.to_owned());
+    absolute.to_string_lossy().into_owned()
 }
 
 /// The gateways that run, by the files of this user. Files of processes that
@@ -120,7 +133,7 @@ pub(crate) fn found(environment: &Environment) -> Found {
 }
 
 /// What is in the file.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Content {
     url: String,
     token: String,

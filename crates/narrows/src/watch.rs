@@ -37,9 +37,11 @@ const SECOND_LOOK: Duration = Duration::from_millis(500);
 /// How often the state of the files is looked at.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Follows the files of `keeper` for as long as it is polled. Returns at once
-/// if there is nothing to follow: no file, or a pipe, which can be read once.
+/// Follows the files of `keeper` for as long as it is polled, from the moment
+/// that there is a configuration file. Returns at once if it is a pipe, which
+/// can be read once.
 pub(crate) async fn follow(keeper: Arc<Keeper>) {
+    keeper.has_file().await;
     let Some(trail) = look_for(&keeper).await.filter(Trail::is_lasting) else {
         return;
     };

@@ -9,7 +9,11 @@ pub struct Applied {
     pub added: Vec<String>,
     /// Servers that are gone.
     pub removed: Vec<String>,
-    /// Servers whose connection was made anew, switched on or switched off.
+    /// Servers that were switched on.
+    pub enabled: Vec<String>,
+    /// Servers that were switched off.
+    pub disabled: Vec<String>,
+    /// Servers whose connection was made anew.
     pub restarted: Vec<String>,
     /// Servers that go on as they are, with other rules for their results.
     pub adjusted: Vec<String>,

@@ -304,6 +304,10 @@ pub(super) fn difference(old: &Settings, new: &Settings) -> Applied {
         let list = match before.get(&own.id) {
             None => &mut applied.added,
             Some(before) if before == own => continue,
+            Some(before) if before.enabled != own.enabled => match own.enabled {
+                true => &mut applied.enabled,
+                false => &mut applied.disabled,
+            },
             Some(before) if before.same_connection(own) => &mut applied.adjusted,
             Some(_) => &mut applied.restarted,
         };

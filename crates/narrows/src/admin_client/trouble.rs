@@ -124,7 +124,9 @@ impl AdminClient {
         };
         let help = match (status, told.code.as_str()) {
             (_, "exists") => Some("--replace puts another in its place"),
-            (_, "no_file") => Some("without --save the change lasts until the gateway ends"),
+            (_, "no_file") => Some(
+                "start the gateway with --config FILE; without --save the change lasts until it ends",
+            ),
             (_, "disabled") => Some("`narrows servers enable` switches it on"),
             (StatusCode::FORBIDDEN, _) => {
                 Some("it answers its own machine alone, unless its `admin.remote` is true")

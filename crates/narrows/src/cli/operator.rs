@@ -157,6 +157,9 @@ pub(crate) struct AddServer {
     /// A header of every request to it; `${NAME}` stands for a variable of the gateway's
     #[arg(long, value_name = "'NAME: VALUE'", requires = "url", conflicts_with_all = ["command", "line"])]
     pub(crate) header: Vec<String>,
+    /// The folder that its command runs in [default: this one, if the gateway is on this machine]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "json"])]
+    pub(crate) cwd: Option<PathBuf>,
     /// Put this in the place of a server that is there
     #[arg(long)]
     pub(crate) replace: bool,
@@ -369,6 +372,8 @@ Examples:
   narrows servers add files --replace --json @entry.json
 
 Options of this command come before --command, since what stands behind it is the server's.
+The command runs in the folder of the caller, unless --cwd or the entry names another. On a gateway
+of another machine it runs where that gateway does, unless --cwd names a folder there.
 A secret is best a variable of the gateway, such as ${SEARCH_KEY}: other users of this machine
 can read command lines.
 

@@ -12,6 +12,11 @@ use crate::terminal::{plain, say};
 pub(super) struct Change {
     added: Vec<String>,
     removed: Vec<String>,
+    /// Not of the gateway's telling, which knows them as one of the next.
+    #[serde(skip)]
+    replaced: Vec<String>,
+    enabled: Vec<String>,
+    disabled: Vec<String>,
     restarted: Vec<String>,
     adjusted: Vec<String>,
     endpoints: Vec<String>,
@@ -20,6 +25,7 @@ pub(super) struct Change {
     settings: Vec<String>,
     at_next_start: Vec<String>,
     saved_to: Option<String>,
+    created: bool,
     warnings: Vec<String>,
 }
 
@@ -35,7 +41,11 @@ impl Change {
         }
         match &self.saved_to {
             Some(file) => {
-                let _ = writeln!(text, "saved to {}", plain(file));
+                let file = plain(file);
+                if self.created {
+                    let _ = writeln!(text, "created {file}");
+                }
+                let _ = writeln!(text, "saved to {file}");
             }
             None if !save => {
                 text.push_str("not saved: it lasts until the gateway ends; --save keeps it\n");
@@ -43,6 +53,22 @@ impl Change {
             None => {}
         }
         text
+    }
+
+    /// Names a server by what the command did to it: its entry was replaced,
+    /// whatever that meant for its connection.
+    pub(super) fn name_replaced(&mut self, id: &str) {
+        let lists = [
+            &mut self.enabled,
+            &mut self.disabled,
+            &mut self.restarted,
+            &mut self.adjusted,
+        ];
+        for list in lists {
+            if let Some(at) = list.iter().position(|name| name == id) {
+                self.replaced.push(list.remove(at));
+            }
+        }
     }
 
     /// All of it in a line.
@@ -64,7 +90,10 @@ impl Change {
         let kinds = [
             ("added", &self.added),
             ("removed", &self.removed),
-            ("restarted, or switched on or off:", &self.restarted),
+            ("replaced", &self.replaced),
+            ("enabled", &self.enabled),
+            ("disabled", &self.disabled),
+            ("restarted", &self.restarted),
             ("adjusted", &self.adjusted),
             ("endpoints changed:", &self.endpoints),
             ("presets changed:", &self.presets),

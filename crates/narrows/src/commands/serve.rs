@@ -62,11 +62,13 @@ pub(crate) async fn run(
     let admin_token = new_token(TokenKind::Admin);
     let url = format!("http://{}", reachable(address));
     let file = RuntimeFile::write(environment, &url, &admin_token, config.file.as_deref());
-    let _until_the_end = file.inspect_err(|error| {
+    let file = file.inspect_err(|error| {
         tracing::warn!(
             "there is no runtime file, so `narrows servers` needs --url and a configured token: {error}"
         );
     });
+    // Dropped, and so removed, at the end.
+    let file = Arc::new(file.ok());
     announce(&config, address, telemetry);
 
     let admin = config.checked.admin.clone();
@@ -92,6 +94,14 @@ pub(crate) async fn run(
             accept(&desk, admin, &admin_token);
         }
     });
+    let runtime_file = Arc::downgrade(&file);
+    keeper.follow_file(move |config| {
+        let file = runtime_file.upgrade();
+        if let Some(Err(error)) = file.and_then(|file| Some(file.as_ref().as_ref()?.set_config(config)))
+        {
+            tracing::warn!("the runtime file does not name the new configuration file: {error}");
+        }
+    });
     let settings = HttpSettings {
         metrics: metrics_access(&admin, &desk),
         admin: Some(desk),
@@ -100,6 +110,7 @@ pub(crate) async fn run(
     let current = keep_current(keeper, !options.no_watch)?;
     run_until_signal(listener, gateway, settings, signals).await;
     drop(current);
+    drop(file);
     Ok(Exit::Done)
 }
 

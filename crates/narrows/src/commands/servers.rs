@@ -19,7 +19,7 @@ use crate::cli::operator::{
 use crate::config::Environment;
 use crate::terminal::{Palette, Status, answer, plain, say};
 
-use self::added::entry_of;
+use self::added::{entry_of, set_folder};
 use self::described::{Described, ServerList};
 
 pub(crate) async fn run(options: Servers, environment: &Environment) -> anyhow::Result<Exit> {
@@ -69,9 +69,10 @@ async fn show(options: &OneServer, environment: &Environment) -> Result<Exit, Tr
 }
 
 async fn add(options: &AddServer, environment: &Environment) -> Result<Exit, Trouble> {
-    let entry = entry_of(options)?;
+    let mut entry = entry_of(options)?;
     let (url, id) = (options.gateway.as_deref(), &options.id);
     let client = AdminClient::at(url, &options.reach, environment)?;
+    set_folder(&mut entry, options, client.is_local())?;
     let save = options.keeping.save;
     let sent = match options.replace {
         true => {
@@ -90,6 +91,7 @@ async fn add(options: &AddServer, environment: &Environment) -> Result<Exit, Tro
         seconds: options.waiting.wait,
         // One that is added as switched off is at its end.
         until_enabled: false,
+        is_replaced: options.replace,
         json: options.answer_json,
     };
     tell_change(&client, sent?, save, wait, environment).await
@@ -104,6 +106,7 @@ async fn enable(options: &StartServer, environment: &Environment) -> Result<Exit
         id: &options.id,
         seconds: options.waiting.wait,
         until_enabled: true,
+        is_replaced: false,
         json: options.asking.json,
     };
     tell_change(&client, value, save, wait, environment).await
@@ -114,12 +117,13 @@ async fn restart(options: &RestartServer, environment: &Environment) -> Result<E
     let path = Resource::at(&["servers", &options.id, "restart"]);
     let value = client.send(Method::POST, path, None).await?;
     if !options.asking.json {
-        answer(&format!("{} starts anew\n", plain(&options.id)))?;
+        answer(&format!("restarted {}\n", plain(&options.id)))?;
     }
     let wait = Wait {
         id: &options.id,
         seconds: options.waiting.wait,
         until_enabled: true,
+        is_replaced: false,
         json: options.asking.json,
     };
     tell_end(&client, value, wait, environment).await
@@ -151,6 +155,8 @@ struct Wait<'a> {
     seconds: u64,
     /// Whether a server that is switched off is still to be switched on.
     until_enabled: bool,
+    /// Whether the change puts another entry in the place of the server's.
+    is_replaced: bool,
     json: bool,
 }
 
@@ -162,7 +168,10 @@ async fn tell_change(
     wait: Wait<'_>,
     environment: &Environment,
 ) -> Result<Exit, Trouble> {
-    let change: Change = client.understood(&value)?;
+    let mut change: Change = client.understood(&value)?;
+    if wait.is_replaced {
+        change.name_replaced(wait.id);
+    }
     change.tell_warnings();
     if !wait.json {
         answer(&change.for_people(save))?;

@@ -68,6 +68,23 @@ pub(super) fn replace(path: &Path, before: &str, text: &str) -> Result<(), Unwri
     Ok(())
 }
 
+/// Creates a file that is not there yet: all of it or nothing. Only its owner
+/// may read it, since entries of servers hold secrets.
+pub(super) fn create(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let aside = Aside::create(path)?;
+    let mut file = &aside.file;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    // Unlike a rename this fails where a file of the name is there.
+    fs::hard_link(&aside.path, path)?;
+    // The new file is in force, see `take_place_of`.
+    let _ = sync_folder(path);
+    Ok(())
+}
+
 /// Removes a file for good.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path)?;

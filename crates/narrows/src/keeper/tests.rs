@@ -4,6 +4,7 @@ mod overlays;
 mod saving;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -114,9 +115,10 @@ fn folder() -> PathBuf {
 }
 
 fn keeper(file: Option<&Path>) -> Arc<Keeper> {
-    let environment: Environment = [("HOME", "/nowhere/at/all"), ("TOKEN", "s3cr3t")]
-        .into_iter()
-        .collect();
+    keeper_in([("TOKEN", "s3cr3t")].into_iter().collect(), file)
+}
+
+fn keeper_in(environment: Environment, file: Option<&Path>) -> Arc<Keeper> {
     let config = config::load(file, &environment);
     let config = config.unwrap_or_else(|problems| panic!("{}", problems[0]));
     let gateway = Gateway::start(Settings::default());
@@ -273,7 +275,7 @@ async fn what_counts_at_the_next_start_is_told() {
 }
 
 #[tokio::test]
-async fn the_built_in_default_can_be_changed_but_not_saved() {
+async fn without_a_home_the_built_in_default_can_be_changed_but_not_saved() {
     let environment = Environment::default();
     let built_in = config::load(None, &environment).expect("it is built in");
     assert_eq!(
@@ -293,6 +295,32 @@ async fn the_built_in_default_can_be_changed_but_not_saved() {
     let mut settings = desk.settings().await;
     settings.guard = None;
     assert_eq!(settings, built_in.checked.gateway);
+}
+
+#[tokio::test]
+async fn the_first_change_that_is_saved_creates_the_file_of_the_user() {
+    let folder = folder();
+    let home = folder.to_str().expect("it is UTF-8").to_owned();
+    let environment: Environment = [("HOME", home.as_str())].into_iter().collect();
+    let keeper = keeper_in(environment, None);
+    let file = folder.join(".config/narrows/narrows.json");
+    let desk = Desk { keeper, folder };
+    assert!(desk.memory(add("unsaved")).await.is_ok());
+    let changed = desk.save(add("more")).await.expect("it is saved");
+    assert!(changed.created);
+    assert_eq!(changed.saved_to.as_deref(), Some(&*file));
+    assert_eq!(desk.servers().await, "demo pruner more unsaved");
+    let text = fs::read_to_string(&file).expect("it was created");
+    assert!(text.contains("more") && !text.contains("unsaved"), "{text}");
+    let mode = fs::metadata(&file).expect("it is there").permissions();
+    assert_eq!(mode.mode() & 0o777, 0o600, "entries may hold secrets");
+    desk.keeper.has_file().await;
+    assert_eq!(desk.keeper.files().0, Some(file.clone()));
+    assert_eq!(desk.keeper.status().file, Some(file.clone()));
+    let changed = desk.save(remove("more")).await.expect("it is saved");
+    assert!(!changed.created);
+    let others = fs::read_dir(file.parent().expect("a folder")).expect("it is there");
+    assert_eq!(others.count(), 1, "nothing else is left");
 }
 
 #[tokio::test]

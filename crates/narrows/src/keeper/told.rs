@@ -34,13 +34,47 @@ pub(super) fn errors(problems: &[Problem]) -> Vec<String> {
     errors.map(Problem::line).collect()
 }
 
-/// What is to be said about a configuration that can be used.
-pub(super) fn said_of(config: &Config) -> Vec<String> {
+/// A warning about a configuration that can be used.
+pub(super) struct Said {
+    /// The server that it is about.
+    server: Option<String>,
+    /// File, path and text without line and column, which any edit moves.
+    about: (String, String, String),
+    pub(super) line: String,
+}
+
+impl Said {
+    pub(super) fn is_among(&self, others: &[Said]) -> bool {
+        let same = |other: &Said| (&self.server, &self.about) == (&other.server, &other.about);
+        others.iter().any(same)
+    }
+
+    /// Whether it concerns whoever changes a server: it is about that server,
+    /// or was not there before.
+    pub(super) fn concerns(&self, server: Option<&str>, before: &[Said]) -> bool {
+        let is_about = server.is_some() && self.server.as_deref() == server;
+        is_about || !self.is_among(before)
+    }
+}
+
+/// All warnings about a configuration that can be used.
+pub(super) fn said_of(config: &Config) -> Vec<Said> {
     let problems = config.problems.iter();
     let problems = problems.filter(|problem| problem.severity != Severity::Note);
-    let out = config.checked.left_out.iter();
-    let out = out.map(|out| format!("running without server '{}': {}", out.id, out.reason));
-    problems.map(Problem::line).chain(out).collect()
+    let problems = problems.map(|problem| Said {
+        server: problem.server.clone(),
+        about: match &problem.place {
+            Some(place) => (place.file.clone(), place.path.clone(), problem.what.clone()),
+            None => (String::new(), String::new(), problem.what.clone()),
+        },
+        line: problem.line(),
+    });
+    let out = config.checked.left_out.iter().map(|out| Said {
+        server: Some(out.id.clone()),
+        about: (String::new(), String::new(), out.reason.clone()),
+        line: format!("running without server '{}': {}", out.id, out.reason),
+    });
+    problems.chain(out).collect()
 }
 
 /// What has changed, in one line.
@@ -48,6 +82,8 @@ pub(super) fn summary(applied: &Applied) -> String {
     let parts = [
         ("added", &applied.added),
         ("removed", &applied.removed),
+        ("enabled", &applied.enabled),
+        ("disabled", &applied.disabled),
         ("restarted", &applied.restarted),
         ("adjusted", &applied.adjusted),
         ("endpoints", &applied.endpoints),

@@ -4,6 +4,7 @@
 mod api;
 mod gateways;
 mod presets;
+mod running;
 mod servers;
 mod sessions;
 mod troubles;

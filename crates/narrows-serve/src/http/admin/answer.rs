@@ -83,7 +83,11 @@ pub(super) struct Change {
     added: Vec<String>,
     /// Servers that are gone.
     removed: Vec<String>,
-    /// Servers whose connection was made anew, switched on or switched off.
+    /// Servers that were switched on.
+    enabled: Vec<String>,
+    /// Servers that were switched off.
+    disabled: Vec<String>,
+    /// Servers whose connection was made anew.
     restarted: Vec<String>,
     /// Servers that go on as they are, with other rules for their results.
     adjusted: Vec<String>,
@@ -100,7 +104,10 @@ pub(super) struct Change {
     /// The file it was written to.
     #[schema(required)]
     saved_to: Option<String>,
-    /// What is to be said about the configuration as it is now.
+    /// Whether this file is new: there was no configuration file before.
+    created: bool,
+    /// Warnings about the configuration that this change brought, or that are
+    /// about the server it changed.
     warnings: Vec<String>,
 }
 
@@ -110,6 +117,8 @@ impl From<Changed> for Change {
         Change {
             added: applied.added,
             removed: applied.removed,
+            enabled: applied.enabled,
+            disabled: applied.disabled,
             restarted: applied.restarted,
             adjusted: applied.adjusted,
             endpoints: applied.endpoints,
@@ -118,6 +127,7 @@ impl From<Changed> for Change {
             settings: applied.settings,
             at_next_start: applied.at_next_start,
             saved_to: changed.saved_to.map(|file| file.display().to_string()),
+            created: changed.created,
             warnings: changed.warnings,
         }
     }

@@ -133,9 +133,10 @@ async fn every_change_is_handed_on_and_told() {
             assert_eq!(
                 told,
                 json!({
-                    "added": ["a"], "removed": ["b"], "restarted": ["c"], "adjusted": ["d"],
+                    "added": ["a"], "removed": ["b"], "enabled": [], "disabled": [], "restarted": ["c"], "adjusted": ["d"],
                     "endpoints": ["e"], "presets": ["f"], "clients": ["g"],
-                    "settings": [], "at_next_start": ["h"], "saved_to": saved_to, "warnings": ["i"],
+                    "settings": [], "at_next_start": ["h"], "saved_to": saved_to, "created": false,
+                    "warnings": ["i"],
                 })
             );
         }

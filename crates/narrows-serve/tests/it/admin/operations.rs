@@ -65,6 +65,8 @@ impl Operations for Recorder {
                     applied: Applied {
                         added: vec!["a".into()],
                         removed: vec!["b".into()],
+                        enabled: Vec::new(),
+                        disabled: Vec::new(),
                         restarted: vec!["c".into()],
                         adjusted: vec!["d".into()],
                         endpoints: vec!["e".into()],
@@ -74,6 +76,7 @@ impl Operations for Recorder {
                         at_next_start: vec!["h".into()],
                     },
                     saved_to: (keep == Keep::File).then(|| "/etc/narrows.json".into()),
+                    created: false,
                     warnings: vec!["i".into()],
                 }),
             }

@@ -1,5 +1,7 @@
 //! The entry of a new server, from the options of `narrows servers add`.
 
+use std::path::{Path, absolute};
+
 use serde_json::{Map, Value, json};
 
 use crate::admin_client::Trouble;
@@ -55,6 +57,59 @@ pub(super) fn entry_of(options: &AddServer) -> Result<Value, Trouble> {
         put("headers", headers.into());
     }
     Ok(members.into())
+}
+
+/// Stores the folder that the server's command runs in: that of `--cwd`, else,
+/// for a gateway on this machine, the caller's. Paths among the arguments stay
+/// as they are, and mean the same to the server as to the caller.
+pub(super) fn set_folder(
+    entry: &mut Value,
+    options: &AddServer,
+    is_local: bool,
+) -> Result<(), Trouble> {
+    let Some(members) = entry.as_object_mut() else {
+        return Ok(());
+    };
+    let has_one = ["cwd", "workingDirectory"]
+        .iter()
+        .any(|key| members.get(*key).is_some_and(|folder| !folder.is_null()));
+    let is_command = members.get("command").is_some_and(|it| !it.is_null());
+    let folder = match &options.cwd {
+        Some(_) if !is_command => {
+            let what = "--cwd is for servers that are started by a command";
+            return Err(Trouble::usage(what));
+        }
+        // A folder of another machine.
+        Some(folder) if !is_local => folder.clone(),
+        Some(folder) => absolute(folder)
+            .map_err(|error| Trouble::usage(format!("--cwd cannot be used: {error}")))?,
+        None if !is_local || !is_command || has_one => return Ok(()),
+        None => match std::env::current_dir() {
+            Ok(folder) => folder,
+            Err(error) => {
+                say(format_args!(
+                    "warning: the current folder is unknown, so the server runs in the gateway's: \
+                     {error}"
+                ));
+                return Ok(());
+            }
+        },
+    };
+    members.insert("cwd".to_owned(), json!(written(&folder)?));
+    Ok(())
+}
+
+/// A folder as an entry has it, where `${` begins a variable.
+fn written(folder: &Path) -> Result<String, Trouble> {
+    let text = folder.to_str().ok_or_else(|| {
+        let name = folder.display().to_string();
+        let what = format!(
+            "the folder '{}' cannot be stored: it is not UTF-8",
+            plain(&name)
+        );
+        Trouble::usage(what).with_help("name another with --cwd")
+    })?;
+    Ok(text.replace("${", "$${"))
 }
 
 /// Names and values. One that is wrong is not repeated: it may be a secret.

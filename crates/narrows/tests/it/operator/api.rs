@@ -216,9 +216,9 @@ pub(crate) fn error(status: u16, code: &str, message: &str) -> Reply {
 
 /// A change in which nothing has changed but `members`.
 pub(crate) fn change(members: Value) -> Value {
-    let mut change = json!({ "added": [], "removed": [], "restarted": [], "adjusted": [],
+    let mut change = json!({ "added": [], "removed": [], "enabled": [], "disabled": [], "restarted": [], "adjusted": [],
         "endpoints": [], "presets": [], "clients": [], "at_next_start": [],
-        "saved_to": null, "warnings": [] });
+        "saved_to": null, "created": false, "warnings": [] });
     for (key, value) in members.as_object().expect("members") {
         change[key] = value.clone();
     }

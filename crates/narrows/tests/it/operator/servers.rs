@@ -94,7 +94,9 @@ fn check_entry(options: &[&str], expected: Expect) {
     let arguments = [&["servers", "add", "new", "--wait", "0"], options].concat();
     let ran = api.run_with_input(&arguments, r#"{"type": "builtin"}"#);
     let asked = api.asked();
+    let folder = api.folder.path().display().to_string();
     let body = asked.lines().last().unwrap_or_default().trim();
+    let body = body.replace(&folder, "HERE");
     let errors = &ran.stderr;
     expected.assert_eq(&format!("{body}\n{errors}"));
 }
@@ -104,13 +106,13 @@ fn entries_are_built_from_options() {
     check_entry(
         &["--command", "npx", "-y", "pkg", "."],
         expect![[r#"
-        {"id":"new","config":{"command":"npx","args":["-y","pkg","."]}}
+        {"id":"new","config":{"command":"npx","args":["-y","pkg","."],"cwd":"HERE"}}
     "#]],
     );
     check_entry(
         &["--env", "A=b=c", "--env", "D=", "--", "uvx", "s", "--save"],
         expect![[r#"
-            {"id":"new","config":{"command":"uvx","args":["s","--save"],"env":{"A":"b=c","D":""}}}
+            {"id":"new","config":{"command":"uvx","args":["s","--save"],"env":{"A":"b=c","D":""},"cwd":"HERE"}}
         "#]],
     );
     check_entry(
@@ -124,6 +126,18 @@ fn entries_are_built_from_options() {
         expect![[r#"
             {"id":"new","config":{"url":"https://x.test/","headers":{"X-Key":"${KEY}"}}}
         "#]],
+    );
+    check_entry(
+        &["--cwd", "below/../${x}", "--", "uvx"],
+        expect![[r#"
+        {"id":"new","config":{"command":"uvx","cwd":"HERE/below/../$${x}"}}
+    "#]],
+    );
+    check_entry(
+        &["--cwd", "/srv", "--", "uvx"],
+        expect![[r#"
+        {"id":"new","config":{"command":"uvx","cwd":"/srv"}}
+    "#]],
     );
     check_entry(
         &["--type", "builtin"],
@@ -140,7 +154,7 @@ fn entries_are_built_from_options() {
     check_entry(
         &["--json", "@entry.json"],
         expect![[r#"
-        {"id":"new","config":{"command":"x"}}
+        {"id":"new","config":{"command":"x","cwd":"HERE"}}
     "#]],
     );
     check_entry(
@@ -152,7 +166,7 @@ fn entries_are_built_from_options() {
     check_entry(
         &["--command", "npx", "--save"],
         expect![[r#"
-        {"id":"new","config":{"command":"npx","args":["--save"]}}
+        {"id":"new","config":{"command":"npx","args":["--save"],"cwd":"HERE"}}
         warning: --save is handed to npx; to mean this command, put it before --command
     "#]],
     );
@@ -172,6 +186,9 @@ fn entries_that_are_none_are_wrong_usage_and_nothing_is_sent() {
         &["--env", "A=b", "--url", "http://x"],
         &["--header", "A: b", "--command", "x"],
         &["--url", "http://x", "--", "y"],
+        &["--url", "http://x", "--cwd", "/"],
+        &["--json", "{}", "--cwd", "/"],
+        &["--type", "builtin", "--cwd", "/"],
         &["--wait", "-1", "--url", "http://x"],
     ];
     for options in cases {
@@ -208,12 +225,21 @@ fn add_waits_until_the_server_is_up() {
         ),
     ]);
     api.check(
-        &["servers", "add", "files", "--save", "--command", "x"],
+        &[
+            "servers",
+            "add",
+            "files",
+            "--save",
+            "--cwd",
+            "/",
+            "--command",
+            "x",
+        ],
         expect![[r#"
             POST /api/v1/servers?save=true
               authorization: Bearer TOKEN
               host: ADDRESS
-              {"id":"files","config":{"command":"x"}}
+              {"id":"files","config":{"command":"x","cwd":"/"}}
             GET /api/v1/servers/files
               authorization: Bearer TOKEN
               host: ADDRESS
@@ -301,7 +327,7 @@ fn a_server_that_goes_on_starting_is_waited_for_no_longer_than_said() {
     expect![[r#"
         exit 1
         --- stdout
-        slow starts anew
+        restarted slow
         starting  slow  http
         --- stderr
         error: server 'slow' is not up after 1 s; it goes on starting
@@ -335,7 +361,7 @@ fn add_replace_puts_and_a_server_that_is_switched_off_is_at_its_end() {
               host: ADDRESS
             exit 0
             --- stdout
-            restarted, or switched on or off: a/b
+            replaced a/b
             not saved: it lasts until the gateway ends; --save keeps it
             disabled  a/b  http
             --- stderr
@@ -348,7 +374,7 @@ fn enable_waits_and_disable_and_remove_do_not() {
     let api = Api::new(vec![
         (
             "POST /servers/files/enable?save=false",
-            vec![Reply::Json(200, change(json!({ "restarted": ["files"] })))],
+            vec![Reply::Json(200, change(json!({ "enabled": ["files"] })))],
         ),
         (
             "GET /servers/files",
@@ -372,13 +398,13 @@ fn enable_waits_and_disable_and_remove_do_not() {
               host: ADDRESS
             exit 0
             --- stdout
-            restarted, or switched on or off: files
+            enabled files
             not saved: it lasts until the gateway ends; --save keeps it
             up        files  stdio    2025-11-25, 0.35 s, 14 tools, ~2,113 tokens, 2 resources
             --- stderr
         "#]],
     );
-    let changed = change(json!({ "restarted": ["files"], "saved_to": "/x/narrows.json" }));
+    let changed = change(json!({ "disabled": ["files"], "saved_to": "/x/narrows.json" }));
     Api::json("POST /servers/files/disable?save=true", 200, changed).check(
         &["servers", "disable", "files", "--save"],
         expect![[r#"
@@ -387,7 +413,7 @@ fn enable_waits_and_disable_and_remove_do_not() {
               host: ADDRESS
             exit 0
             --- stdout
-            restarted, or switched on or off: files
+            disabled files
             saved to /x/narrows.json
             --- stderr
         "#]],
@@ -405,7 +431,7 @@ fn enable_waits_and_disable_and_remove_do_not() {
             --- stdout
             added a
             removed b, c
-            restarted, or switched on or off: d
+            restarted d
             adjusted e
             endpoints changed: default
             presets changed: p
@@ -443,7 +469,7 @@ fn restart_waits() {
           host: ADDRESS
         exit 0
         --- stdout
-        files starts anew
+        restarted files
         up        files  stdio    2025-11-25, 0.35 s, 14 tools, ~2,113 tokens, 2 resources
         --- stderr
     "#]],

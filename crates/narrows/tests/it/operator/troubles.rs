@@ -242,7 +242,7 @@ fn a_change_that_was_not_answered_may_have_been_made() {
         --- stdout
         --- stderr
         error: there is no configuration file to write to
-          help: without --save the change lasts until the gateway ends
+          help: start the gateway with --config FILE; without --save the change lasts until it ends
     "#]]
     .assert_eq(&ran.shown());
 }

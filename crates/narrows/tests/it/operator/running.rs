@@ -1,0 +1,167 @@
+//! The same commands against a real gateway.
+
+use std::fs;
+use std::path::PathBuf;
+
+use narrows_testkit::until;
+use serde_json::json;
+
+use crate::gateway::Gateway;
+use crate::program::{Folder, Ran};
+
+/// Runs a command in another folder than the gateway's.
+fn run_in(gateway: &Gateway, folder: &str, arguments: &[&str]) -> Ran {
+    let own = gateway.folder();
+    fs::create_dir_all(own.path().join(folder)).expect("a folder can be made");
+    let mut command = own.command(arguments);
+    command.current_dir(own.path().join(folder));
+    Ran::from(command.output().expect("the program can be run"))
+}
+
+fn saved(gateway: &Gateway) -> PathBuf {
+    gateway.folder().path().join(".config/narrows/narrows.json")
+}
+
+/// Started by `servers add`, it writes down where it runs, and fails.
+const WHERE: [&str; 4] = [
+    "--",
+    "sh",
+    "-c",
+    "pwd > \"$OUT\"; echo \"$0\" >> \"$OUT\"; exit 3",
+];
+
+#[tokio::test]
+async fn a_server_is_added_to_run_in_the_folder_of_the_caller() {
+    let gateway = Gateway::serve(&json!({ "mcpServers": {} })).await;
+    let out = gateway.folder().path().join("out");
+    let variable = format!("OUT={}", out.display());
+    let mut add = vec!["servers", "add", "here", "--env", &variable];
+    add.extend(WHERE);
+    add.push(".");
+    let ran = run_in(&gateway, "elsewhere", &add);
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    let told = fs::read_to_string(&out).expect("it was started");
+    let elsewhere = gateway.folder().path().join("elsewhere");
+    let elsewhere = elsewhere.canonicalize().expect("it is there");
+    assert_eq!(told, format!("{}\n.\n", elsewhere.display()));
+    // Another folder, relative to the caller's.
+    fs::create_dir_all(elsewhere.join("below")).expect("a folder can be made");
+    let mut add = vec![
+        "servers", "add", "below", "--cwd", "below", "--env", &variable,
+    ];
+    add.extend(WHERE);
+    let ran = run_in(&gateway, "elsewhere", &add);
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    let told = fs::read_to_string(&out).expect("it was started");
+    assert!(
+        told.starts_with(&format!("{}/below\n", elsewhere.display())),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn each_command_says_what_it_did() {
+    let gateway = Gateway::serve(&json!({ "mcpServers": { "demo": { "type": "builtin" } } })).await;
+    let first = |arguments: &[&str]| {
+        let ran = gateway.folder().run(&[&["servers"], arguments].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.shown());
+        ran.stdout.lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(first(&["disable", "demo"]), "disabled demo");
+    assert_eq!(first(&["disable", "demo"]), "nothing has changed");
+    assert_eq!(first(&["enable", "demo"]), "enabled demo");
+    assert_eq!(first(&["restart", "demo"]), "restarted demo");
+    let entry = r#"{"type": "builtin", "name": "demo"}"#;
+    assert_eq!(first(&["add", "more", "--json", entry]), "added more");
+    let entry = r#"{"type": "builtin", "name": "pruner"}"#;
+    assert_eq!(
+        first(&["add", "more", "--replace", "--json", entry]),
+        "replaced more"
+    );
+    assert_eq!(first(&["remove", "more"]), "removed more");
+    for line in ["disabled demo", "enabled demo", "removed more"] {
+        until(format!("the log says {line}"), || {
+            gateway.program.stderr().contains(line)
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_change_tells_only_the_warnings_that_concern_it() {
+    let config = json!({ "wibble": 1, "mcpServers": {
+        "demo": { "type": "builtin", "wobble": 1 }, "off": { "type": "builtin", "name": "demo", "disabled": true, "webble": 1 } } });
+    let gateway = Gateway::serve(&config).await;
+    let entry = r#"{"type": "builtin", "name": "demo", "wabble": 1}"#;
+    let ran = gateway
+        .folder()
+        .run(&["servers", "add", "more", "--json", entry]);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    assert!(ran.stderr.contains("wabble"), "{}", ran.shown());
+    for other in ["wibble", "wobble", "webble"] {
+        assert!(!ran.stderr.contains(other), "{}", ran.shown());
+    }
+    let ran = gateway.folder().run(&["servers", "enable", "off"]);
+    assert!(ran.stderr.contains("webble"), "{}", ran.shown());
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.shown());
+}
+
+#[tokio::test]
+async fn save_without_a_file_creates_the_file_of_the_user() {
+    let gateway = Gateway::serve_in(Folder::new(), &[]).await;
+    let file = saved(&gateway);
+    let ran = gateway
+        .folder()
+        .run(&["servers", "disable", "demo", "--save"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (
+            Some(0),
+            format!(
+                "disabled demo\nsettings changed: rpc_servers\ncreated {}\nsaved to {0}\n",
+                file.display()
+            )
+            .as_str()
+        ),
+        "{}",
+        ran.shown()
+    );
+    let text = fs::read_to_string(&file).expect("it was created");
+    assert!(text.contains("pruner"), "{text}");
+    // The next change goes to the same file, which is not created again.
+    let ran = gateway
+        .folder()
+        .run(&["servers", "enable", "demo", "--save"]);
+    let told = format!("enabled demo\nsaved to {}\n", file.display());
+    assert!(ran.stdout.starts_with(&told), "{}", ran.shown());
+    // From now on the file is followed.
+    let text = r#"{ "mcpServers": { "demo": { "type": "builtin" } } }"#;
+    fs::write(&file, text).expect("it can be written");
+    until("the file is followed", || {
+        gateway.program.stderr().contains("removed pruner")
+    })
+    .await;
+    // The command finds this gateway by the file.
+    let path = file.display().to_string();
+    let ran = gateway.folder().run(&["servers", "--config", &path]);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+}
+
+/// A file that came after the start is somebody else's.
+#[tokio::test]
+async fn save_does_not_replace_a_file_that_was_not_read() {
+    let gateway = Gateway::serve_in(Folder::new(), &[]).await;
+    let file = saved(&gateway);
+    fs::create_dir_all(file.parent().expect("a folder")).expect("a folder can be made");
+    fs::write(&file, "{}").expect("it can be written");
+    let ran = gateway
+        .folder()
+        .run(&["servers", "disable", "demo", "--save"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    assert!(
+        ran.stderr.contains("restart the gateway"),
+        "{}",
+        ran.shown()
+    );
+    assert_eq!(fs::read_to_string(&file).expect("it is there"), "{}");
+}
