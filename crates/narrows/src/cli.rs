@@ -260,7 +260,7 @@ Exit codes: 0 done, 1 it did not work, 2 wrong usage or configuration.";
 const SERVE_EXAMPLES: &str = "\
 Examples:
   narrows serve
-  narrows serve --config ~/.cursor/mcp.json --listen 127.0.0.1:8080
+  narrows serve --config ~/work/narrows.json --listen 127.0.0.1:8080
   narrows serve --listen 127.0.0.1:0   any free port; the address is told on stderr
 
 Clients connect to http://ADDRESS/mcp, to /mcp/lazy for the same through two tools, to

@@ -4,6 +4,7 @@
 pub(crate) mod call;
 mod change;
 pub(crate) mod check;
+mod client_file;
 mod current;
 mod endpoint;
 mod entry;

@@ -1,8 +1,9 @@
 //! `narrows serve`: the gateway over HTTP.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use narrows_gateway::Gateway;
@@ -13,10 +14,11 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::client_file::client_of;
 use super::current::keep_current;
-use super::{Exit, Signals, load, log_problems, set_guard, start};
+use super::{Exit, Signals, load, log_problems, set_guard, shell_word, start};
 use crate::cli::Serve;
-use crate::config::{AdminChecked, Config, Environment, parse_listen};
+use crate::config::{AdminChecked, Config, Environment, parse_listen, users_file};
 use crate::keeper::Keeper;
 use crate::runtime_file::RuntimeFile;
 use crate::telemetry::Telemetry;
@@ -69,7 +71,7 @@ pub(crate) async fn run(
     });
     // Dropped, and so removed, at the end.
     let file = Arc::new(file.ok());
-    announce(&config, address, telemetry);
+    announce(&config, address, environment, telemetry);
 
     let admin = config.checked.admin.clone();
     let settings = HttpSettings {
@@ -97,7 +99,8 @@ pub(crate) async fn run(
     let runtime_file = Arc::downgrade(&file);
     keeper.follow_file(move |config| {
         let file = runtime_file.upgrade();
-        if let Some(Err(error)) = file.and_then(|file| Some(file.as_ref().as_ref()?.set_config(config)))
+        if let Some(Err(error)) =
+            file.and_then(|file| Some(file.as_ref().as_ref()?.set_config(config)))
         {
             tracing::warn!("the runtime file does not name the new configuration file: {error}");
         }
@@ -210,7 +213,12 @@ pub(super) async fn run_until_signal(
 }
 
 /// Where we are, and what to paste into clients.
-fn announce(config: &Config, address: SocketAddr, telemetry: &Telemetry) {
+fn announce(
+    config: &Config,
+    address: SocketAddr,
+    environment: &Environment,
+    telemetry: &Telemetry,
+) {
     let address_here = reachable(address);
     let base = format!("http://{address_here}");
     let url = format!("{base}/mcp");
@@ -237,15 +245,28 @@ fn announce(config: &Config, address: SocketAddr, telemetry: &Telemetry) {
         inspector.push_str(header);
         cursor["mcpServers"]["narrows"]["headers"] = json!({ "Authorization": "Bearer TOKEN" });
     }
-    let cursor = cursor.to_string();
+    let move_first = config
+        .file
+        .as_deref()
+        .and_then(|file| MoveFirst::of(file, environment));
+    // An entry of ours in the file that we read would take the place of its
+    // servers, or lead back to us.
+    let client = move_first.as_ref().map(|it| it.client);
+    let claude = Some(claude).filter(|_| client != Some("Claude Code"));
+    let cursor = Some(cursor.to_string()).filter(|_| client.is_none());
     let version = env!("CARGO_PKG_VERSION");
     let servers_text = counted(servers, "server");
     let mut lines =
         format!("narrows {version} listens on {base} ({servers_text}, from {source})\n");
-    let _ = write!(
-        lines,
-        "  Claude Code    {claude}\n  Cursor         {cursor}\n  MCP Inspector  {inspector}\n"
-    );
+    for (client, text) in [
+        ("Claude Code  ", &claude),
+        ("Cursor       ", &cursor),
+        ("MCP Inspector", &Some(inspector.clone())),
+    ] {
+        if let Some(text) = text {
+            let _ = writeln!(lines, "  {client}  {text}");
+        }
+    }
     // The default one comes first, and is what the lines above are about.
     let others = config.checked.gateway.endpoints.iter().skip(1);
     let endpoints: Vec<String> = others
@@ -255,6 +276,10 @@ fn announce(config: &Config, address: SocketAddr, telemetry: &Telemetry) {
         let _ = writeln!(lines, "  also at        {endpoint}");
     }
     let _ = writeln!(lines, "  older clients  {sse}\n  WebSocket      {ws}");
+    let advice = move_first.map(|it| it.to_string());
+    if let Some(advice) = &advice {
+        let _ = write!(lines, "{advice}");
+    }
     let payload = json!({
         "url": base,
         "mcp": url,
@@ -265,6 +290,7 @@ fn announce(config: &Config, address: SocketAddr, telemetry: &Telemetry) {
         "config": config.file,
         "servers": servers,
         "connect": { "claude": claude, "cursor": cursor, "inspector": inspector },
+        "advice": advice,
     });
     telemetry.announce(&lines, "listening", &payload);
     if !address.ip().is_loopback() {
@@ -280,6 +306,57 @@ fn announce(config: &Config, address: SocketAddr, telemetry: &Telemetry) {
                 "clients that call us by another name than localhost are refused until `allowed_hosts` has it"
             );
         }
+    }
+}
+
+/// The advice for a gateway that reads the file of a client: that client cannot
+/// have an entry for the gateway before its servers are in another file.
+struct MoveFirst<'a> {
+    client: &'static str,
+    file: &'a Path,
+    /// The file of the gateway's own that they go to.
+    target: Option<PathBuf>,
+}
+
+impl<'a> MoveFirst<'a> {
+    fn of(file: &'a Path, environment: &Environment) -> Option<MoveFirst<'a>> {
+        Some(MoveFirst {
+            client: client_of(file)?,
+            file,
+            target: users_file(environment),
+        })
+    }
+}
+
+impl fmt::Display for MoveFirst<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MoveFirst { client, file, .. } = self;
+        let name = plain(&file.to_string_lossy()).into_owned();
+        writeln!(
+            f,
+            "  This gateway reads the configuration file of {client}. Do not save narrows to {name}:\n  \
+             that would remove all servers. To connect {client}, stop the gateway and move them first:"
+        )?;
+        let word = |path: &Path| shell_word(&path.to_string_lossy());
+        let file = word(file);
+        match &self.target {
+            Some(target) if !target.exists() => {
+                let folder = target.parent().map_or_else(String::new, word);
+                let target = word(target);
+                writeln!(f, "    mkdir -p {folder} && mv {file} {target}")?;
+                writeln!(f, "    narrows serve --config {target}")?;
+            }
+            Some(target) => {
+                let target = word(target);
+                writeln!(f, "    move the entries of {file} into {target}")?;
+                writeln!(f, "    narrows serve --config {target}")?;
+            }
+            None => {
+                writeln!(f, "    mv {file} narrows.json")?;
+                writeln!(f, "    narrows serve --config narrows.json")?;
+            }
+        }
+        writeln!(f, "  It then prints the entry for {name}.")
     }
 }
 

@@ -77,6 +77,57 @@ fn serve_tells_how_to_connect() {
     }
 }
 
+/// Saved over the file that the gateway reads, an entry for it would remove
+/// every server and lead back to it.
+#[test]
+fn serve_prints_no_entry_for_the_file_that_it_reads() {
+    let folder = Folder::new();
+    for (name, client) in [
+        (".cursor/mcp.json", "Cursor"),
+        (".mcp.json", "Claude Code"),
+        ("mcp_config.json", "Windsurf"),
+        ("link.json", "Cursor"),
+    ] {
+        std::fs::create_dir_all(folder.path().join(".cursor")).expect("a folder can be made");
+        if name == "link.json" {
+            std::os::unix::fs::symlink(".cursor/mcp.json", folder.path().join(name))
+                .expect("a link can be made");
+        }
+        folder.write(name, r#"{"mcpServers": {"demo": {"type": "builtin"}}}"#);
+        let options = ["--log-format", "human", "--config", name];
+        let mut running = serve(&folder, &options);
+        running.port();
+        running.signal("TERM");
+        let text = running.wait().stderr;
+        assert!(!text.contains("mcpServers"), "{text}");
+        assert_eq!(
+            text.contains("claude mcp add"),
+            client != "Claude Code",
+            "{text}"
+        );
+        let target = folder.path().join(".config/narrows/narrows.json");
+        for line in [
+            format!("reads the configuration file of {client}"),
+            format!("&& mv {name} {}", target.display()),
+            format!("narrows serve --config {}", target.display()),
+        ] {
+            assert!(text.contains(&line), "{line} is not in {text}");
+        }
+    }
+    // A file of the user's own is not in the way of the advice.
+    std::fs::create_dir_all(folder.path().join(".config/narrows")).expect("a folder can be made");
+    folder.write(".config/narrows/narrows.json", "{}");
+    let mut running = serve(&folder, &["--log-format", "human", "--config", ".mcp.json"]);
+    running.port();
+    running.signal("TERM");
+    let text = running.wait().stderr;
+    assert!(!text.contains(" mv "), "{text}");
+    assert!(
+        text.contains("move the entries of .mcp.json into "),
+        "{text}"
+    );
+}
+
 #[test]
 fn serve_tells_the_endpoints_beyond_the_default() {
     let folder = Folder::with(
