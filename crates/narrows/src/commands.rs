@@ -21,10 +21,11 @@ pub(crate) mod token;
 pub(crate) mod tools;
 mod why;
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use narrows_gateway::settings::Settings;
 use narrows_gateway::{Gateway, UpstreamReport, UpstreamState};
@@ -176,19 +177,28 @@ impl Signals {
     }
 }
 
-/// Runs the gateway for as long as `work` takes, and ends it in any case.
+/// Runs the gateway for as long as `work` takes once every server is up or has
+/// failed, and ends it in any case.
 async fn with_gateway<T>(
+    settings: Settings,
+    work: impl AsyncFnOnce(&Gateway) -> anyhow::Result<T>,
+) -> anyhow::Result<Option<T>> {
+    let settled = async |gateway: &Gateway| {
+        settle(gateway, |_| Ok(())).await?;
+        work(gateway).await
+    };
+    with_starting_gateway(settings, settled).await
+}
+
+/// The same without waiting for servers.
+async fn with_starting_gateway<T>(
     settings: Settings,
     work: impl AsyncFnOnce(&Gateway) -> anyhow::Result<T>,
 ) -> anyhow::Result<Option<T>> {
     let mut signals = Signals::new()?;
     let gateway = start(settings);
-    let work = async {
-        settle(&gateway).await;
-        work(&gateway).await
-    };
     let result = tokio::select! {
-        result = Box::pin(work) => result.map(Some),
+        result = Box::pin(work(&gateway)) => result.map(Some),
         _ = signals.next() => Ok(None),
     };
     signals.exit_on_next();
@@ -197,16 +207,48 @@ async fn with_gateway<T>(
 }
 
 /// Waits until every server is up or has failed, and shows which are awaited.
-async fn settle(gateway: &Gateway) {
+/// `known` gets each server as soon as that is so, in the order in which it is.
+async fn settle(
+    gateway: &Gateway,
+    mut known: impl FnMut(Settled) -> io::Result<()>,
+) -> io::Result<()> {
+    let began = Instant::now();
     let mut status = Status::new();
     let mut settled = std::pin::pin!(gateway.settled());
     let mut tick = tokio::time::interval(Duration::from_millis(100));
+    let mut seen = HashSet::new();
     loop {
-        tokio::select! {
-            () = &mut settled => return,
-            _ = tick.tick() => status.show(&awaited(&gateway.report())),
+        let is_over = tokio::select! {
+            () = &mut settled => true,
+            _ = tick.tick() => false,
+        };
+        let all = gateway.report();
+        let awaited = awaited(&all);
+        for (place, report) in all.into_iter().enumerate() {
+            let is_starting = matches!(report.state, UpstreamState::Starting);
+            if (is_over || !is_starting) && seen.insert(place) {
+                status.clear();
+                known(Settled {
+                    place,
+                    report,
+                    elapsed: began.elapsed(),
+                })?;
+            }
         }
+        if is_over {
+            return Ok(());
+        }
+        status.show(&awaited);
     }
+}
+
+/// A server that is up or has failed.
+struct Settled {
+    /// Its place in the configuration, among the servers that were tried.
+    place: usize,
+    report: UpstreamReport,
+    /// The time from the start until this was seen.
+    elapsed: Duration,
 }
 
 fn awaited(report: &[UpstreamReport]) -> String {

@@ -105,6 +105,15 @@ impl Status {
         }
     }
 
+    /// Takes the line away until it is shown again, so that something else can
+    /// be printed in its place.
+    pub(crate) fn clear(&mut self) {
+        if !self.shown.is_empty() {
+            self.write("");
+            self.shown.clear();
+        }
+    }
+
     fn write(&self, text: &str) {
         let mut stderr = io::stderr();
         let _ = write!(stderr, "\r\x1b[2K{text}");
@@ -114,9 +123,7 @@ impl Status {
 
 impl Drop for Status {
     fn drop(&mut self) {
-        if !self.shown.is_empty() {
-            self.write("");
-        }
+        self.clear();
     }
 }
 

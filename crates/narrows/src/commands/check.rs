@@ -3,17 +3,18 @@
 use std::fmt::Write;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use narrows_gateway::settings::{Settings, Transport, UpstreamSettings};
-use narrows_gateway::{Failure, UpstreamReport, UpstreamState};
+use narrows_gateway::{Failure, Gateway, UpstreamReport, UpstreamState};
 use narrows_shape::estimate_tokens;
 use rustix::fs::Access;
 use serde_json::{Value, json};
 
 use super::hint::{hint, word};
-use super::{Exit, in_order, state_word, tell, trouble, with_gateway};
+use super::{Exit, in_order, settle, state_word, tell, trouble, with_starting_gateway};
 use crate::cli::Check;
-use crate::config::{self, Config, Environment, Place, Problem, Severity};
+use crate::config::{self, Config, Environment, LeftOut, Place, Problem, Severity};
 use crate::nearest::nearest_few;
 use crate::terminal::{Palette, Tone, answer, counted, grouped, plain};
 
@@ -42,26 +43,28 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
         config.problems.extend(problem);
     }
     tell(&config.problems);
-    let servers = with_gateway(settings.clone(), async |gateway| Ok(gateway.report())).await?;
-    let Some(report) = servers else {
+    let lines = (!options.json).then(|| Lines::new(&config, &settings, environment));
+    if let Some(lines) = &lines {
+        answer(&lines.head(&config))?;
+    }
+    let found = with_starting_gateway(settings.clone(), async |gateway| {
+        find_out(gateway, &config, &settings, lines.as_ref()).await
+    });
+    let Some(servers) = found.await? else {
         return Ok(Exit::Failed);
     };
+    let report: Vec<&UpstreamReport> = servers.iter().filter_map(|it| it.report.as_ref()).collect();
     let mut idle = idle_entries(&config, &report);
     idle.extend(unknown_names(&config, &report));
     tell(&idle);
     config.problems.extend(idle);
-    let servers = findings(&config, report, &settings);
-    let text = if options.json {
-        let file = config.file.as_ref().map(|file| file.display().to_string());
-        render(&as_json(file, &config.problems, &servers))
-    } else {
-        for_people(
-            &config,
-            &servers,
-            Palette::of(&io::stdout(), environment.no_color()),
-        )
-    };
-    answer(&text)?;
+    answer(&match options.json {
+        true => {
+            let file = config.file.as_ref().map(|file| file.display().to_string());
+            render(&as_json(file, &config.problems, &servers))
+        }
+        false => totals_line(&servers),
+    })?;
     let wrong = config
         .problems
         .iter()
@@ -78,8 +81,8 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
 
 /// Entries of presets that fit no tool of their server: one that forbids and is
 /// misspelt forbids nothing.
-fn idle_entries(config: &Config, report: &[UpstreamReport]) -> Vec<Problem> {
-    let is_up = |server: &&UpstreamReport| matches!(server.state, UpstreamState::Up { .. });
+fn idle_entries(config: &Config, report: &[&UpstreamReport]) -> Vec<Problem> {
+    let is_up = |server: &&&UpstreamReport| matches!(server.state, UpstreamState::Up { .. });
     let file = config.file.as_ref().map(|file| file.display().to_string());
     let mut idle = Vec::new();
     for preset in &config.checked.gateway.presets {
@@ -108,7 +111,7 @@ fn idle_entries(config: &Config, report: &[UpstreamReport]) -> Vec<Problem> {
 }
 
 /// Names in the tool lists of servers that are none of their tools.
-fn unknown_names(config: &Config, report: &[UpstreamReport]) -> Vec<Problem> {
+fn unknown_names(config: &Config, report: &[&UpstreamReport]) -> Vec<Problem> {
     let file = config.file.as_ref().map(|file| file.display().to_string());
     let servers = report.iter().zip(&config.checked.gateway.upstreams);
     let up = servers.filter(|(server, _)| matches!(server.state, UpstreamState::Up { .. }));
@@ -172,14 +175,20 @@ struct Finding {
     tokens: usize,
     report: Option<UpstreamReport>,
     failure: Option<(Failure, Option<String>)>,
+    /// The time that it took to find this out, where it was tried.
+    elapsed: Option<Duration>,
 }
 
-/// The servers that were tried and those that could not even be tried.
-fn findings(config: &Config, report: Vec<UpstreamReport>, settings: &Settings) -> Vec<Finding> {
+/// Tries all servers, and prints a line for each as soon as it is known what
+/// there is to say. They come back in the order of the file.
+async fn find_out(
+    gateway: &Gateway,
+    config: &Config,
+    settings: &Settings,
+    lines: Option<&Lines>,
+) -> anyhow::Result<Vec<Finding>> {
     let said = |id: &str| config.checked.said.get(id).copied();
-    let tried = report.into_iter().zip(&settings.upstreams);
-    let tried = tried.map(|(report, settings)| finding(said(&report.id), report, settings));
-    in_order(tried.collect(), &config.checked.left_out, |out| Finding {
+    let left_out = |out: &LeftOut| Finding {
         id: out.id.clone(),
         transport: out.transport,
         said: said(&out.id),
@@ -189,19 +198,45 @@ fn findings(config: &Config, report: Vec<UpstreamReport>, settings: &Settings) -
         tokens: 0,
         report: None,
         failure: None,
+        elapsed: None,
+    };
+    let tell = |finding: &Finding| match lines {
+        Some(lines) => answer(&lines.of(finding)),
+        None => Ok(()),
+    };
+    for out in &config.checked.left_out {
+        tell(&left_out(out))?;
+    }
+    let mut tried = Vec::new();
+    settle(gateway, |server| {
+        let settings = &settings.upstreams[server.place];
+        let finding = finding(said(&settings.id), server.report, settings, server.elapsed);
+        tell(&finding)?;
+        tried.push((server.place, finding));
+        Ok(())
     })
+    .await?;
+    tried.sort_by_key(|(place, _)| *place);
+    let tried = tried.into_iter().map(|(_, finding)| finding).collect();
+    Ok(in_order(tried, &config.checked.left_out, left_out))
 }
 
 fn finding(
     said: Option<Transport>,
     report: UpstreamReport,
     settings: &UpstreamSettings,
+    elapsed: Duration,
 ) -> Finding {
     let failure = match &report.state {
         UpstreamState::Down { failure, .. } => {
             Some((Failure::clone(failure), hint(failure, settings)))
         }
         _ => None,
+    };
+    let elapsed = match &report.state {
+        UpstreamState::Up { took, .. } => Some(*took),
+        UpstreamState::Disabled => None,
+        _ => Some(elapsed),
     };
     Finding {
         id: report.id.clone(),
@@ -217,6 +252,7 @@ fn finding(
             .sum(),
         report: Some(report),
         failure,
+        elapsed,
     }
 }
 
@@ -231,18 +267,35 @@ impl Finding {
     }
 }
 
-fn for_people(config: &Config, servers: &[Finding], palette: Palette) -> String {
-    let source = match &config.file {
-        Some(file) => file.display().to_string(),
-        None => "built-in default (there is no narrows.json)".to_owned(),
-    };
-    let mut text = format!("configuration  {}\n", plain(&source));
-    let width = servers
-        .iter()
-        .map(|server| plain(&server.id).chars().count())
-        .max()
-        .unwrap_or(0);
-    for server in servers {
+/// Prints servers, a line for each and what belongs to it.
+struct Lines {
+    palette: Palette,
+    /// The longest id.
+    width: usize,
+}
+
+impl Lines {
+    fn new(config: &Config, settings: &Settings, environment: &Environment) -> Lines {
+        let tried = settings.upstreams.iter().map(|server| &server.id);
+        let ids = tried.chain(config.checked.left_out.iter().map(|out| &out.id));
+        let width = ids.map(|id| plain(id).chars().count()).max();
+        Lines {
+            palette: Palette::of(&io::stdout(), environment.no_color()),
+            width: width.unwrap_or(0),
+        }
+    }
+
+    fn head(&self, config: &Config) -> String {
+        let source = match &config.file {
+            Some(file) => file.display().to_string(),
+            None => "built-in default (there is no narrows.json)".to_owned(),
+        };
+        format!("configuration  {}\n", plain(&source))
+    }
+
+    fn of(&self, server: &Finding) -> String {
+        let Lines { palette, width } = *self;
+        let mut text = String::new();
         let (word, tone) = match server.state {
             "up" => ("up", Tone::Good),
             "disabled" => ("disabled", Tone::Faint),
@@ -274,26 +327,32 @@ fn for_people(config: &Config, servers: &[Finding], palette: Palette) -> String 
                 let _ = writeln!(text, "          hint: {}", plain(hint));
             }
         }
+        text
     }
+}
+
+/// The last line: what there is in all.
+fn totals_line(servers: &[Finding]) -> String {
     let up = servers.iter().filter(|server| server.state == "up").count();
     let all = servers
         .iter()
         .filter(|server| server.state != "disabled")
         .count();
     let (tools, tokens) = totals(servers);
-    let _ = writeln!(
-        text,
-        "{up} of {} up, {}, ~{} tokens",
+    format!(
+        "{up} of {} up, {}, ~{} tokens\n",
         counted(all, "server"),
         counted(tools, "tool"),
         grouped(tokens)
-    );
-    text
+    )
 }
 
 fn summary(server: &Finding) -> String {
     if let Some(reason) = &server.reason {
-        return reason.clone();
+        return match server.elapsed {
+            Some(elapsed) => format!("{:.2} s, {reason}", elapsed.as_secs_f64()),
+            None => reason.clone(),
+        };
     }
     let Some(report) = &server.report else {
         return String::new();
@@ -369,10 +428,9 @@ fn server_as_json(server: &Finding) -> Value {
     let up = report.and_then(|report| match &report.state {
         UpstreamState::Up {
             revision,
-            took,
             server_info,
             ..
-        } => Some((revision, took, server_info)),
+        } => Some((revision, server_info)),
         _ => None,
     });
     let failure = match (&server.failure, &server.reason) {
@@ -401,14 +459,14 @@ fn server_as_json(server: &Finding) -> Value {
         "configured": server.said.map(Transport::word),
         "found": server.found(),
         "state": server.state,
-        "revision": up.map(|(revision, _, _)| revision.as_str()),
-        "took_ms": up.map(|(_, took, _)| took.as_millis() as u64),
+        "revision": up.map(|(revision, _)| revision.as_str()),
+        "took_ms": server.elapsed.map(|elapsed| elapsed.as_millis() as u64),
         "tools": report.map_or(0, |report| report.tools.len()),
         "prompts": report.map_or(0, |report| report.prompts),
         "resources": report.map_or(0, |report| report.resources),
         "templates": report.map_or(0, |report| report.templates),
         "tokens": server.tokens,
-        "server_info": up.and_then(|(_, _, info)| info.decode::<Value>().ok()),
+        "server_info": up.and_then(|(_, info)| info.decode::<Value>().ok()),
         "failure": failure,
     })
 }

@@ -5,7 +5,7 @@ mod presets;
 mod shaping;
 mod transports;
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 
 use expect_test::{Expect, expect};
@@ -24,11 +24,36 @@ const MIXED: &str = r#"{ "mcpServers": {
 #[track_caller]
 fn check(ran: &Ran, expected: Expect) {
     let mut shown = String::new();
-    for line in ran.shown().lines() {
+    for line in by_server(&ran.shown()).lines() {
         shown.push_str(&blank_numbers(line));
         shown.push('\n');
     }
     expected.assert_eq(&shown);
+}
+
+/// `check` prints servers in the order in which it gets to know them; here they
+/// are in the order of their ids.
+fn by_server(shown: &str) -> String {
+    let Some((before, rest)) = shown.split_once("configuration  ") else {
+        return shown.to_owned();
+    };
+    let mut lines = rest.lines();
+    let file = lines.next().unwrap_or_default();
+    let (mut servers, mut after) = (Vec::<String>::new(), String::new());
+    for line in lines {
+        let is_server = ["up  ", "down  ", "disabled  ", "left out  "]
+            .iter()
+            .any(|word| line.starts_with(word));
+        match servers.last_mut() {
+            _ if !after.is_empty() => after.push_str(&format!("{line}\n")),
+            _ if is_server => servers.push(format!("{line}\n")),
+            Some(server) if line.starts_with("   ") => server.push_str(&format!("{line}\n")),
+            _ => after.push_str(&format!("{line}\n")),
+        }
+    }
+    servers.sort_by_key(|server| server[10..].to_owned());
+    let servers = servers.concat();
+    format!("{before}configuration  {file}\n{servers}{after}")
 }
 
 /// Seconds, milliseconds, token and tool counts become `N`.
@@ -72,19 +97,51 @@ fn check_says_what_is_there_and_what_is_wrong() {
             --- stdout
             configuration  narrows.json
             up        demo    builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
-            down      gone    stdio    './nowhere' is not there
-                      hint: look at the path of the command
-            down      spaced  stdio    'no such program' was not found in PATH; arguments belong in 'args', not in 'command'
-                      hint: install it, write its whole path, or mend PATH
-            down      loud    stdio    exited with status 3
-                      | my last words
-            down      far     http     no connection to http://127.0.0.1:1/mcp: tcp connect error: Connection refused (os error 111)
+            down      far     http     N s, no connection to http://127.0.0.1:1/mcp: tcp connect error: Connection refused (os error 111)
                       hint: is the server running, at 127.0.0.1 on port 1?
+            down      gone    stdio    N s, './nowhere' is not there
+                      hint: look at the path of the command
+            down      loud    stdio    N s, exited with status 3
+                      | my last words
             disabled  off     stdio    disabled in the configuration
+            down      spaced  stdio    N s, 'no such program' was not found in PATH; arguments belong in 'args', not in 'command'
+                      hint: install it, write its whole path, or mend PATH
             1 of 5 servers up, N tools, N tokens
             --- stderr
         "#]],
     );
+}
+
+/// The line of a server is there before the slowest one has ended.
+#[test]
+fn check_prints_each_server_as_soon_as_it_is_known() {
+    let waits = "while [ ! -e go ]; do sleep 0.05; done; exit 3";
+    let config = serde_json::json!({ "mcpServers": {
+        "slow": { "command": "sh", "args": ["-c", waits], "startup_timeout_s": 20 },
+        "demo": { "type": "builtin" } } });
+    let folder = Folder::with(&config.to_string());
+    let mut running = Running::start(folder.command(&["check"]));
+    let stdout = running.child.stdout.take().expect("stdout is a pipe");
+    let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
+    let mut printed = Vec::new();
+    for line in lines.by_ref() {
+        let is_demo = line.contains("demo");
+        printed.push(line);
+        if is_demo {
+            break;
+        }
+    }
+    folder.write("go", "");
+    printed.extend(lines);
+    let shown: Vec<String> = printed.iter().map(|line| blank_numbers(line)).collect();
+    expect![[r#"
+        configuration  narrows.json
+        up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+        down      slow  stdio    N s, exited with status 3
+                  hint: run the command by hand to see more
+        1 of 2 servers up, N tools, N tokens"#]]
+    .assert_eq(&shown.join("\n"));
+    assert_eq!(running.wait().code, Some(1));
 }
 
 /// Answers every connection with the same bytes; its address.
@@ -193,8 +250,8 @@ fn check_names_the_variable_that_is_not_set_and_still_tries_the_others() {
             exit 2
             --- stdout
             configuration  narrows.json
-            up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
             left out  a     http     environment variable NOT_SET is not set
+            up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
             1 of 2 servers up, N tools, N tokens
             --- stderr
             error: narrows.json:1:102: server 'a': environment variable NOT_SET is not set
@@ -223,11 +280,11 @@ fn check_still_tries_the_others_where_one_is_left_out() {
             exit 2
             --- stdout
             configuration  narrows.json
-            left out  old   sse      environment variable NOT_SET is not set
-            up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
             left out  asks  stdio    environment variable NOT_SET is not set; there is nobody to ask for ${input:...}
-            left out  wire  ws       there is nobody to ask for ${input:...}
+            up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
             up        more  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+            left out  old   sse      environment variable NOT_SET is not set
+            left out  wire  ws       there is nobody to ask for ${input:...}
             2 of 5 servers up, N tools, N tokens
             --- stderr
             error: narrows.json:2:36: server 'old': environment variable NOT_SET is not set

@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 use narrows_testkit::scripted::{Endpoint, Installed, Script, Served, Step, Transport};
 use serde_json::{Map, Value, json};
 
-use super::{blank_numbers, web_server};
+use super::{blank_numbers, by_server, web_server};
 use crate::program::{Folder, Ran};
 
 const ALL: [Transport; 4] = [
@@ -58,7 +58,8 @@ fn config<'a>(servers: impl IntoIterator<Item = (&'a str, Value)>) -> Folder {
 #[track_caller]
 fn check(ran: &Ran, expected: Expect) {
     let mut shown = format!("exit {}\n", ran.code.unwrap_or(-1));
-    for line in ran.stdout.lines().chain(ran.stderr.lines()) {
+    let stdout = by_server(&ran.stdout);
+    for line in stdout.lines().chain(ran.stderr.lines()) {
         shown.push_str(&without_ports(&blank_numbers(line)));
         shown.push('\n');
     }
@@ -113,20 +114,20 @@ async fn every_transport_is_told() {
     check(
         &folder.run(&["check"]),
         expect![[r#"
-        exit 0
-        configuration  narrows.json
-        up        http       http     2025-11-25, N s, 1 tool, N tokens
-        up        sse        sse      2025-11-25, N s, 1 tool, N tokens
-        up        ws         ws       2025-11-25, N s, 1 tool, N tokens
-        up        rpc        rpc      2025-11-25, N s, 1 tool, N tokens
-        up        bare-http  http     2025-11-25, N s, 1 tool, N tokens
-        up        bare-ws    ws       2025-11-25, N s, 1 tool, N tokens
-        up        web-ws     ws       2025-11-25, N s, 1 tool, N tokens
-        7 of 7 servers up, N tools, N tokens
-        warning: narrows.json:1:342: server 'web-ws': http:// is taken as ws:// here, as the type is ws
-          path: mcpServers.web-ws.url
-          help: write ws:// in the url
-    "#]],
+            exit 0
+            configuration  narrows.json
+            up        bare-http  http     2025-11-25, N s, 1 tool, N tokens
+            up        bare-ws    ws       2025-11-25, N s, 1 tool, N tokens
+            up        http       http     2025-11-25, N s, 1 tool, N tokens
+            up        rpc        rpc      2025-11-25, N s, 1 tool, N tokens
+            up        sse        sse      2025-11-25, N s, 1 tool, N tokens
+            up        web-ws     ws       2025-11-25, N s, 1 tool, N tokens
+            up        ws         ws       2025-11-25, N s, 1 tool, N tokens
+            7 of 7 servers up, N tools, N tokens
+            warning: narrows.json:1:342: server 'web-ws': http:// is taken as ws:// here, as the type is ws
+              path: mcpServers.web-ws.url
+              help: write ws:// in the url
+        "#]],
     );
     expect![[r#"
         "http" "up" "http" "http" null
@@ -161,15 +162,15 @@ async fn a_server_of_the_older_transport_is_found_and_told() {
     check(
         &folder.run(&["check"]),
         expect![[r#"
-        exit 0
-        configuration  narrows.json
-        up        found    sse      2024-11-05, N s, 1 tool, N tokens
-                  found: HTTP+SSE, since http://127.0.0.1:PORT/mcp answered HTTP 405 Method Not Allowed; say "type": "sse" to save the first try
-        up        said     sse      2024-11-05, N s, 1 tool, N tokens
-        up        by-path  sse      2024-11-05, N s, 1 tool, N tokens
-                  found: HTTP+SSE, since http://127.0.0.1:PORT/sse answered HTTP 405 Method Not Allowed; say "type": "sse" to save the first try
-        3 of 3 servers up, N tools, N tokens
-    "#]],
+            exit 0
+            configuration  narrows.json
+            up        by-path  sse      2024-11-05, N s, 1 tool, N tokens
+                      found: HTTP+SSE, since http://127.0.0.1:PORT/sse answered HTTP 405 Method Not Allowed; say "type": "sse" to save the first try
+            up        found    sse      2024-11-05, N s, 1 tool, N tokens
+                      found: HTTP+SSE, since http://127.0.0.1:PORT/mcp answered HTTP 405 Method Not Allowed; say "type": "sse" to save the first try
+            up        said     sse      2024-11-05, N s, 1 tool, N tokens
+            3 of 3 servers up, N tools, N tokens
+        "#]],
     );
     expect![[r#"
         "found" "up" "sse" null "http://127.0.0.1:PORT/mcp answered HTTP 405 Method Not Allowed"
@@ -205,34 +206,34 @@ async fn a_wrong_type_gets_the_right_one_as_a_hint() {
         expect![[r#"
             exit 1
             configuration  narrows.json
-            down      http for sse     http     http://127.0.0.1:PORT/mcp answered HTTP 400 Bad Request
+            down      http for rpc     http     N s, http://127.0.0.1:PORT/ answered HTTP 404 Not Found
+                      hint: it speaks rpc: set "type": "rpc"
+            down      http for sse     http     N s, http://127.0.0.1:PORT/mcp answered HTTP 400 Bad Request
                       hint: it speaks sse: set "type": "sse"
-            down      http for ws      http     http://127.0.0.1:PORT/ws answered HTTP 405 Method Not Allowed
+            down      http for ws      http     N s, http://127.0.0.1:PORT/ws answered HTTP 405 Method Not Allowed
                       hint: it speaks ws: set "type": "ws", and write ws:// in the url
-            down      http for rpc     http     http://127.0.0.1:PORT/ answered HTTP 404 Not Found
+            down      rpc behind http  http     N s, http://127.0.0.1:PORT/ answered HTTP 404 Not Found
                       hint: it speaks rpc: set "type": "rpc"
-            down      sse for http     sse      http://127.0.0.1:PORT/mcp answered HTTP 400 Bad Request: no session id
+            down      rpc for http     rpc      N s, http://127.0.0.1:PORT/mcp/rpc answered HTTP 404 Not Found
                       hint: it speaks http: set "type": "http"
-            down      sse for ws       sse      http://127.0.0.1:PORT/ws answered HTTP 400 Bad Request: not a WebSocket's handshake
+            down      rpc for sse      rpc      N s, http://127.0.0.1:PORT/sse/rpc answered HTTP 404 Not Found
+                      hint: it speaks sse: set "type": "sse"
+            down      rpc for ws       rpc      N s, http://127.0.0.1:PORT/ws/rpc answered HTTP 404 Not Found
                       hint: it speaks ws: set "type": "ws", and write ws:// in the url
-            down      sse for rpc      sse      http://127.0.0.1:PORT/ answered HTTP 404 Not Found
+            down      sse for http     sse      N s, http://127.0.0.1:PORT/mcp answered HTTP 400 Bad Request: no session id
+                      hint: it speaks http: set "type": "http"
+            down      sse for rpc      sse      N s, http://127.0.0.1:PORT/ answered HTTP 404 Not Found
                       hint: it speaks rpc: set "type": "rpc"
-            down      ws for http      ws       ws://127.0.0.1:PORT/mcp answered HTTP 400 Bad Request instead of opening a WebSocket
+            down      sse for ws       sse      N s, http://127.0.0.1:PORT/ws answered HTTP 400 Bad Request: not a WebSocket's handshake
+                      hint: it speaks ws: set "type": "ws", and write ws:// in the url
+            down      ws behind http   http     N s, http://127.0.0.1:PORT/ws answered HTTP 405 Method Not Allowed
+                      hint: it speaks ws: set "type": "ws", and write ws:// in the url
+            down      ws for http      ws       N s, ws://127.0.0.1:PORT/mcp answered HTTP 400 Bad Request instead of opening a WebSocket
                       hint: it speaks http: set "type": "http", and write http:// in the url
-            down      ws for sse       ws       ws://127.0.0.1:PORT/sse answered HTTP 200 OK instead of opening a WebSocket
-                      hint: it speaks sse: set "type": "sse", and write http:// in the url
-            down      ws for rpc       ws       ws://127.0.0.1:PORT/ answered HTTP 404 Not Found instead of opening a WebSocket
+            down      ws for rpc       ws       N s, ws://127.0.0.1:PORT/ answered HTTP 404 Not Found instead of opening a WebSocket
                       hint: it speaks rpc: set "type": "rpc", and write http:// in the url
-            down      rpc for http     rpc      http://127.0.0.1:PORT/mcp/rpc answered HTTP 404 Not Found
-                      hint: it speaks http: set "type": "http"
-            down      rpc for sse      rpc      http://127.0.0.1:PORT/sse/rpc answered HTTP 404 Not Found
-                      hint: it speaks sse: set "type": "sse"
-            down      rpc for ws       rpc      http://127.0.0.1:PORT/ws/rpc answered HTTP 404 Not Found
-                      hint: it speaks ws: set "type": "ws", and write ws:// in the url
-            down      ws behind http   http     http://127.0.0.1:PORT/ws answered HTTP 405 Method Not Allowed
-                      hint: it speaks ws: set "type": "ws", and write ws:// in the url
-            down      rpc behind http  http     http://127.0.0.1:PORT/ answered HTTP 404 Not Found
-                      hint: it speaks rpc: set "type": "rpc"
+            down      ws for sse       ws       N s, ws://127.0.0.1:PORT/sse answered HTTP 200 OK instead of opening a WebSocket
+                      hint: it speaks sse: set "type": "sse", and write http:// in the url
             0 of 14 servers up, N tools, N tokens
         "#]],
     );
@@ -462,10 +463,10 @@ async fn hints_where_a_server_opens_and_goes_wrong() {
         expect![[r#"
             exit 1
             configuration  narrows.json
-            down      elsewhere  sse      http://127.0.0.1:PORT/sse: it wants its messages at http://0.0.0.0:8000/messages, which is another site
-                      hint: use the host and port in "url" by which the server names itself, or have it name itself as it is reached from here
-            down      closing    ws       ws://127.0.0.1:PORT/ws: it closed the connection (1008: not today)
+            down      closing    ws       N s, ws://127.0.0.1:PORT/ws: it closed the connection (1008: not today)
                       hint: it was there and closed the connection; its own log may say why
+            down      elsewhere  sse      N s, http://127.0.0.1:PORT/sse: it wants its messages at http://0.0.0.0:8000/messages, which is another site
+                      hint: use the host and port in "url" by which the server names itself, or have it name itself as it is reached from here
             0 of 2 servers up, N tools, N tokens
         "#]],
     );
