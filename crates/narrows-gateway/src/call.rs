@@ -361,6 +361,7 @@ impl Call<'_> {
         };
         let limit = upstream.settings.request_timeout;
         let mut answer = link.request(outgoing(limit)).await;
+        self.note_sent(&answer);
         if let Err(LinkError::Closed { failure, sent }) = answer {
             let lost = Lost {
                 upstream: &upstream,
@@ -371,7 +372,11 @@ impl Call<'_> {
             };
             // Boxed: this is rare, and would make the future of every call large.
             answer = match Box::pin(self.link_after(lost, is_repeatable)).await {
-                Ok((link, left)) => Box::pin(link.request(outgoing(left))).await,
+                Ok((link, left)) => {
+                    let answer = Box::pin(link.request(outgoing(left))).await;
+                    self.note_sent(&answer);
+                    answer
+                }
                 Err(error) => {
                     log_failure(self.tag, about, &error);
                     return Err(error);
@@ -413,6 +418,13 @@ impl Call<'_> {
 
     /// What a method may reach that nobody here knows, no preset can say.
     fn permit_method(&self) -> Result<(), Error> {
+    /// Notes whether the server may have received the request.
+    fn note_sent(&self, answer: &Result<Raw, LinkError>) {
+        if !matches!(answer, Err(LinkError::Closed { sent: false, .. })) {
+            self.trace.mark_sent();
+        }
+    }
+
         let face = self.session.face();
         permit::method(face.plan().preset.as_deref(), self.method)
             .inspect_err(|error| permit::tell_denied(self.tag, error))

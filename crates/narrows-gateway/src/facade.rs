@@ -12,6 +12,7 @@ mod answer;
 mod dress;
 mod entry;
 mod exec;
+mod failure;
 mod find;
 mod inspect;
 mod request;
@@ -27,6 +28,7 @@ use narrows_shape::search::Index;
 use narrows_wire::Raw;
 
 pub(crate) use self::dress::wrap;
+pub(crate) use self::failure::call_failure;
 use self::servers::{Refusal, Servers};
 use self::telling::Listing;
 use crate::catalogue::Target;

@@ -84,8 +84,19 @@ impl Call<'_> {
         let wish = self.wish_for_exec(&target, goal);
         let room = wish.as_ref().map_or(usize::MAX, Wish::room);
         let name = self.text_member("name")?;
-        let (session, tag) = (self.session, self.tag);
-        let mut result = self.ask(ItemKind::Tool, &target, name).await?;
+        let (session, tag, trace) = (self.session, self.tag, self.trace);
+        let mut result = match self.ask(ItemKind::Tool, &target, name).await {
+            Ok(result) => result,
+            // Models read results and can act on them; a JSON-RPC error often
+            // ends in the client.
+            Err(error) => match facade::call_failure(&error, &target, trace.was_sent()) {
+                Some(result) => {
+                    trace.failed(&error);
+                    result
+                }
+                None => return Err(error),
+            },
+        };
         if let Some(wish) = wish {
             // Nobody holds what `exec` gives against the schema of another tool.
             let form = |_: &View| Form::Tool {

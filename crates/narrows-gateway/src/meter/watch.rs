@@ -1,7 +1,7 @@
 //! From the begin of a client's request to its place in the counters and in
 //! the memory of calls.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -37,6 +37,10 @@ pub(crate) struct Trace {
     server: OnceLock<Arc<str>>,
     name: OnceLock<Box<str>>,
     upstream_nanos: AtomicU64,
+    /// Whether a server may have received the request.
+    sent: AtomicBool,
+    /// The error behind a result that reports one.
+    failure: OnceLock<Ended>,
 }
 
 /// A request in flight. Dropped before its end, its client took it back.
@@ -158,6 +162,22 @@ impl Trace {
         self.name.get().map(|name| &**name)
     }
 
+    /// Notes that a server may have received the request.
+    pub(crate) fn mark_sent(&self) {
+        self.sent.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether a server may have received the request.
+    pub(crate) fn was_sent(&self) -> bool {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// Counts the request as failed although its client gets a result, because
+    /// that result reports this error.
+    pub(crate) fn failed(&self, error: &Error) {
+        let _ = self.failure.set(error.into());
+    }
+
     /// Time that was not the gateway's own.
     pub(super) fn took(&self, took: Duration) {
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
@@ -167,7 +187,14 @@ impl Trace {
 
 impl Watched<'_> {
     pub(crate) fn end(mut self, answer: impl Into<Ended>) {
-        self.ended = Some(answer.into());
+        let ended = answer.into();
+        self.ended = Some(match self.trace.failure.get() {
+            Some(failure) => Ended {
+                bytes: ended.bytes,
+                ..*failure
+            },
+            None => ended,
+        });
     }
 }
 

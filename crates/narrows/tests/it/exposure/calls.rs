@@ -7,8 +7,8 @@ use narrows_testkit::LIMIT;
 use narrows_testkit::scripted::{Installed, Script, Step};
 use serde_json::{Value, json};
 
-use super::{Lazy, WAYS, errand, first_text, only, said};
-use crate::gateway::{config, error, text};
+use super::{Lazy, WAYS, errand, first_text, only, said, wrong};
+use crate::gateway::{config, text};
 
 fn busy() -> Script {
     let progress = |progress| Step::Progress { progress, total: 2 };
@@ -156,19 +156,72 @@ async fn arguments_keep_their_every_byte() {
     }
 }
 
-/// What a server refuses it refuses in its own words.
+/// A model reads results, not JSON-RPC errors: the server's error is the text
+/// of a result, with its code and data.
 #[tokio::test]
-async fn an_error_of_the_server_passes() {
+async fn a_json_rpc_error_of_the_server_is_a_result_that_says_so() {
+    let refusal = r#"{"code":-32042,"message":"Not today","data":{"until":[1.0,"Monday"]}}"#;
     for way in WAYS {
         let server = Script::new("ds")
             .plain_tool("no")
-            .on_tool("no", [Step::error(-32042, "Not today")])
+            .plain_tool("mute")
+            .on_tool("no", [Step::Error(refusal.into())])
+            .on_tool("mute", [Step::Error(r#"{"code":-1}"#.into())])
             .install();
         let mut lazy = way.open(&only("ds", &server)).await;
-        let asked = errand("ds", "no", json!({}));
-        let answer = lazy.client.call_tool("exec", asked).await;
-        let expected = json!({ "code": -32042, "message": "Not today" });
-        assert_eq!(answer["error"], expected, "{answer}");
+        let result = lazy.exec("ds", "no", json!({})).await;
+        let expected = json!({
+            "error": "Not today",
+            "code": "upstream_error",
+            "server_name": "ds",
+            "tool_name": "no",
+            "rpc_code": -32042,
+            "data": { "until": [1.0, "Monday"] },
+        });
+        assert_eq!(wrong(&result), expected);
+        assert!(said(&result).contains("1.0"), "{result}");
+        let result = wrong(&lazy.exec("ds", "mute", json!({})).await);
+        assert_eq!(result["rpc_code"], -1, "{result}");
+        assert!(result["error"].is_string(), "{result}");
+    }
+}
+
+/// The result says whether the call may have been carried out.
+#[tokio::test]
+async fn a_call_without_an_answer_in_time_is_a_result_that_says_so() {
+    for way in WAYS {
+        let server = busy().install();
+        let mut config = server.config();
+        config["request_timeout_s"] = json!(0.2);
+        let mut lazy = way.open(&crate::gateway::config([("busy", config)])).await;
+        let late = wrong(&lazy.exec("busy", "wait", json!({})).await);
+        let expected = json!({
+            "error": "Server 'busy' did not answer within 0.2 s",
+            "code": "upstream_timeout",
+            "server_name": "busy",
+            "tool_name": "wait",
+            "may_have_run": true,
+        });
+        assert_eq!(late, expected);
+    }
+}
+
+/// An error is data of the server, and has a budget as any result has.
+#[tokio::test]
+async fn a_long_json_rpc_error_is_cut_to_the_budget() {
+    for way in WAYS {
+        let long: Vec<String> = (0..4_000).map(|row| format!("row {row} of it")).collect();
+        let refusal = json!({ "code": 1, "message": "No", "data": long.join("\n") });
+        let server = Script::new("ds")
+            .plain_tool("no")
+            .on_tool("no", [Step::Error(refusal.to_string())])
+            .install();
+        let shape = json!({ "shape": { "max_chars": 4_000 } });
+        let config = crate::gateway::with(only("ds", &server), shape);
+        let mut lazy = way.open(&config).await;
+        let result = lazy.exec("ds", "no", json!({})).await;
+        assert_eq!(result["isError"], true, "{result}");
+        assert!(super::length(&result) <= 4_000, "{result}");
     }
 }
 
@@ -196,8 +249,11 @@ async fn a_server_that_fails_takes_nobody_along() {
 
         let died = errand("busy", "die", json!({}));
         let died = lazy.client.call_tool("exec", died).await;
-        assert!(error(&died).starts_with("-32603 upstream_"), "{died}");
-        assert!(error(&died).contains("busy"), "{died}");
+        let died = wrong(&lazy.result(died));
+        assert_eq!(died["code"], "upstream_unavailable", "{died}");
+        assert_eq!(died["server_name"], "busy", "{died}");
+        assert_eq!(died["tool_name"], "die", "{died}");
+        assert_eq!(died["may_have_run"], true, "{died}");
         let other = lazy.exec("beside", "say", json!({})).await;
         assert!(first_text(&other).starts_with("beside called"));
         // It comes back by itself.

@@ -1,0 +1,62 @@
+//! Failed calls of `exec` as results: the text is JSON that says what failed,
+//! where, and whether the tool may have run.
+
+use narrows_wire::{Kind, Raw};
+
+use crate::builtin::error_result;
+use crate::catalogue::Target;
+use crate::error::{Error, Fault};
+
+/// Returns the result for a call that its server did not answer with one, or
+/// `None` for errors that are not the server's: those stay JSON-RPC errors.
+///
+/// `was_sent` says whether the server may have received the call.
+pub(crate) fn call_failure(error: &Error, target: &Target, was_sent: bool) -> Option<Raw> {
+    let is_servers = error.fault() == Fault::Upstream || error.server().is_some();
+    if !is_servers {
+        return None;
+    }
+    let message = match error {
+        Error::Answered(answered) => message_of(answered),
+        error => error.to_string(),
+    };
+    let mut said = Raw::empty_object()
+        .with_member("error", &Raw::string(&message))
+        .with_member("code", &Raw::string(error.word()))
+        .with_member("server_name", &Raw::string(&target.upstream.settings.id))
+        .with_member("tool_name", &target.name);
+    match error {
+        // The server knows by itself what it did.
+        Error::Answered(answered) => {
+            let [code, data] = answered.pick(["code", "data"]).unwrap_or_default();
+            if let Some(code) = code.filter(|code| code.kind() == Kind::Number) {
+                said = said.with_member("rpc_code", &code);
+            }
+            if let Some(data) = data.filter(|data| data.kind() != Kind::Null) {
+                said = said.with_member("data", &data);
+            }
+        }
+        _ => {
+            let may_have_run = Raw::from_static(if was_sent { "true" } else { "false" });
+            said = said.with_member("may_have_run", &may_have_run);
+        }
+    }
+    if let Error::UpstreamDown {
+        next_try: Some(pause),
+        ..
+    } = error
+    {
+        let millis = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        said = said.with_member("retry_after_ms", &Raw::number(millis.saturating_add(1)));
+    }
+    Some(error_result(said.as_str()))
+}
+
+/// The message of an error object, or what stands in its place.
+fn message_of(error: &Raw) -> String {
+    let message = error.member("message");
+    match message.as_ref().and_then(Raw::as_text) {
+        Some(message) if !message.is_empty() => message.into_owned(),
+        _ => "The server answered with an error that has no message".to_owned(),
+    }
+}
