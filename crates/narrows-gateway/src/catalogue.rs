@@ -9,6 +9,7 @@ mod build;
 mod listing;
 mod templates;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -214,7 +215,7 @@ impl View {
             _ => Err(Error::Unknown {
                 kind: ItemKind::Resource,
                 name: shortened(uri),
-                nearest: self.resources.nearest(uri),
+                nearest: self.resources.nearest(uri, &[]),
             }),
         }
     }
@@ -334,7 +335,10 @@ impl View {
         Err(Error::Unknown {
             kind,
             name: shortened(name),
-            nearest: published.nearest(name),
+            nearest: match kind {
+                ItemKind::Tool => published.nearest(name, &self.own_tools()),
+                _ => published.nearest(name, &[]),
+            },
         })
     }
 
@@ -361,6 +365,16 @@ impl View {
         }
     }
 
+    /// The names of the gateway's own tools here.
+    fn own_tools(&self) -> Vec<&str> {
+        let recover = self.recover.iter().map(|recover| &*recover.name);
+        let mut names: Vec<&str> = recover.collect();
+        for name in self.facade.iter().flat_map(Facade::own_names) {
+            names.push(name);
+        }
+        names
+    }
+
     fn usable(&self) -> impl Iterator<Item = &Part> {
         let preset = self.preset.as_deref();
         self.parts.iter().filter(move |part| part.is_usable(preset))
@@ -382,10 +396,13 @@ impl View {
 }
 
 impl Kind {
-    /// The published names nearest to one that is unknown.
-    fn nearest(&self, name: &str) -> Vec<String> {
+    /// The published names nearest to one that is unknown, of those that the
+    /// client may use and of the gateway's `own`.
+    fn nearest(&self, name: &str, own: &[&str]) -> Vec<String> {
         let shown = self.routes.iter().filter(|(_, to)| to.denied.is_none());
-        names::nearest(name, shown.map(|(name, _)| &**name))
+        let shown = shown.map(|(name, to)| (&**name, to.name.as_text().unwrap_or_default()));
+        let own = own.iter().map(|name| (*name, Cow::Borrowed(*name)));
+        names::nearest_published(name, own.chain(shown))
     }
 }
 

@@ -15,7 +15,7 @@ pub enum Error {
     /// The upstream answered with this error object; it passes as it came.
     #[error("the upstream answered with an error")]
     Answered(Raw),
-    #[error("Unknown {kind}: {name}")]
+    #[error("Unknown {kind}: {name}{}", did_you_mean(nearest))]
     Unknown {
         kind: ItemKind,
         name: String,
@@ -217,6 +217,18 @@ impl ItemKind {
             ItemKind::Server => "Server",
             ItemKind::Method => "Method",
         }
+    }
+}
+
+/// The suggestions of a message about an unknown name. They are part of the
+/// message because models read it and not `data`.
+pub(crate) fn did_you_mean(nearest: &[String]) -> String {
+    match nearest {
+        [] => String::new(),
+        [others @ .., last] if !others.is_empty() => {
+            format!(". Did you mean {} or {last}?", others.join(", "))
+        }
+        [only, ..] => format!(". Did you mean {only}?"),
     }
 }
 

@@ -179,6 +179,12 @@ impl Facade {
                 "The tools of all servers are reached through two: inspect(server_name) or \
                  inspect(server_name, tool_name) tells what a tool does and takes, and \
                  exec(server_name, tool_name, arguments) calls it. The description of inspect \
+    /// The names of the gateway's own tools on this endpoint.
+    pub(crate) fn own_names(&self) -> impl Iterator<Item = &'static str> {
+        let search = (self.way == Way::Search).then_some(find::NAME);
+        [inspect::NAME, exec::NAME].into_iter().chain(search)
+    }
+
                  says which there are."
             }
             Way::Search => {

@@ -21,7 +21,7 @@ use narrows_wire::Raw;
 
 pub use self::request::PlainRequest;
 use self::restricted::Restricted;
-use crate::error::{Error, ItemKind};
+use crate::error::{Error, ItemKind, did_you_mean};
 use crate::events::{self, Tag, Value};
 use crate::exchange::Principal;
 use crate::meter::{ServerMeter, Trace, Watch};
@@ -51,7 +51,7 @@ pub enum Reply {
 /// Why there is no reply.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ForwardError {
-    #[error("Unknown server '{name}'")]
+    #[error("Unknown server '{name}'{}", did_you_mean(nearest))]
     UnknownServer {
         name: String,
         nearest: Vec<String>,

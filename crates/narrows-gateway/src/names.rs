@@ -1,6 +1,7 @@
 //! Published names: how a server and one of its tools become one name that
 //! model providers accept, and how such a name is taken apart again.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Between server and tool where nothing else is configured. Names made with it
@@ -87,20 +88,57 @@ pub(crate) fn readings(name: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// The names nearest to `wanted`, for an error that helps.
 pub(crate) fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
-    // Similarity costs the product of the lengths, and both come from peers.
-    let wanted: String = wanted.chars().take(100).collect();
-    let mut scored: Vec<(f64, &str)> = known
+    let wanted = comparable(wanted);
+    best(known.map(|name| (likeness(&wanted, name), name)))
+}
+
+/// The published names nearest to `wanted`, which may also be the server's own
+/// name of an item, alone or behind the name of another server.
+pub(crate) fn nearest_published<'a>(
+    wanted: &str,
+    known: impl Iterator<Item = (&'a str, Cow<'a, str>)>,
+) -> Vec<String> {
+    let whole = comparable(wanted);
+    let behind = wanted.rfind([':', '.', '/']).map_or(0, |at| at + 1);
+    let behind = wanted
+        .find(SAFE_SEPARATOR)
+        .map_or(behind, |at| behind.max(at + SAFE_SEPARATOR.len()));
+    let own = comparable(&wanted[behind..]);
+    best(known.map(|(published, item)| {
+        let by_own = OWN_NAME_WEIGHT * likeness(&own, &item);
+        (likeness(&whole, published).max(by_own), published)
+    }))
+}
+
+/// A match of the item's own name counts a little less than one of the whole
+/// published name, so that the same name on the named server comes first.
+const OWN_NAME_WEIGHT: f64 = 0.99;
+
+/// The best few of scored names, in an order that does not depend on theirs.
+fn best<'a>(scored: impl Iterator<Item = (f64, &'a str)>) -> Vec<String> {
+    let mut scored: Vec<(f64, &str)> = scored
         .take(2_000)
-        .filter(|name| name.len() <= 200)
-        .map(|name| (strsim::jaro_winkler(&wanted, name), name))
-        .filter(|(score, _)| *score > 0.7)
+        .filter(|(score, name)| *score > 0.7 && name.len() <= 200)
         .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     scored
         .into_iter()
         .take(3)
         .map(|(_, name)| name.to_owned())
         .collect()
+}
+
+/// As much of a name as is compared: similarity costs the product of the
+/// lengths, and both come from peers.
+fn comparable(name: &str) -> String {
+    name.chars().take(100).collect()
+}
+
+fn likeness(wanted: &str, name: &str) -> f64 {
+    match name.len() {
+        ..=200 => strsim::jaro_winkler(wanted, name),
+        _ => 0.0,
+    }
 }
 
 fn safe(c: char) -> bool {

@@ -212,7 +212,10 @@ fn a_tool_is_found_under_every_form_of_its_name() {
     for name in ["a__t", "a:t", "a::t"] {
         check_route(view.tool(name), "a \"t\"");
     }
-    check_route(view.tool("t"), "Unknown tool: t");
+    check_route(
+        view.tool("t"),
+        "Unknown tool: t. Did you mean a__t or b__t?",
+    );
     check_route(view.tool("a__zzz"), "Unknown tool: a__zzz");
     check_route(
         view.tool("c__t"),
@@ -229,7 +232,10 @@ fn a_bare_prompt_name_is_enough_where_it_is_unique() {
     let view = joined(Uris::AsTheyAre, "__");
     check_route(view.prompt("p_b"), "b \"p_b\"");
     check_route(view.prompt("b__p"), "b \"p\"");
-    check_route(view.prompt("p"), "Unknown prompt: p");
+    check_route(
+        view.prompt("p"),
+        "Unknown prompt: p. Did you mean a__p, b__p or a__p_a?",
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::request::shortened;
 use super::{Hidden, Shelf, Shown};
 use crate::builtin::error_result;
 use crate::catalogue::Target;
-use crate::error::{Error, ItemKind};
+use crate::error::{Error, ItemKind, did_you_mean};
 use crate::names;
 use crate::preset::Denial;
 use crate::upstream::{Item, ListKind, Upstream};
@@ -252,13 +252,14 @@ pub(super) fn unknown_tool(server: &str, name: &str, mut known: Vec<&str>) -> Re
     let (told, more) = some(known.into_iter(), TOOLS_TOLD);
     let (name, server) = (shortened(name), shortened(server));
     let mut said = json!({
-        "error": format!("Tool '{name}' not found on server '{server}'"),
+        "error": format!("Tool '{name}' not found on server '{server}'{hint}"),
         "available_tools": told,
     });
     if more > 0 {
         said["more_tools"] = more.into();
     }
     said["nearest"] = nearest.into();
+    let hint = did_you_mean(&nearest);
     refusal(&said)
 }
 

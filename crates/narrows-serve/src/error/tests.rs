@@ -33,7 +33,7 @@ fn unknown(kind: ItemKind, name: &str, nearest: &[&str]) -> Error {
 fn an_unknown_name_comes_with_the_nearest_ones() {
     check_core(
         unknown(ItemKind::Tool, "git__psh", &["git__push", "git__pull"]),
-        r#"{"code":-32602,"message":"Unknown tool: git__psh","data":{"code":"unknown_tool","nearest":["git__push","git__pull"]}}"#,
+        r#"{"code":-32602,"message":"Unknown tool: git__psh. Did you mean git__push or git__pull?","data":{"code":"unknown_tool","nearest":["git__push","git__pull"]}}"#,
     );
     check_core(
         unknown(ItemKind::Prompt, "p", &[]),

@@ -399,9 +399,6 @@ fn failed(error: &Error) -> Exit {
             let message = message.as_ref().and_then(|message| message.as_text());
             message.map_or_else(|| error.to_string(), |message| message.into_owned())
         }
-        Error::Unknown { nearest, .. } if !nearest.is_empty() => {
-            format!("{error}; did you mean {}?", nearest.join(" or "))
-        }
         Error::NotAllowed { denial, .. } => format!("{error}: {denial}"),
         _ => error.to_string(),
     };

@@ -91,7 +91,7 @@ fn what_is_not_there_is_answered_with_what_is() {
     check(
         r#"{"server_name":"io.files/x","tool_name":"raed_file"}"#,
         expect![[
-            r#"error: {"error":"Tool 'raed_file' not found on server 'io.files/x'","available_tools":["read_file","stat"],"nearest":["read_file"]}"#
+            r#"error: {"error":"Tool 'raed_file' not found on server 'io.files/x'. Did you mean read_file?","available_tools":["read_file","stat"],"nearest":["read_file"]}"#
         ]],
     );
     check(

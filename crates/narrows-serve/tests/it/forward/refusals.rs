@@ -58,7 +58,7 @@ async fn an_unknown_server_is_named_with_those_that_are_known() {
             404,
             json!({ "jsonrpc": "2.0", "id": 7, "error": {
                 "code": -32011,
-                "message": "Unknown server 'fast-filesytem'",
+                "message": "Unknown server 'fast-filesytem'. Did you mean fast-filesystem?",
                 "data": { "code": "unknown_server", "server_name": "fast-filesytem",
                     "nearest": ["fast-filesystem"], "known": ["fast-filesystem", "json-query"] },
             } })

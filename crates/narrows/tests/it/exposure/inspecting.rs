@@ -114,7 +114,7 @@ async fn questions_that_cannot_be_answered() {
         let unknown = wrong(&lazy.inspect(asked).await);
         assert_eq!(
             unknown["error"],
-            "Tool 'read_fil' not found on server 'files'"
+            "Tool 'read_fil' not found on server 'files'. Did you mean read_file?"
         );
         assert_eq!(unknown["available_tools"], json!(["read_file", "bare"]));
         assert_eq!(unknown["nearest"][0], "read_file");

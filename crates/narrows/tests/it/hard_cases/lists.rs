@@ -67,7 +67,10 @@ async fn two_servers_with_equal_names() {
         assert_eq!(*values, json!([format!("{server}-completes")]));
     }
     let answer = session.call("prompts/get", json!({ "name": "same" })).await;
-    assert_eq!(error(&answer), "-32602 unknown_prompt Unknown prompt: same");
+    assert_eq!(
+        error(&answer),
+        "-32602 unknown_prompt Unknown prompt: same. Did you mean one__same or two__same?"
+    );
 }
 
 #[tokio::test]

@@ -136,7 +136,9 @@ async fn names_that_lead_nowhere() {
     for (name, nearest) in [
         ("files__read_fil", "files__read_file"),
         ("file__read_file", "files__read_file"),
-        ("read_file", ""),
+        ("read_file", "files__read_file"),
+        ("filesystem__read_file", "files__read_file"),
+        ("other.reed_file", "files__read_file"),
         ("files__", ""),
         ("__read_file", ""),
         ("", ""),
@@ -144,12 +146,24 @@ async fn names_that_lead_nowhere() {
         ("zzz\u{0}\u{1f680}", ""),
     ] {
         let answer = session.call_tool(name, json!({})).await;
-        let expected = format!("-32602 unknown_tool Unknown tool: {name}");
-        assert_eq!(error(&answer), expected);
         let found = &answer["error"]["data"]["nearest"];
-        assert!(found.is_array(), "{answer}");
+        let found: Vec<&str> = found
+            .as_array()
+            .unwrap_or_else(|| panic!("{answer}"))
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
+        // Models read the message, not `data`.
+        let suggested = match &found[..] {
+            [] => String::new(),
+            [one] => format!(". Did you mean {one}?"),
+            [first, second] => format!(". Did you mean {first} or {second}?"),
+            more => panic!("there are two tools: {more:?}"),
+        };
+        let expected = format!("-32602 unknown_tool Unknown tool: {name}{suggested}");
+        assert_eq!(error(&answer), expected);
         if !nearest.is_empty() {
-            assert_eq!(found[0], nearest);
+            assert_eq!(found.first(), Some(&nearest), "{answer}");
         }
     }
     assert_eq!(server.count_received("tools/call"), 0, "nothing is guessed");
@@ -158,7 +172,7 @@ async fn names_that_lead_nowhere() {
         .await;
     assert_eq!(
         error(&answer),
-        "-32602 unknown_prompt Unknown prompt: reviw"
+        "-32602 unknown_prompt Unknown prompt: reviw. Did you mean files__review?"
     );
     // Params that name nothing, or twice.
     for params in [

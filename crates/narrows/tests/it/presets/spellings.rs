@@ -224,7 +224,7 @@ async fn no_suggestion_gives_away_what_is_hidden() {
         }
         if path == "/mcp" {
             let answer = session.call_tool("a__loo", json!({})).await;
-            let unknown = "-32602 unknown_tool Unknown tool: a__loo";
+            let unknown = "-32602 unknown_tool Unknown tool: a__loo. Did you mean a__look?";
             assert_eq!(error(&answer), unknown);
             assert_eq!(answer["error"]["data"]["nearest"], json!(["a__look"]));
         }
