@@ -4,6 +4,7 @@
 //! fetched here, no configuration read, no lock held while waiting.
 
 mod exposed;
+mod links;
 mod retry;
 mod shaped;
 
@@ -25,6 +26,7 @@ use crate::session::{LogLevel, Session};
 use crate::shaping::Form;
 use crate::twins;
 use crate::upstream::{LinkError, ListKind, Origin, Outgoing, Upstream};
+use links::LinkForm;
 use retry::Lost;
 use shaped::Wish;
 
@@ -210,7 +212,7 @@ impl Call<'_> {
 
     /// Has a tool or prompt do its work, and repairs what it answers.
     async fn ask(self, kind: ItemKind, target: &Target, name: Raw) -> Result<Raw, Error> {
-        let tag = self.tag;
+        let (tag, session) = (self.tag, self.session);
         let result = self.send(Routed::to(target, name.clone())).await?;
         let Repaired { result, changed } = match kind {
             ItemKind::Prompt => repair::prompt_result(result),
@@ -224,7 +226,11 @@ impl Call<'_> {
                 ]
             });
         }
-        Ok(result)
+        let form = match kind {
+            ItemKind::Prompt => LinkForm::Prompt,
+            _ => LinkForm::Tool,
+        };
+        Ok(links::readable(session, &target.upstream, form, result))
     }
 
     async fn resource(self) -> Result<Raw, Error> {
@@ -253,6 +259,7 @@ impl Call<'_> {
         let session = self.session;
         // Noted first: an update may come together with the answer.
         let news = session.subscribed(&target.upstream, &target.name, &uri);
+        let result = links::readable(session, &target.upstream, LinkForm::Resource, result);
         let result = self.send(Routed::to(&target, uri)).await;
         if news && result.is_err() {
             session.unsubscribed(&target.upstream, &target.name);
@@ -411,13 +418,6 @@ impl Call<'_> {
         };
         twins::refuse(params, &["name", "uri", "ref", "arguments"])?;
         match params.member("ref") {
-            Some(reference) => twins::refuse(&reference, &["type", "name", "uri"]),
-            None => Ok(()),
-        }
-    }
-
-    /// What a method may reach that nobody here knows, no preset can say.
-    fn permit_method(&self) -> Result<(), Error> {
     /// Notes whether the server may have received the request.
     fn note_sent(&self, answer: &Result<Raw, LinkError>) {
         if !matches!(answer, Err(LinkError::Closed { sent: false, .. })) {
@@ -425,6 +425,13 @@ impl Call<'_> {
         }
     }
 
+            Some(reference) => twins::refuse(&reference, &["type", "name", "uri"]),
+            None => Ok(()),
+        }
+    }
+
+    /// What a method may reach that nobody here knows, no preset can say.
+    fn permit_method(&self) -> Result<(), Error> {
         let face = self.session.face();
         permit::method(face.plan().preset.as_deref(), self.method)
             .inspect_err(|error| permit::tell_denied(self.tag, error))
@@ -433,9 +440,17 @@ impl Call<'_> {
     fn resource_target(&self) -> Result<(Target, Raw), Error> {
         let uri = self.text_member("uri")?;
         let text = uri.as_text().expect("checked to be text");
-        let target = self.session.view().resource(&text)?;
+        let view = self.session.view();
+        let target = match view.find_resource(&text)? {
+            Some(target) => target,
+            // No list has it, but a result may have handed it out.
+            None => (self.session.link_owner(&text))
+                .and_then(|upstream| view.resource_of(upstream, &text))
+                .ok_or_else(|| view.unknown_resource(&text))?,
+        };
         self.permit(ItemKind::Resource, &target, &text)?;
-        Ok((target, uri.clone()))
+        drop(text);
+        Ok((target, uri))
     }
 
     /// What a tool is called with.

@@ -10,7 +10,7 @@ mod listing;
 mod templates;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use narrows_wire::{Raw, token};
@@ -25,7 +25,7 @@ use crate::preset::{Denial, Preset, ToolFilters};
 use crate::settings::EndpointSettings;
 use crate::shaping::{GOAL_ARGUMENT, Policies, Policy};
 use crate::upstream::{Item, ListKind, Offer, Upstream};
-use crate::{names, permit};
+use crate::{names, permit, recover};
 
 /// Which upstreams an endpoint shows, and under which names.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +63,24 @@ pub(crate) struct View {
     /// What stands for the tools where they are not listed.
     facade: Option<Facade>,
     single: bool,
+    /// Whether every published URI is wrapped.
+    wraps_uris: bool,
+    /// URIs that several servers publish, which are wrapped for that.
+    shared_uris: HashSet<Box<str>>,
+    /// The numbers of servers whose resource links may lead elsewhere as they
+    /// are.
+    linking: Vec<usize>,
+}
+
+/// Where a URI leads that a server hands out in a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LinkRoute {
+    /// To that server.
+    Same,
+    /// To another server, or it is ambiguous.
+    Other,
+    /// No list and no template has it.
+    Nowhere,
 }
 
 /// How what was cut is got back.
@@ -162,17 +180,58 @@ impl View {
     /// Where a resource is read: by the published URI, by taking a wrapped one
     /// apart, then by templates and by the only server that has resources.
     pub(crate) fn resource(&self, uri: &str) -> Result<Target, Error> {
+        self.find_resource(uri)?
+            .ok_or_else(|| self.unknown_resource(uri))
+    }
+
+    pub(crate) fn unknown_resource(&self, uri: &str) -> Error {
+        Error::Unknown {
+            kind: ItemKind::Resource,
+            name: shortened(uri),
+            nearest: self.resources.nearest(uri, &[]),
+        }
+    }
+
+    /// The resource of a server, by the server's number and its own URI.
+    pub(crate) fn resource_of(&self, upstream: usize, uri: &str) -> Option<Target> {
+        let mut parts = self.parts.iter();
+        let part = parts.find(|part| part.upstream.index == upstream)?;
+        Some(self.target(part, ItemKind::Resource, uri))
+    }
+
+    /// Whether links in the results of a server need a look.
+    pub(crate) fn routes_links_of(&self, upstream: &Upstream) -> bool {
+        self.linking.contains(&upstream.index)
+    }
+
+    /// Where a URI leads that a server hands out.
+    pub(crate) fn link_route(&self, from: &Upstream, uri: &str) -> LinkRoute {
+        if self.wraps_uris || (recover::is_receipt(uri) && self.recover.is_some()) {
+            return LinkRoute::Other;
+        }
+        match self.find_resource(uri) {
+            Ok(Some(target)) if target.upstream.index == from.index => LinkRoute::Same,
+            Ok(None) => LinkRoute::Nowhere,
+            Ok(Some(_)) | Err(_) => LinkRoute::Other,
+        }
+    }
+
+    /// The same; `None` where nothing here has such a URI.
+    pub(crate) fn find_resource(&self, uri: &str) -> Result<Option<Target>, Error> {
         if let Some(target) = self.resources.routes.get(uri) {
-            return Ok(target.clone());
+            return Ok(Some(target.clone()));
         }
         if let Some((server, own)) = token::unwrap_uri(uri)
             && let Some(part) = self.part(&server)
         {
             return part
                 .up()
-                .map(|part| self.target(part, ItemKind::Resource, &own));
+                .map(|part| Some(self.target(part, ItemKind::Resource, &own)));
         }
-        let lists = |part: &Part| part.offer.resources.iter().any(|item| &*item.key == uri);
+        // Any other listed URI is a route as it is.
+        let is_wrapped = self.wraps_uris || self.shared_uris.contains(uri);
+        let lists =
+            |part: &Part| is_wrapped && part.offer.resources.iter().any(|item| &*item.key == uri);
         let of = |part: &Part| self.target(part, ItemKind::Resource, uri);
         // Every server is asked once, however many of its templates fit.
         let mut asked: Vec<bool> = self.parts.iter().map(lists).collect();
@@ -183,7 +242,7 @@ impl View {
         let (allowed, mut denied): (Vec<_>, Vec<_>) =
             listed.partition(|target| target.denied.is_none());
         match &allowed[..] {
-            [target] => return Ok(target.clone()),
+            [target] => return Ok(Some(target.clone())),
             [] => {}
             _ => {
                 let ids = allowed
@@ -202,22 +261,18 @@ impl View {
             asked[*part] = true;
             let target = of(&self.parts[*part]);
             match target.denied {
-                None => return Ok(target),
+                None => return Ok(Some(target)),
                 Some(_) => denied.push(target),
             }
         }
         if let Some(target) = denied.into_iter().next() {
-            return Ok(target);
+            return Ok(Some(target));
         }
         let mut able = self.parts.iter().filter(|part| part.offer.has("resources"));
-        match (able.next(), able.next()) {
-            (Some(part), None) => Ok(of(part)),
-            _ => Err(Error::Unknown {
-                kind: ItemKind::Resource,
-                name: shortened(uri),
-                nearest: self.resources.nearest(uri, &[]),
-            }),
-        }
+        Ok(match (able.next(), able.next()) {
+            (Some(part), None) => Some(of(part)),
+            _ => None,
+        })
     }
 
     /// The server behind a template, for completion, one where it may be used

@@ -5,6 +5,7 @@
 //! questions put to it, links of its own, subscriptions, its log level.
 
 mod asks;
+mod handed_out;
 mod links;
 mod log_level;
 mod subscriptions;
@@ -24,6 +25,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use self::asks::OpenAsks;
+use self::handed_out::HandedOut;
 use self::links::OwnLinks;
 pub(crate) use self::log_level::LogLevel;
 use self::subscriptions::Subscriptions;
@@ -72,6 +74,7 @@ pub struct Session {
     /// Raised once it is known what servers offer to this client.
     surveyed: CancellationToken,
     subscriptions: Subscriptions,
+    handed_out: HandedOut,
     level: AtomicU8,
     closed: CancellationToken,
     closing: AtomicBool,
@@ -116,6 +119,7 @@ impl Session {
             building: Mutex::default(),
             surveyed: CancellationToken::new(),
             subscriptions: Subscriptions::default(),
+            handed_out: HandedOut::default(),
             level: AtomicU8::new(LogLevel::UNSET),
             closed: CancellationToken::new(),
             closing: AtomicBool::new(false),

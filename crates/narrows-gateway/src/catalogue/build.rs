@@ -1,7 +1,7 @@
 //! Building a view: names and URIs are published, items rendered, routes made,
 //! capabilities and instructions joined.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use narrows_wire::{Raw, token};
@@ -79,10 +79,11 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
     let allowed = |named: &&Named<'_>| named.target.denied.is_none();
     let shown = prompts.iter().filter(allowed).map(listed).collect();
     View {
+    let shared_uris = shared_uris(parts);
         tools,
         recover,
         prompts: Kind::of(ListKind::Prompts, shown, self::routes(prompts)),
-        resources: resources(plan, parts, settings.uris),
+        resources: resources(plan, parts, settings.uris, &shared_uris),
         templates: templates(plan, parts, wrapped, cuts),
         patterns: patterns(parts),
         capabilities: capabilities(parts, cuts),
@@ -103,6 +104,9 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
     }
 }
 
+        wraps_uris: wrapped,
+        shared_uris,
+        linking: linking(parts, wrapped),
 fn single(plan: &Plan, part: &Part) -> View {
     let (policies, preset) = (&plan.policies, plan.preset.as_deref());
     let cuts = policies.cuts(std::iter::once(part.upstream.index));
@@ -154,6 +158,9 @@ fn single(plan: &Plan, part: &Part) -> View {
     }
 }
 
+        wraps_uris: false,
+        shared_uris: HashSet::new(),
+        linking: Vec::new(),
 /// A tool or prompt under its published name.
 struct Named<'a> {
     part: &'a Part,
@@ -293,20 +300,36 @@ fn with_goal(part: &Part, item: &Item, listed: Raw, policies: &Policies) -> Raw 
     )
 }
 
-fn resources(plan: &Plan, parts: &[Part], uris: Uris) -> Kind {
-    // What is hidden counts as well, so that a preset changes no address.
-    let mut publishers: HashMap<&str, usize> = HashMap::new();
-    for item in parts.iter().flat_map(|part| &part.offer.resources) {
-        *publishers.entry(&item.key).or_default() += 1;
+/// The URIs that several servers publish. What is hidden counts as well, so
+/// that a preset changes no address.
+fn shared_uris(parts: &[Part]) -> HashSet<Box<str>> {
+    let mut seen: HashSet<&str> = HashSet::new();
+    let all = parts.iter().flat_map(|part| &part.offer.resources);
+    all.filter(|item| !seen.insert(&item.key))
+        .map(|item| item.key.clone())
+        .collect()
+}
+
+/// The servers whose links may lead elsewhere as they are: those that can be
+/// asked for resources, unless there is only one.
+fn linking(parts: &[Part], wrapped: bool) -> Vec<usize> {
+    let able = parts.iter().filter(|part| part.offer.has("resources"));
+    let able: Vec<usize> = able.map(|part| part.upstream.index).collect();
+    match wrapped || able.len() > 1 {
+        true => able,
+        false => Vec::new(),
     }
     let mut items = Vec::new();
     let mut routes = HashMap::new();
     for part in parts {
         for item in &part.offer.resources {
-            let wrap = uris == Uris::Wrapped || publishers[&*item.key] > 1;
+            let wrap = uris == Uris::Wrapped || shared_uris.contains(&item.key);
             let uri = wrap.then(|| token::wrap_uri(&part.upstream.slug, &item.key));
             let origin = (uris == Uris::Wrapped).then(|| origin(part, Some(("originalUri", item))));
             let target = target(plan, part, ListKind::Resources, item);
+}
+
+fn resources(plan: &Plan, parts: &[Part], uris: Uris, shared_uris: &HashSet<Box<str>>) -> Kind {
             if target.denied.is_none() {
                 items.push(published_item(item, uri.as_deref(), origin));
             }

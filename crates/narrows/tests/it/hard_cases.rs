@@ -2,6 +2,7 @@
 //! not go wrong because of it.
 
 mod clients;
+mod links;
 mod lists;
 mod names;
 mod notices;

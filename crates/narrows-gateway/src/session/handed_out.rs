@@ -1,0 +1,114 @@
+//! URIs that results handed to a client and that no list contains, with the
+//! server that each came from, so that the client can read them.
+
+use std::collections::HashMap;
+
+use super::Session;
+use crate::lock::Mutex;
+
+/// URIs that one session remembers.
+const MAX_URIS: usize = 1_024;
+
+/// Their bytes together.
+const MAX_BYTES: usize = 256 * 1024;
+
+/// Empty and without memory of its own until the first such URI.
+#[derive(Default)]
+pub(super) struct HandedOut(Mutex<Uris>);
+
+#[derive(Default)]
+struct Uris {
+    owners: HashMap<Box<str>, Owner>,
+    bytes: usize,
+    /// Counts uses; the entries with the lowest numbers make room first.
+    clock: u64,
+}
+
+struct Owner {
+    /// The number of the server.
+    upstream: usize,
+    used: u64,
+}
+
+impl Session {
+    /// Notes that a server handed out a URI. Returns false if another server
+    /// handed out the same one, which stays its own.
+    pub(crate) fn remember_link(&self, uri: &str, upstream: usize) -> bool {
+        self.handed_out.0.lock().remember(uri, upstream)
+    }
+
+    /// The number of the server that handed out a URI.
+    pub(crate) fn link_owner(&self, uri: &str) -> Option<usize> {
+        self.handed_out.0.lock().owner(uri)
+    }
+}
+
+impl Uris {
+    fn remember(&mut self, uri: &str, upstream: usize) -> bool {
+        if let Some(owner) = self.owner(uri) {
+            return owner == upstream;
+        }
+        if self.owners.len() >= MAX_URIS || self.bytes + uri.len() > MAX_BYTES {
+            self.make_room();
+        }
+        self.bytes += uri.len();
+        let owner = Owner {
+            upstream,
+            used: self.clock,
+        };
+        self.owners.insert(uri.into(), owner);
+        true
+    }
+
+    fn owner(&mut self, uri: &str) -> Option<usize> {
+        self.clock += 1;
+        let owner = self.owners.get_mut(uri)?;
+        owner.used = self.clock;
+        Some(owner.upstream)
+    }
+
+    /// Forgets the half that was not used for longest: one pass for many
+    /// entries, since a result may bring a thousand.
+    fn make_room(&mut self) {
+        let mut uses: Vec<u64> = self.owners.values().map(|owner| owner.used).collect();
+        uses.sort_unstable();
+        let Some(middle) = uses.get(uses.len() / 2).copied() else {
+            return;
+        };
+        self.owners.retain(|_, owner| owner.used > middle);
+        self.bytes = self.owners.keys().map(|uri| uri.len()).sum();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_server_keeps_a_uri() {
+        let mut uris = Uris::default();
+        assert!(uris.remember("x://a", 1));
+        assert!(uris.remember("x://a", 1));
+        assert!(!uris.remember("x://a", 2));
+        assert_eq!(uris.owner("x://a"), Some(1));
+        assert_eq!(uris.owner("x://b"), None);
+    }
+
+    #[test]
+    fn memory_is_bounded_by_count_and_by_bytes_and_keeps_what_is_used() {
+        for length in [10, 4_000] {
+            let mut uris = Uris::default();
+            for number in 0..10_000 {
+                let uri = format!("x://{number:0length$}");
+                assert!(uris.remember(&uri, 1));
+                assert!(uris.owners.len() <= MAX_URIS);
+                assert!(uris.bytes <= MAX_BYTES);
+                assert_eq!(uris.owner(&uri), Some(1), "the newest is there");
+                let first = format!("x://{:0length$}", 0);
+                assert_eq!(uris.owner(&first), Some(1), "the one in use is there");
+            }
+            let bytes: usize = uris.owners.keys().map(|uri| uri.len()).sum();
+            assert_eq!(uris.bytes, bytes);
+        }
+    }
+}
