@@ -171,6 +171,9 @@ impl Call<'_> {
 
     /// A tool or a prompt, by name.
     async fn named(mut self, kind: ItemKind) -> Result<Raw, Error> {
+        if kind == ItemKind::Tool {
+            self.drop_task();
+        }
         let mut name = self.text_member("name")?;
         let text = name.as_text().expect("checked to be text");
         let view = self.session.view();
@@ -210,6 +213,17 @@ impl Call<'_> {
         Ok(repair::for_revision(result, session.caller().revision))
     }
 
+    /// Ignores the wish for a task where tasks are not routed: nobody could
+    /// read it (MCP 2025-11-25, tasks: a receiver without the capability
+    /// processes the request normally).
+    fn drop_task(&mut self) {
+        let Some(params) = &self.params else { return };
+        let may_be_there = memchr::memmem::find(params.as_bytes(), b"\"task\"").is_some();
+        if may_be_there && self.session.view().only().is_none() {
+            self.params = Some(params.without_member("task"));
+        }
+    }
+
     /// Has a tool or prompt do its work, and repairs what it answers.
     async fn ask(self, kind: ItemKind, target: &Target, name: Raw) -> Result<Raw, Error> {
         let (tag, session) = (self.tag, self.session);
@@ -245,6 +259,7 @@ impl Call<'_> {
         let wish = self.wish_for_resource(&target);
         let (tag, session) = (self.tag, self.session);
         let result = self.send(Routed::to(&target, uri)).await?;
+        let result = links::readable(session, &target.upstream, LinkForm::Resource, result);
         Ok(match wish {
             Some(wish) => {
                 let form = |_: &View| Form::Resource;
@@ -259,7 +274,6 @@ impl Call<'_> {
         let session = self.session;
         // Noted first: an update may come together with the answer.
         let news = session.subscribed(&target.upstream, &target.name, &uri);
-        let result = links::readable(session, &target.upstream, LinkForm::Resource, result);
         let result = self.send(Routed::to(&target, uri)).await;
         if news && result.is_err() {
             session.unsubscribed(&target.upstream, &target.name);
@@ -404,6 +418,13 @@ impl Call<'_> {
         answer
     }
 
+    /// Notes whether the server may have received the request.
+    fn note_sent(&self, answer: &Result<Raw, LinkError>) {
+        if !matches!(answer, Err(LinkError::Closed { sent: false, .. })) {
+            self.trace.mark_sent();
+        }
+    }
+
     fn permit(&self, kind: ItemKind, target: &Target, name: &str) -> Result<(), Error> {
         if target.is_judged {
             self.refuse_twins()?;
@@ -418,13 +439,6 @@ impl Call<'_> {
         };
         twins::refuse(params, &["name", "uri", "ref", "arguments"])?;
         match params.member("ref") {
-    /// Notes whether the server may have received the request.
-    fn note_sent(&self, answer: &Result<Raw, LinkError>) {
-        if !matches!(answer, Err(LinkError::Closed { sent: false, .. })) {
-            self.trace.mark_sent();
-        }
-    }
-
             Some(reference) => twins::refuse(&reference, &["type", "name", "uri"]),
             None => Ok(()),
         }

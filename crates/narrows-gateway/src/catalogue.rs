@@ -113,6 +113,9 @@ pub(crate) struct Target {
     /// Whether it is a tool that says of itself that calling it twice does no
     /// more than calling it once.
     pub(crate) is_repeatable: bool,
+    /// Whether it is a tool that runs only as a task, on an endpoint that does
+    /// not route tasks.
+    pub(crate) needs_task: bool,
 }
 
 /// What a view is made by: all that does not change while upstreams come and go.
@@ -415,6 +418,7 @@ impl View {
                 false => self.policies.server(upstream.index),
             },
             is_repeatable: is_tool && tool().is_some_and(|item| says_repeatable(&item.raw)),
+            needs_task: is_tool && !self.single && tool().is_some_and(permit::needs_task),
             upstream: upstream.clone(),
             name,
         }
@@ -454,10 +458,17 @@ impl Kind {
     /// The published names nearest to one that is unknown, of those that the
     /// client may use and of the gateway's `own`.
     fn nearest(&self, name: &str, own: &[&str]) -> Vec<String> {
-        let shown = self.routes.iter().filter(|(_, to)| to.denied.is_none());
+        let shown = self.routes.iter().filter(|(_, to)| to.is_usable());
         let shown = shown.map(|(name, to)| (&**name, to.name.as_text().unwrap_or_default()));
         let own = own.iter().map(|name| (*name, Cow::Borrowed(*name)));
         names::nearest_published(name, own.chain(shown))
+    }
+}
+
+impl Target {
+    /// Whether clients of the endpoint may use it.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.denied.is_none() && !self.needs_task
     }
 }
 

@@ -27,6 +27,13 @@ pub enum Error {
         name: String,
         denial: Arc<Denial>,
     },
+    /// The tool cannot be called on an endpoint that does not route tasks.
+    #[error("Tool '{name}' {}. Call it at {path}", NEEDS_TASK)]
+    NeedsTask {
+        name: String,
+        /// Where tasks pass.
+        path: String,
+    },
     #[error("{0}")]
     BadParams(String),
     #[error("Method not found: {0}")]
@@ -93,12 +100,33 @@ pub enum ItemKind {
     Method,
 }
 
+/// Why a tool is not there where servers are joined.
+pub const NEEDS_TASK: &str = "runs only as a task (its execution.taskSupport is \"required\"), \
+    and endpoints that join servers do not route tasks";
+
 impl Error {
+    /// A tool that runs only as a task was called where tasks are not routed.
+    pub(crate) fn needs_task(published: &str, server: &str) -> Error {
+        let mut path = String::from("/servers/");
+        for byte in server.bytes() {
+            match byte {
+                b'-' | b'.' | b'_' | b'~' => path.push(byte.into()),
+                _ if byte.is_ascii_alphanumeric() => path.push(byte.into()),
+                _ => path.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        Error::NeedsTask {
+            name: published.to_owned(),
+            path: path + "/mcp",
+        }
+    }
+
     pub fn fault(&self) -> Fault {
         use Error::*;
         match self {
             Unknown { .. }
             | NotAllowed { .. }
+            | NeedsTask { .. }
             | BadParams(_)
             | UnknownMethod(_)
             | DuplicateId(_)
@@ -172,6 +200,7 @@ impl Error {
                 ..
             } => "unknown_method",
             NotAllowed { .. } => "not_allowed",
+            NeedsTask { .. } => "task_required",
             BadParams(_) => "invalid_params",
             UnknownMethod(_) => "unknown_method",
             DuplicateId(_) => "duplicate_id",
@@ -188,6 +217,18 @@ impl Error {
             SessionClosed => "session_closed",
             Internal(_) => "internal_error",
         }
+    }
+}
+
+/// The suggestions of a message about an unknown name. They are part of the
+/// message because models read it and not `data`.
+pub(crate) fn did_you_mean(nearest: &[String]) -> String {
+    match nearest {
+        [] => String::new(),
+        [others @ .., last] if !others.is_empty() => {
+            format!(". Did you mean {} or {last}?", others.join(", "))
+        }
+        [only, ..] => format!(". Did you mean {only}?"),
     }
 }
 
@@ -217,18 +258,6 @@ impl ItemKind {
             ItemKind::Server => "Server",
             ItemKind::Method => "Method",
         }
-    }
-}
-
-/// The suggestions of a message about an unknown name. They are part of the
-/// message because models read it and not `data`.
-pub(crate) fn did_you_mean(nearest: &[String]) -> String {
-    match nearest {
-        [] => String::new(),
-        [others @ .., last] if !others.is_empty() => {
-            format!(". Did you mean {} or {last}?", others.join(", "))
-        }
-        [only, ..] => format!(". Did you mean {only}?"),
     }
 }
 

@@ -64,6 +64,7 @@ pub(crate) struct Shelf {
     pub(crate) denied: Option<Arc<Denial>>,
     pub(crate) tools: Vec<Shown>,
     pub(crate) hidden: Vec<Hidden>,
+    pub(crate) task_only: Vec<TaskOnly>,
 }
 
 /// A tool that may be used.
@@ -80,6 +81,12 @@ pub(crate) struct Hidden {
     pub(crate) name: Box<str>,
     pub(crate) published: Box<str>,
     pub(crate) denial: Arc<Denial>,
+}
+
+/// A tool that runs only as a task, which cannot be called here.
+pub(crate) struct TaskOnly {
+    pub(crate) name: Box<str>,
+    pub(crate) published: Box<str>,
 }
 
 /// What `exec` was asked to do.
@@ -172,6 +179,12 @@ impl Facade {
         }
     }
 
+    /// The names of the gateway's own tools on this endpoint.
+    pub(crate) fn own_names(&self) -> impl Iterator<Item = &'static str> {
+        let search = (self.way == Way::Search).then_some(find::NAME);
+        [inspect::NAME, exec::NAME].into_iter().chain(search)
+    }
+
     /// What `initialize` says as instructions on such an endpoint.
     pub(crate) fn instructions(&self) -> String {
         let how = match self.way {
@@ -179,12 +192,6 @@ impl Facade {
                 "The tools of all servers are reached through two: inspect(server_name) or \
                  inspect(server_name, tool_name) tells what a tool does and takes, and \
                  exec(server_name, tool_name, arguments) calls it. The description of inspect \
-    /// The names of the gateway's own tools on this endpoint.
-    pub(crate) fn own_names(&self) -> impl Iterator<Item = &'static str> {
-        let search = (self.way == Way::Search).then_some(find::NAME);
-        [inspect::NAME, exec::NAME].into_iter().chain(search)
-    }
-
                  says which there are."
             }
             Way::Search => {

@@ -37,7 +37,7 @@ pub mod websocket;
 pub use builtin::{Pruner, PrunerError};
 pub use chain::{Ancestry, CHAIN, Recursion};
 pub use clients::{ClientPermit, ClientReport, Peer, Unidentified};
-pub use error::{Error, Fault, ItemKind};
+pub use error::{Error, Fault, ItemKind, NEEDS_TASK};
 pub use events::flush as flush_events;
 pub use forward::{ForwardError, PlainRequest, Reply};
 pub use gateway::{

@@ -86,6 +86,14 @@ pub(crate) fn named(
     denial.map(Arc::new)
 }
 
+/// Whether a tool runs only as a task (MCP 2025-11-25, tasks, tool-level
+/// negotiation).
+pub(crate) fn needs_task(tool: &Item) -> bool {
+    let execution = tool.raw.member("execution");
+    let support = execution.and_then(|execution| execution.member("taskSupport"));
+    support.is_some_and(|support| support.as_text().as_deref() == Some("required"))
+}
+
 /// Whether anything of a server may be used.
 pub(crate) fn uses(preset: Option<&Preset>, server: ServerName<'_>) -> bool {
     let allows = |preset: &Preset| preset.denies_server(server).is_none();
@@ -95,6 +103,10 @@ pub(crate) fn uses(preset: Option<&Preset>, server: ServerName<'_>) -> bool {
 /// Refuses what is denied, under the name that the client gave it.
 pub(crate) fn permit(kind: ItemKind, name: &str, target: &Target) -> Result<(), Error> {
     match &target.denied {
+        None if target.needs_task => {
+            let server = &target.upstream.settings.id;
+            Err(Error::needs_task(name, server))
+        }
         None => Ok(()),
         Some(denial) => Err(not_allowed(kind, name, denial)),
     }

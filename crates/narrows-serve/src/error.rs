@@ -540,7 +540,10 @@ fn core_code(error: &Error, revision: Revision) -> i64 {
             kind: ItemKind::Resource,
             ..
         } if revision.is_legacy() => RESOURCE_NOT_FOUND,
-        Error::Unknown { .. } | Error::NotAllowed { .. } | Error::BadParams(_) => INVALID_PARAMS,
+        Error::Unknown { .. }
+        | Error::NotAllowed { .. }
+        | Error::NeedsTask { .. }
+        | Error::BadParams(_) => INVALID_PARAMS,
         Error::UnknownMethod(_) => METHOD_NOT_FOUND,
         Error::DuplicateId(_) => INVALID_REQUEST,
         _ => INTERNAL_ERROR,

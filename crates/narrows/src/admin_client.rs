@@ -262,7 +262,7 @@ impl Resource {
 }
 
 /// Everything but the unreserved characters of RFC 3986 as `%` and two digits.
-fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

@@ -9,7 +9,7 @@ use narrows_wire::{Raw, token};
 use super::{Kind, Listing, Part, Plan, Recover, Scope, Target, Template, View, lacks_goal};
 use crate::call::says_repeatable;
 use crate::error::ItemKind;
-use crate::facade::{Facade, Hidden, Shelf, Shown, Way};
+use crate::facade::{Facade, Hidden, Shelf, Shown, TaskOnly, Way};
 use crate::preset::Preset;
 use crate::settings::{EndpointSettings, Expose, Uris};
 use crate::shaping::{GOAL_ARGUMENT, Policies, goal_schema};
@@ -41,12 +41,15 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
         let origin = wrapped.then(|| origin(part, Some(("originalName", item))));
         published_item(item, Some(&named.name), origin)
     };
-    let tools = named(plan, settings, ListKind::Tools, parts);
+    let mut tools = named(plan, settings, ListKind::Tools, parts);
+    for tool in &mut tools {
+        tool.target.needs_task = permit::needs_task(tool.item);
+    }
     let facade = facade(plan, settings, parts, &tools, cuts);
     let is_listed = |named: &&Named<'_>| match &facade {
-        None => named.target.denied.is_none(),
+        None => named.target.is_usable(),
         Some(facade) => {
-            named.target.denied.is_none() && facade.is_pinned(&named.part.upstream, &named.item.key)
+            named.target.is_usable() && facade.is_pinned(&named.part.upstream, &named.item.key)
         }
     };
     let goal = |named: &Named<'_>| with_goal(named.part, named.item, listed(named), policies);
@@ -76,10 +79,10 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
     };
     let tools = Kind::of(ListKind::Tools, shown, routes);
     let prompts = named(plan, settings, ListKind::Prompts, parts);
+    let shared_uris = shared_uris(parts);
     let allowed = |named: &&Named<'_>| named.target.denied.is_none();
     let shown = prompts.iter().filter(allowed).map(listed).collect();
     View {
-    let shared_uris = shared_uris(parts);
         tools,
         recover,
         prompts: Kind::of(ListKind::Prompts, shown, self::routes(prompts)),
@@ -101,12 +104,12 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
         filters: plan.filters.clone(),
         policies: plan.policies.clone(),
         single: false,
-    }
-}
-
         wraps_uris: wrapped,
         shared_uris,
         linking: linking(parts, wrapped),
+    }
+}
+
 fn single(plan: &Plan, part: &Part) -> View {
     let (policies, preset) = (&plan.policies, plan.preset.as_deref());
     let cuts = policies.cuts(std::iter::once(part.upstream.index));
@@ -155,12 +158,12 @@ fn single(plan: &Plan, part: &Part) -> View {
         policies: plan.policies.clone(),
         facade: None,
         single: true,
-    }
-}
-
         wraps_uris: false,
         shared_uris: HashSet::new(),
         linking: Vec::new(),
+    }
+}
+
 /// A tool or prompt under its published name.
 struct Named<'a> {
     part: &'a Part,
@@ -233,11 +236,16 @@ fn facade(
             denied,
             tools: Vec::new(),
             hidden: Vec::new(),
+            task_only: Vec::new(),
         };
         let own = groups.get(&part.upstream.index).copied();
         for named in own.unwrap_or_default() {
             let published = named.name.as_str().into();
             match &named.target.denied {
+                None if named.target.needs_task => shelf.task_only.push(TaskOnly {
+                    name: named.item.key.clone(),
+                    published,
+                }),
                 None => shelf.tools.push(Shown {
                     item: named.item.clone(),
                     published,
@@ -319,6 +327,9 @@ fn linking(parts: &[Part], wrapped: bool) -> Vec<usize> {
         true => able,
         false => Vec::new(),
     }
+}
+
+fn resources(plan: &Plan, parts: &[Part], uris: Uris, shared_uris: &HashSet<Box<str>>) -> Kind {
     let mut items = Vec::new();
     let mut routes = HashMap::new();
     for part in parts {
@@ -327,9 +338,6 @@ fn linking(parts: &[Part], wrapped: bool) -> Vec<usize> {
             let uri = wrap.then(|| token::wrap_uri(&part.upstream.slug, &item.key));
             let origin = (uris == Uris::Wrapped).then(|| origin(part, Some(("originalUri", item))));
             let target = target(plan, part, ListKind::Resources, item);
-}
-
-fn resources(plan: &Plan, parts: &[Part], uris: Uris, shared_uris: &HashSet<Box<str>>) -> Kind {
             if target.denied.is_none() {
                 items.push(published_item(item, uri.as_deref(), origin));
             }
@@ -382,6 +390,8 @@ fn target(plan: &Plan, part: &Part, list: ListKind, item: &Item) -> Target {
             _ => plan.policies.server(index),
         },
         is_repeatable: list == ListKind::Tools && says_repeatable(&item.raw),
+        // Where it is not, the endpoint says so afterwards.
+        needs_task: false,
     }
 }
 

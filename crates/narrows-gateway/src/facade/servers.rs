@@ -7,7 +7,7 @@ use narrows_wire::Raw;
 use serde_json::{Value, json};
 
 use super::request::shortened;
-use super::{Hidden, Shelf, Shown};
+use super::{Hidden, Shelf, Shown, TaskOnly};
 use crate::builtin::error_result;
 use crate::catalogue::Target;
 use crate::error::{Error, ItemKind, did_you_mean};
@@ -49,6 +49,7 @@ pub(super) struct Server {
     pub(super) tools: Vec<Offered>,
     denied: Option<Arc<Denial>>,
     hidden: Vec<Hidden>,
+    task_only: Vec<TaskOnly>,
 }
 
 /// A tool that may be called.
@@ -149,6 +150,7 @@ impl Server {
             tools: shelf.tools.into_iter().map(Offered::new).collect(),
             denied: shelf.denied,
             hidden: shelf.hidden,
+            task_only: shelf.task_only,
         }
     }
 
@@ -192,6 +194,12 @@ impl Server {
         }) = hidden
         {
             return Err(denied(ItemKind::Tool, published, denial));
+        }
+        let is_named = |tool: &&TaskOnly| *tool.name == *name || *tool.published == *name;
+        if let Some(tool) = self.task_only.iter().find(is_named) {
+            let error = Error::needs_task(&tool.published, self.id());
+            let said = json!({ "error": error.to_string(), "code": error.word() });
+            return Err(refusal(&said));
         }
         self.allowed()?;
         let known: Vec<&str> = self.tools().map(Tool::name).collect();
@@ -251,6 +259,7 @@ pub(super) fn unknown_tool(server: &str, name: &str, mut known: Vec<&str>) -> Re
     }
     let (told, more) = some(known.into_iter(), TOOLS_TOLD);
     let (name, server) = (shortened(name), shortened(server));
+    let hint = did_you_mean(&nearest);
     let mut said = json!({
         "error": format!("Tool '{name}' not found on server '{server}'{hint}"),
         "available_tools": told,
@@ -259,7 +268,6 @@ pub(super) fn unknown_tool(server: &str, name: &str, mut known: Vec<&str>) -> Re
         said["more_tools"] = more.into();
     }
     said["nearest"] = nearest.into();
-    let hint = did_you_mean(&nearest);
     refusal(&said)
 }
 

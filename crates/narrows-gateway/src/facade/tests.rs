@@ -36,6 +36,7 @@ fn shelf(id: &str, instructions: &str, tools: &[&str]) -> Shelf {
             is_judged: false,
             policy: None,
             is_repeatable: false,
+            needs_task: false,
         },
         item,
     };
@@ -45,6 +46,7 @@ fn shelf(id: &str, instructions: &str, tools: &[&str]) -> Shelf {
         denied: None,
         tools: tools.iter().map(item).map(shown).collect(),
         hidden: Vec::new(),
+        task_only: Vec::new(),
         upstream,
     }
 }

@@ -9,7 +9,7 @@ use narrows_wire::Raw;
 use super::endpoint::Bound;
 use super::{Door, Gateway, Inner};
 use crate::catalogue::View;
-use crate::error::ItemKind;
+use crate::error::{ItemKind, NEEDS_TASK};
 use crate::permit;
 use crate::preset::{Denial, Preset};
 use crate::settings::Transport;
@@ -52,6 +52,23 @@ pub struct ToolReport {
     pub raw: Raw,
     /// Why it is not to be had on that endpoint; `None` if it is.
     pub denied: Option<Arc<Denial>>,
+    /// Whether it is not to be had there because it runs only as a task.
+    pub needs_task: bool,
+}
+
+impl ToolReport {
+    /// Whether clients of that endpoint may use it.
+    pub fn is_usable(&self) -> bool {
+        self.denied.is_none() && !self.needs_task
+    }
+
+    /// Why they may not.
+    pub fn hidden_because(&self) -> Option<String> {
+        match &self.denied {
+            Some(denial) => Some(denial.to_string()),
+            None => self.needs_task.then(|| format!("it {NEEDS_TASK}")),
+        }
+    }
 }
 
 /// A tool as an endpoint lists it.
@@ -98,6 +115,7 @@ impl Gateway {
                 raw: item.raw.clone(),
                 denied: rules
                     .and_then(|rules| permit::listed(rules, ItemKind::Tool, upstream, item)),
+                needs_task: permit::needs_task(item),
             };
             let state = upstream.state();
             UpstreamReport {

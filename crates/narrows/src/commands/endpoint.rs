@@ -49,7 +49,7 @@ impl Offered {
 
 /// The tools of a server that its clients may use.
 pub(super) fn allowed(server: &UpstreamReport) -> impl Iterator<Item = &ToolReport> + Clone {
-    server.tools.iter().filter(|tool| tool.denied.is_none())
+    server.tools.iter().filter(|tool| tool.is_usable())
 }
 
 /// Puts an endpoint first, whose names and preset are those of reports, with

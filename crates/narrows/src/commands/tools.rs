@@ -107,9 +107,9 @@ fn show_one(
         .iter()
         .find(|tool| tool.name == name || tool.published == name);
     if let Some(tool) = found
-        && let Some(denial) = &tool.denied
+        && let Some(why) = tool.hidden_because()
     {
-        let (id, own, why) = (plain(&server.id), plain(&tool.name), denial.to_string());
+        let (id, own) = (plain(&server.id), plain(&tool.name));
         say(format_args!(
             "error: tool '{own}' of server '{id}' is hidden here: {}",
             plain(&why)
@@ -172,7 +172,7 @@ impl List<'_> {
     fn hidden<'a>(&self, servers: impl IntoIterator<Item = &'a UpstreamReport>) -> String {
         let hidden = servers.into_iter().flat_map(hidden);
         let (by_preset, by_list): (Vec<_>, Vec<_>) =
-            hidden.partition(|(_, denial)| denial.is_by_preset());
+            hidden.partition(|denial| denial.is_by_preset());
         let mut text = String::new();
         if let (false, Some(preset)) = (by_preset.is_empty(), &self.offered.preset) {
             let (number, preset) = (grouped(by_preset.len()), plain(preset));
@@ -321,9 +321,9 @@ fn as_json(list: &List<'_>) -> Value {
     };
     let server = |server: &UpstreamReport| {
         let tools = allowed(server).map(|known| tool(&server.id, known));
-        let hidden = hidden(server).map(|(tool, denial)| {
-            let reason = denial.to_string();
-            json!({ "name": tool.name, "published": tool.published, "reason": reason })
+        let hidden = server.tools.iter().filter_map(|tool| {
+            let reason = tool.hidden_because()?;
+            Some(json!({ "name": tool.name, "published": tool.published, "reason": reason }))
         });
         json!({
             "id": server.id,
@@ -359,10 +359,9 @@ fn cost(server: &UpstreamReport) -> usize {
         .sum()
 }
 
-/// The hidden tools of a server, and why they are hidden.
-fn hidden(server: &UpstreamReport) -> impl Iterator<Item = (&ToolReport, &Denial)> {
-    let tools = server.tools.iter();
-    tools.filter_map(|tool| Some((tool, tool.denied.as_deref()?)))
+/// The tools of a server that a preset or a tool list hides, with the reason.
+fn hidden(server: &UpstreamReport) -> impl Iterator<Item = &Denial> {
+    server.tools.iter().filter_map(|tool| tool.denied.as_deref())
 }
 
 fn description(tool: &ToolReport) -> Option<String> {

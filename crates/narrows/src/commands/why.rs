@@ -5,11 +5,12 @@ mod tests;
 
 use narrows_gateway::preset::{Denial, Why};
 use narrows_gateway::settings::Expose;
-use narrows_gateway::{RECOVER_TOOL, ToolReport, UpstreamReport};
+use narrows_gateway::{NEEDS_TASK, RECOVER_TOOL, ToolReport, UpstreamReport};
 use serde_json::json;
 
 use super::endpoint::{Offered, allowed, word};
 use super::{Exit, rest_after, suggest, trouble};
+use crate::admin_client::encoded;
 use crate::config::LeftOut;
 use crate::nearest::nearest_few;
 use crate::terminal::{answer, plain};
@@ -75,7 +76,7 @@ fn judge(name: &str, offered: &Offered, left_out: &[LeftOut]) -> Verdict {
         return verdict;
     }
     let bare = || tools().filter(|(_, tool)| tool.name == name);
-    let usable: Vec<_> = bare().filter(|(_, tool)| tool.denied.is_none()).collect();
+    let usable: Vec<_> = bare().filter(|(_, tool)| tool.is_usable()).collect();
     if usable.len() > 1 {
         let published = usable.iter().map(|(_, tool)| tool.published.clone());
         let published: Vec<String> = published.collect();
@@ -111,7 +112,7 @@ fn judge(name: &str, offered: &Offered, left_out: &[LeftOut]) -> Verdict {
 
 /// The tools of a server, those that are hidden last.
 fn allowed_first(server: &UpstreamReport) -> impl Iterator<Item = &ToolReport> {
-    let hidden = server.tools.iter().filter(|tool| tool.denied.is_some());
+    let hidden = server.tools.iter().filter(|tool| !tool.is_usable());
     allowed(server).chain(hidden)
 }
 
@@ -130,6 +131,15 @@ fn of_tool(server: &UpstreamReport, tool: &ToolReport, name: &str, offered: &Off
             preset,
             rule,
             reason: format!("not here: {denial}"),
+            ..verdict
+        };
+    }
+    if tool.needs_task {
+        return Verdict {
+            reason: format!(
+                "not here: it {NEEDS_TASK}; /servers/{}/mcp does",
+                encoded(id)
+            ),
             ..verdict
         };
     }

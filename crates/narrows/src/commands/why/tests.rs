@@ -16,6 +16,7 @@ fn server(id: &str, tools: &[(&str, &str)], state: UpstreamState) -> UpstreamRep
         published: (*published).to_owned(),
         raw: Raw::empty_object(),
         denied: None,
+        needs_task: false,
     };
     UpstreamReport {
         id: id.to_owned(),

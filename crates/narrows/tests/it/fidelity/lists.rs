@@ -73,9 +73,14 @@ fn list_of(items: impl IntoIterator<Item = String>) -> String {
     format!(r#"{{"tools":[{}]}}"#, items.join(","))
 }
 
-/// All of them joined, under the names that came.
+/// All of them joined, under the names that came, but for tools that run only
+/// as tasks.
 fn joined(catalogues: &[Catalogue], names: &[String]) -> String {
     let items = catalogues.iter().flat_map(|catalogue| &catalogue.tools);
+    let items = items.filter(|item| {
+        let item: Value = serde_json::from_str(item).expect("JSON");
+        item["execution"]["taskSupport"] != "required"
+    });
     assert_eq!(items.clone().count(), names.len());
     list_of(items.zip(names).map(|(item, name)| renamed(item, name)))
 }

@@ -281,3 +281,54 @@ async fn a_change_that_is_none_takes_nothing_away() {
     assert_eq!(second.tool_names().await, all);
     assert_eq!(server.server_pids().len(), 2, "links were opened again");
 }
+
+/// Tasks of several servers cannot be told apart yet: a tool that only runs as
+/// a task is not there where servers are joined, and says why when it is called.
+#[tokio::test]
+async fn a_tool_that_needs_a_task_is_hidden_where_tasks_are_not_routed() {
+    let long = json!({ "name": "long", "description": "Runs long", "inputSchema": { "type": "object" },
+        "execution": { "taskSupport": "required" } });
+    let either = json!({ "name": "either", "inputSchema": { "type": "object" },
+        "execution": { "taskSupport": "optional" } });
+    let server = Script::new("jobs")
+        .tool(long.to_string())
+        .tool(either.to_string())
+        .on_tool("long", [Step::text("ran")])
+        .on_tool("either", [Step::ReplyParams])
+        .install();
+    let gateway = Gateway::serve(&config([("jobs", server.config())])).await;
+    let mut joined = gateway.session("/mcp").await;
+    assert_eq!(joined.tool_names().await, ["jobs__either"]);
+    for name in ["jobs__long", "jobs:long"] {
+        let refused = joined.call_tool(name, json!({})).await;
+        let reason = format!("-32602 task_required Tool '{name}' runs only as a task");
+        assert!(error(&refused).starts_with(&reason), "{refused}");
+        assert!(error(&refused).ends_with("/servers/jobs/mcp"), "{refused}");
+    }
+    // Nobody could ask for the task, so the server is not asked to make one.
+    let params = json!({ "name": "jobs__either", "arguments": {}, "task": { "ttl": 60_000 } });
+    let answer = joined.call("tools/call", params).await;
+    assert!(!text(&answer).contains("task"), "{answer}");
+
+    let mut lazy = gateway.session("/mcp/lazy").await;
+    let listed = lazy.call("tools/list", json!({})).await;
+    assert!(!listed.to_string().contains("long"), "{listed}");
+    let whole = lazy
+        .call_tool("inspect", json!({ "server_name": "jobs" }))
+        .await;
+    assert!(!whole.to_string().contains("Runs long"), "{whole}");
+    for tool in ["long", "jobs__long"] {
+        let asked = json!({ "server_name": "jobs", "tool_name": tool });
+        for own in ["inspect", "exec"] {
+            let refused = lazy.call_tool(own, asked.clone()).await;
+            assert_eq!(refused["result"]["isError"], true, "{refused}");
+            assert!(text(&refused).contains("runs only as a task"), "{refused}");
+        }
+    }
+    // Where there is one server, tasks pass, and the tool is listed.
+    let mut single = gateway.session("/servers/jobs/mcp").await;
+    assert_eq!(single.tool_names().await, ["long", "either"]);
+    let answer = single.call_tool("long", json!({})).await;
+    assert_eq!(text(&answer), "ran");
+    assert_eq!(server.count_received(r#""name":"long""#), 1);
+}

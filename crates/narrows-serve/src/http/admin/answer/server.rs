@@ -171,7 +171,7 @@ impl From<&UpstreamReport> for ServerDetails {
             name: tool.name.clone(),
             published: tool.published.clone(),
             tokens: tokens(tool),
-            denied: tool.denied.as_ref().map(ToString::to_string),
+            denied: tool.hidden_because(),
         };
         ServerDetails {
             server: report.into(),

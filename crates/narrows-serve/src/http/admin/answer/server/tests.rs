@@ -15,6 +15,7 @@ fn report(state: UpstreamState) -> UpstreamReport {
         published: format!("files__{name}"),
         raw: Raw::empty_object().with_member("name", &Raw::string(name)),
         denied,
+        needs_task: false,
     };
     let denial = Denial {
         preset: "review".into(),
