@@ -88,6 +88,16 @@ pub enum Happening {
     ListsChanged {
         endpoint: Arc<str>,
     },
+    /// A server changed the definition of a tool after it was first seen.
+    ToolChanged {
+        server: String,
+        tool: String,
+        /// The members that differ.
+        changed: Vec<&'static str>,
+        /// Digests of the definition before and after.
+        old: String,
+        new: String,
+    },
     /// Settings were changed while it runs.
     SettingsChanged(Applied),
     /// A new configuration file could not be used, so the old one counts.
@@ -110,6 +120,7 @@ impl Happening {
             Happening::SessionOpened { .. } => "session_opened",
             Happening::SessionClosed { .. } => "session_closed",
             Happening::ListsChanged { .. } => "lists_changed",
+            Happening::ToolChanged { .. } => "tool_changed",
             Happening::SettingsChanged(_) => "settings_changed",
             Happening::SettingsRefused { .. } => "settings_refused",
             Happening::PresetSwitched { .. } => "preset_switched",

@@ -274,6 +274,7 @@ impl Inner {
             numbers: Default::default(),
             stop: stop.clone(),
             changes: Default::default(),
+            definitions: Default::default(),
             meter,
             feed: Arc::default(),
             tasks: TaskTracker::new(),

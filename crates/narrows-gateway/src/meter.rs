@@ -67,6 +67,7 @@ pub(crate) struct ServerMeter {
     connects: AtomicU64,
     failures: AtomicU64,
     health_failures: AtomicU64,
+    tool_changes: AtomicU64,
 }
 
 /// Calls of one method of one server.
@@ -156,6 +157,7 @@ impl ServerMeter {
             connects: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             health_failures: AtomicU64::new(0),
+            tool_changes: AtomicU64::new(0),
         }
     }
 
@@ -184,6 +186,11 @@ impl ServerMeter {
     /// The server was asked for a sign of life and gave none.
     pub(crate) fn health_failed(&self) {
         count(&self.health_failures);
+    }
+
+    /// The server changed the definition of a tool that was seen before.
+    pub(crate) fn tool_changed(&self) {
+        count(&self.tool_changes);
     }
 }
 

@@ -9,6 +9,7 @@
 mod channel;
 mod circuit;
 mod connect;
+mod definitions;
 mod duplex;
 pub mod guard;
 mod health;
@@ -63,6 +64,7 @@ use crate::preset::ServerName;
 use crate::settings::{Limits, Sharing, Transport, UpstreamKind, UpstreamSettings};
 use circuit::Circuit;
 use connect::Connected;
+pub(crate) use definitions::Definitions;
 use duplex::Duplex;
 use guard::LazyGuard;
 use health::{Vitals, Work};
@@ -124,6 +126,8 @@ pub(crate) struct Surroundings {
     /// Ends everything.
     pub(crate) stop: CancellationToken,
     pub(crate) changes: Changes,
+    /// The tools of all servers as they were first seen.
+    pub(crate) definitions: Definitions,
     pub(crate) meter: Arc<Meter>,
     pub(crate) feed: Arc<Feed>,
     /// Everything that runs in the background; the gateway's end waits for it.
@@ -301,6 +305,7 @@ impl Upstream {
 
     /// Takes up a new offer; what was seen of the old one's variants counts no more.
     fn store_offer(&self, offer: Offer) {
+        self.compare_definitions(Asks::default(), &offer);
         self.variants.lock().clear();
         self.offer.store(Arc::new(offer));
     }

@@ -34,6 +34,7 @@ fn parts() -> Vec<Part> {
         pruner: Arc::new(Pruner::in_memory(Default::default(), &Default::default())),
         links: Default::default(),
         changes: Changes::default(),
+        definitions: Default::default(),
         meter: Default::default(),
         feed: Default::default(),
         tasks: Default::default(),

@@ -63,6 +63,7 @@ fn upstream(id: &str, slug: &str) -> Arc<Upstream> {
         pruner: Arc::new(Pruner::in_memory(Default::default(), &Default::default())),
         links: Default::default(),
         changes: Changes::default(),
+        definitions: Default::default(),
         meter: Default::default(),
         feed: Default::default(),
         tasks: Default::default(),

@@ -76,14 +76,19 @@ impl Meter {
             "narrows_upstream_health_failures_total",
             "Times that a server was asked for a sign of life and gave none.",
         );
+        let mut tool_changes = Family::counter(
+            "narrows_upstream_tool_changes_total",
+            "Times that a server changed the definition of a tool after it was first seen.",
+        );
         for (id, meter) in sorted(self.servers.lock().iter()) {
             let server = || [("server", name(&id))];
             meter.add_calls(&mut calls, &mut latency);
             restarts.add(server(), read(&meter.connects).saturating_sub(1));
             failures.add(server(), read(&meter.failures));
             health.add(server(), read(&meter.health_failures));
+            tool_changes.add(server(), read(&meter.tool_changes));
         }
-        vec![calls, latency, restarts, failures, health]
+        vec![calls, latency, restarts, failures, health, tool_changes]
     }
 
     fn of_refusals(&self) -> Vec<Family> {

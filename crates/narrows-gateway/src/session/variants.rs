@@ -163,6 +163,7 @@ pub(super) async fn read_offer(
     let limit = upstream.settings.startup_timeout;
     let read = Offer::read(&own.link, own.hello.clone(), &upstream.slug, &limits, limit).await;
     if let (Ok(offer), Some(session)) = (read, session.upgrade()) {
+        upstream.compare_definitions(session.asks, &offer);
         let offer = Arc::new(offer);
         match reading {
             Reading::First => upstream.keep_variant(session.asks, offer.clone()),

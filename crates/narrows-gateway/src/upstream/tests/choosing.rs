@@ -52,6 +52,7 @@ pub(super) fn surroundings() -> Surroundings {
         pruner: Arc::new(Pruner::in_memory(Default::default(), &Default::default())),
         links: AtomicU64::new(1),
         changes: Default::default(),
+        definitions: Default::default(),
         meter: Default::default(),
         feed: Default::default(),
         tasks: TaskTracker::new(),

@@ -29,7 +29,7 @@ mod tests;
 /// What happens from now on
 ///
 /// Server-sent events: `server_state`, `session_opened`, `session_closed`,
-/// `lists_changed`, `settings_changed`, `settings_refused`, `preset_switched`
+/// `lists_changed`, `tool_changed`, `settings_changed`, `settings_refused`, `preset_switched`
 /// and, if `calls` asks for it, `call`. The data of each is a JSON object whose
 /// member `event` is that name. Who reads too slowly misses some and is told how many by an event
 /// `missed` with `{"count": n}`.

@@ -102,6 +102,13 @@ pub(super) fn line_of(name: &str, data: &Value) -> String {
         }
         "session_closed" => format!("session {} closed", number("session")),
         "lists_changed" => format!("lists   those of {} have changed", or_none("endpoint")),
+        "tool_changed" => {
+            let members = data.get("changed").and_then(Value::as_array);
+            let members = members.into_iter().flatten().filter_map(Value::as_str);
+            let members: Vec<_> = members.map(plain).collect();
+            let (server, tool) = (or_none("server"), or_none("tool"));
+            format!("tool    {server} changed {tool}: {}", members.join(", "))
+        }
         "settings_changed" => {
             let change = Change::deserialize(data).unwrap_or_default();
             format!("config  {}", change.summary())

@@ -136,6 +136,11 @@ fn stream() -> Vec<u8> {
         ("preset_switched", json!({ "session": 4, "preset": null })),
         ("lists_changed", json!({ "endpoint": "default" })),
         (
+            "tool_changed",
+            json!({ "server": "files", "tool": "read", "changed": ["description", "inputSchema"],
+                "old": "00", "new": "01" }),
+        ),
+        (
             "settings_changed",
             json!({ "added": ["new"], "endpoints": ["lazy"] }),
         ),
@@ -187,6 +192,7 @@ fn happenings_are_told_line_by_line_until_the_gateway_ends() {
         09:05:07  call    session 3 of cursor: tools/call files__read, 12 ms, timeout (fault of the upstream)
         session 4 has no preset of its own now
         lists   those of default have changed
+        tool    files changed read: description, inputSchema
         config  added new; endpoints changed: lazy
         config  the new file is not used: line 3: no; line 4: no
         session 4 closed
@@ -200,12 +206,12 @@ fn happenings_are_told_line_by_line_until_the_gateway_ends() {
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
-    assert_eq!(lines.len(), 11);
+    assert_eq!(lines.len(), 12);
     assert_eq!(
         lines[1],
         json!({ "session": 4, "endpoint": "default", "client": "cursor", "event": "session_opened" })
     );
-    assert_eq!(lines[10], json!({ "count": 7, "event": "missed" }));
+    assert_eq!(lines[11], json!({ "count": 7, "event": "missed" }));
 }
 
 #[test]
@@ -215,7 +221,7 @@ fn a_stream_that_breaks_is_a_failure() {
         vec![Reply::Bytes(streamed("5\r\nab"))],
     )]);
     let ran = api.run(&["sessions", "watch"]);
-    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(1), 11));
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(1), 12));
     expect![[r#"
         error: the connection to http://ADDRESS ended before the answer did
     "#]]
