@@ -4,13 +4,20 @@
 //! it (notices, and questions of the upstream); one result or error ends it.
 //! Each era of the protocol has its adapter on either side of this form.
 
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use narrows_wire::{Id, Raw, Revision, encode_notification, encode_request};
-use tokio::sync::mpsc::error::TrySendError;
+use serde_json::json;
+use tokio::sync::mpsc::error::{TryRecvError, TrySendError};
 use tokio::sync::{Notify, mpsc};
+use tokio::time::timeout;
 
+use crate::lock::Mutex;
 use crate::meter::Meter;
 
 /// Who asks.
@@ -127,6 +134,21 @@ impl Notice {
             server: Some(server.clone()),
             ..Notice::new(method, params)
         }
+    }
+
+    /// A notice of the gateway's own that says how many others are missing.
+    pub fn dropped(count: u64, server: Option<&str>) -> Self {
+        let of = server.map_or_else(String::new, |server| format!(" from server '{server}'"));
+        let verb = if count == 1 { "was" } else { "were" };
+        let message = format!(
+            "{count} notifications{of} {verb} dropped: they came faster than they were read"
+        );
+        let mut data = json!({ "message": message, "dropped": count });
+        if let Some(server) = server {
+            data["server"] = server.into();
+        }
+        let params = json!({ "level": "warning", "logger": "narrows", "data": data });
+        Notice::new("notifications/message", Some(Raw::from_serialize(&params)))
     }
 
     pub fn encode(&self) -> Bytes {
@@ -268,25 +290,117 @@ impl Refusal {
     }
 }
 
+/// The longest pause of a reader whose client does not read. Shorter than the
+/// time in which a server has to give a sign of life.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Turns that other tasks get before an event of a shared link is dropped.
+const YIELDS: usize = 32;
+
 /// Where the events of one call, or of one session, go. Sending never waits:
-/// an upstream's reader must not be held up by one client.
+/// an upstream's reader must not be held up by one client. A reader that serves
+/// this client alone waits for [`EventSink::room`] first.
 #[derive(Clone)]
 pub struct EventSink {
     queue: mpsc::Sender<Box<Event>>,
+    dropped: Arc<Dropped>,
     /// Where it is counted what found the queue full.
     meter: Option<Arc<Meter>>,
 }
 
-pub type EventStream = mpsc::Receiver<Box<Event>>;
+/// The other end of an [`EventSink`].
+pub struct EventStream {
+    queue: mpsc::Receiver<Box<Event>>,
+    dropped: Arc<Dropped>,
+}
+
+/// Notices that found the queue full.
+#[derive(Default)]
+struct Dropped {
+    any: AtomicBool,
+    /// By the server that they came from.
+    counts: Mutex<Vec<(Option<Arc<str>>, u64)>>,
+    /// A reader has paused for as long as it may, and there was no room yet.
+    stalled: AtomicBool,
+}
+
+impl Dropped {
+    fn count(&self, server: Option<&Arc<str>>) {
+        let mut counts = self.counts.lock();
+        match counts.iter_mut().find(|(of, _)| of.as_ref() == server) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((server.cloned(), 1)),
+        }
+        self.any.store(true, Ordering::Release);
+    }
+
+    /// A notice about those of one server.
+    fn take(&self) -> Option<Box<Event>> {
+        if !self.any.load(Ordering::Acquire) {
+            return None;
+        }
+        let mut counts = self.counts.lock();
+        let taken = counts.pop();
+        self.any.store(!counts.is_empty(), Ordering::Release);
+        let (server, count) = taken?;
+        let notice = Notice::dropped(count, server.as_deref());
+        Some(Box::new(Event::Notice(notice)))
+    }
+}
+
+impl EventStream {
+    /// The next event. Once the queue is empty, a notice says how many others
+    /// were dropped; `None` when nothing more can come.
+    pub async fn recv(&mut self) -> Option<Box<Event>> {
+        poll_fn(|cx| self.poll_recv(cx)).await
+    }
+
+    /// The same for who polls.
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Box<Event>>> {
+        match self.queue.poll_recv(cx) {
+            Poll::Ready(Some(event)) => Poll::Ready(Some(event)),
+            Poll::Ready(None) => Poll::Ready(self.dropped.take()),
+            Poll::Pending => match self.dropped.take() {
+                Some(event) => Poll::Ready(Some(event)),
+                None => Poll::Pending,
+            },
+        }
+    }
+
+    /// The next event of a call that goes on. Those that were dropped are told
+    /// at its end, by [`EventStream::try_recv`].
+    pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Box<Event>>> {
+        self.queue.poll_recv(cx)
+    }
+
+    /// The next event that is there, and then what was dropped.
+    pub fn try_recv(&mut self) -> Result<Box<Event>, TryRecvError> {
+        self.queue
+            .try_recv()
+            .or_else(|error| self.dropped.take().ok_or(error))
+    }
+}
+
+impl std::fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EventStream").finish_non_exhaustive()
+    }
+}
 
 impl EventSink {
     pub fn channel(capacity: usize) -> (EventSink, EventStream) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
+        let dropped = Arc::<Dropped>::default();
         let sink = EventSink {
             queue: sender,
+            dropped: dropped.clone(),
             meter: None,
         };
-        (sink, receiver)
+        let stream = EventStream {
+            queue: receiver,
+            dropped,
+        };
+        (sink, stream)
     }
 
     /// The same, with what it drops counted.
@@ -305,11 +419,57 @@ impl EventSink {
     /// False if the event was dropped: the queue is full or its reader gone. A
     /// dropped question is refused by its own drop.
     pub fn send(&self, event: Event) -> bool {
-        let sent = self.queue.try_send(Box::new(event));
-        if let (Err(TrySendError::Full(_)), Some(meter)) = (&sent, &self.meter) {
-            meter.dropped();
+        let Err(error) = self.queue.try_send(Box::new(event)) else {
+            // Its reader has read something.
+            if self.dropped.stalled.load(Ordering::Relaxed) {
+                self.dropped.stalled.store(false, Ordering::Relaxed);
+            }
+            return true;
+        };
+        if let TrySendError::Full(event) = &error {
+            if let Event::Notice(notice) = &**event {
+                self.dropped.count(notice.server.as_ref());
+            }
+            if let Some(meter) = &self.meter {
+                meter.dropped();
+            }
         }
-        sent.is_ok()
+        false
+    }
+
+    /// Whether the next event would be dropped.
+    pub(crate) fn is_full(&self) -> bool {
+        self.queue.capacity() == 0
+    }
+
+    /// Lets other tasks run until there is room for an event, but never waits:
+    /// the reader serves other clients, too. A client that reads nothing
+    /// meanwhile is not considered again until it has read something.
+    pub(crate) async fn yield_for_room(&self) {
+        let stalled = &self.dropped.stalled;
+        if stalled.load(Ordering::Relaxed) {
+            return;
+        }
+        for _ in 0..YIELDS {
+            tokio::task::yield_now().await;
+            if !self.is_full() {
+                return;
+            }
+        }
+        stalled.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until there is room for an event, or nobody reads any more. A
+    /// client that reads nothing for [`LONGEST_PAUSE`] is not waited for again
+    /// until it has read something.
+    pub(crate) async fn room(&self) {
+        let stalled = &self.dropped.stalled;
+        if !self.is_full() || stalled.load(Ordering::Relaxed) {
+            return;
+        }
+        if timeout(LONGEST_PAUSE, self.queue.reserve()).await.is_err() {
+            stalled.store(true, Ordering::Relaxed);
+        }
     }
 }
 

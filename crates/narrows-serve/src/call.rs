@@ -25,7 +25,8 @@ use crate::error::{self, Refused};
 #[cfg(test)]
 mod tests;
 
-/// Events of one call that wait to be read; further notices are dropped.
+/// Events of one call that wait to be read. Further ones wait at the server
+/// where its stream or link is the call's own; others are dropped and counted.
 const EVENTS: usize = 256;
 
 /// Entries of a batch; each is a request that runs at the same time.
@@ -156,7 +157,7 @@ impl Call {
             // so what is in the queue now is all that must precede it.
             let event = match (&mut self.events, &self.held) {
                 (Some(events), Some(_)) => events.try_recv().ok(),
-                (Some(events), None) => match events.poll_recv(cx) {
+                (Some(events), None) => match events.poll_event(cx) {
                     Poll::Ready(event) => event,
                     Poll::Pending => None,
                 },

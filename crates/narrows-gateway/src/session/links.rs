@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::Session;
 use super::variants::{Reading, read_offer};
 use crate::error::Error;
-use crate::exchange::{Ask, AskKey, ClientHello, Event, Notice, Refusal};
+use crate::exchange::{Ask, AskKey, ClientHello, Event, EventSink, Notice, Refusal};
+use crate::gateway::Lifetime;
 use crate::lock::Mutex;
 use crate::settings::Sharing;
 use crate::upstream::{Ears, Link, ListKind, OwnLink, Upstream};
@@ -367,5 +368,16 @@ impl Ears for SessionEars {
         if let Some(session) = self.session.upgrade() {
             session.withdraw(key);
         }
+    }
+
+    fn is_own(&self) -> bool {
+        true
+    }
+
+    fn outbox(&self) -> Option<EventSink> {
+        // Over Streamable HTTP a client need not open the stream for these.
+        let session = self.session.upgrade()?;
+        let reads_on = session.lifetime == Lifetime::Connection;
+        reads_on.then(|| session.outbox.clone())
     }
 }

@@ -340,6 +340,7 @@ impl Duplex {
             self.outgoing.closed().await;
             tokio::time::sleep(SETTLE).await;
         });
+        let is_own = ears.is_own();
         loop {
             let arrival = tokio::select! {
                 biased;
@@ -350,7 +351,20 @@ impl Duplex {
                 }
             };
             match arrival {
-                Some(Arrival::Message(frame)) => self.hear(frame, &ears),
+                Some(Arrival::Message(frame)) => {
+                    let filled = self.hear(frame, &ears);
+                    match filled.filter(EventSink::is_full) {
+                        // The server waits for the one client that it has here.
+                        Some(sink) if is_own => tokio::select! {
+                            biased;
+                            _ = ended.wait_for(Option::is_some) => break,
+                            () = sink.room() => {}
+                        },
+                        // Others use the link, too: the excess is dropped.
+                        Some(sink) => sink.yield_for_room().await,
+                        None => {}
+                    }
+                }
                 Some(Arrival::TooLarge(max)) => self.pass_over(max),
                 Some(Arrival::Unsent {
                     id,
@@ -419,16 +433,19 @@ impl Duplex {
         }
     }
 
-    fn hear(self: &Arc<Self>, frame: Bytes, ears: &Arc<dyn Ears>) {
+    /// Gives back the queue that a notice went to.
+    fn hear(self: &Arc<Self>, frame: Bytes, ears: &Arc<dyn Ears>) -> Option<EventSink> {
         match decode(frame.clone()) {
             Ok(Incoming::Single(message)) => self.hear_message(message, ears),
             Ok(Incoming::Batch(messages)) => {
+                let mut filled = None;
                 for message in messages {
                     match message {
-                        Ok(message) => self.hear_message(message, ears),
+                        Ok(message) => filled = self.hear_message(message, ears).or(filled),
                         Err(error) => self.hear_garbage(error),
                     }
                 }
+                filled
             }
             Err(error @ narrows_wire::Error::Parse(_)) => {
                 let what = self.quoting.explain(&frame, &error);
@@ -439,8 +456,12 @@ impl Duplex {
                         self.garbage.lock().get_or_insert(what);
                     }
                 }
+                None
             }
-            Err(error) => self.hear_garbage(error),
+            Err(error) => {
+                self.hear_garbage(error);
+                None
+            }
         }
     }
 
@@ -486,13 +507,14 @@ impl Duplex {
         }
     }
 
-    fn hear_message(self: &Arc<Self>, message: Message, ears: &Arc<dyn Ears>) {
+    fn hear_message(self: &Arc<Self>, message: Message, ears: &Arc<dyn Ears>) -> Option<EventSink> {
         self.vitals.heard();
         match message {
             Message::Response(response) => self.hear_answer(response),
-            Message::Notification(notification) => self.hear_notice(notification, ears),
+            Message::Notification(notification) => return self.hear_notice(notification, ears),
             Message::Request(request) => self.hear_question(request, ears),
         }
+        None
     }
 
     fn hear_answer(&self, response: Response) {
@@ -506,10 +528,10 @@ impl Duplex {
         }
     }
 
-    fn hear_notice(&self, notification: Notification, ears: &Arc<dyn Ears>) {
+    fn hear_notice(&self, notification: Notification, ears: &Arc<dyn Ears>) -> Option<EventSink> {
         let Notification { method, params } = notification;
         match &*method {
-            "notifications/progress" => self.hear_progress(params),
+            "notifications/progress" => return self.hear_progress(params),
             "notifications/cancelled" => {
                 let id = params
                     .and_then(|params| params.member("requestId"))
@@ -522,8 +544,14 @@ impl Duplex {
             "notifications/message" | "notifications/elicitation/complete" => {
                 let notice = Notice::from_server(&self.server, method, params);
                 match self.meant() {
-                    Meant::Call(origin) => drop(origin.sink.send(Event::Notice(notice))),
-                    Meant::Nobody => ears.notice(notice),
+                    Meant::Call(origin) => {
+                        origin.sink.send(Event::Notice(notice));
+                        return Some(origin.sink);
+                    }
+                    Meant::Nobody => {
+                        ears.notice(notice);
+                        return ears.outbox();
+                    }
                     Meant::Unclear => {
                         tracing::debug!(server = %self.server, method = %notice.method, "dropped: calls of several sessions are in flight");
                     }
@@ -536,23 +564,22 @@ impl Duplex {
                 tracing::debug!(server = %self.server, %method, "the server sent a notification of no known kind")
             }
         }
+        None
     }
 
-    fn hear_progress(&self, params: Option<Raw>) {
-        let Some(params) = params else { return };
-        let Some(token) = params.member("progressToken") else {
-            return;
-        };
+    fn hear_progress(&self, params: Option<Raw>) -> Option<EventSink> {
+        let params = params?;
+        let token = params.member("progressToken")?;
         let mut pending = self.pending.lock();
-        let Some(entry) = token.as_u64().and_then(|id| pending.get_mut(&id)) else {
-            return;
-        };
+        let entry = token.as_u64().and_then(|id| pending.get_mut(&id))?;
         entry.alive = Instant::now();
-        if let (Some(origin), Some(own)) = (&entry.origin, &entry.token) {
-            let params = params.edit().replace(&token, own.clone()).finish();
-            let notice = Notice::from_server(&self.server, "notifications/progress", Some(params));
-            origin.sink.send(Event::Notice(notice));
-        }
+        let (Some(origin), Some(own)) = (&entry.origin, &entry.token) else {
+            return None;
+        };
+        let params = params.edit().replace(&token, own.clone()).finish();
+        let notice = Notice::from_server(&self.server, "notifications/progress", Some(params));
+        origin.sink.send(Event::Notice(notice));
+        Some(origin.sink.clone())
     }
 
     fn hear_question(self: &Arc<Self>, request: Request, ears: &Arc<dyn Ears>) {

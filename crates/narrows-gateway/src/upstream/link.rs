@@ -150,6 +150,16 @@ pub(crate) trait Ears: Send + Sync {
     fn ask(&self, ask: Ask);
     /// A question that was heard is asked no more.
     fn withdraw(&self, key: AskKey);
+    /// Whether the link serves one session alone, so that reading from it may
+    /// wait for that session's client.
+    fn is_own(&self) -> bool {
+        false
+    }
+    /// The queue of notices that belong to no call, where its reader always
+    /// reads on.
+    fn outbox(&self) -> Option<EventSink> {
+        None
+    }
 }
 
 /// Counts what a server does wrong over and over. Saying it each time would let

@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use narrows_gateway::Session;
-use narrows_gateway::exchange::EventStream;
+use narrows_gateway::exchange::{EventStream, Notice};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -248,6 +248,13 @@ impl Reader {
         }
         loop {
             if let Some((number, message)) = state.replay.read(self.next) {
+                let missed = number - self.next;
+                if missed > 0 {
+                    // Under the number of the last one that is missing.
+                    self.next = number;
+                    let notice = Notice::dropped(missed, None).encode();
+                    return Poll::Ready(Some((number - 1, notice)));
+                }
                 self.next = number + 1;
                 return Poll::Ready(Some((number, message)));
             }

@@ -143,7 +143,14 @@ async fn follow(
     place: &mut Place,
     tries: &mut u32,
 ) -> Result<Option<Result<Raw, Raw>>, Trouble> {
-    while let Some(event) = events.next().await? {
+    loop {
+        // The stream is this call's own, so the server waits for the client.
+        if let Some(origin) = call.origin() {
+            origin.sink.room().await;
+        }
+        let Some(event) = events.next().await? else {
+            return Ok(None);
+        };
         *tries = 0;
         place.moved_by(&event);
         if event.event.as_deref() == Some("endpoint") {
@@ -159,7 +166,6 @@ async fn follow(
             Err(error) => link.complaints.hear(&link.server, &error),
         }
     }
-    Ok(None)
 }
 
 /// Opens the rest of a stream that was cut (MCP 2025-11-25, transports,

@@ -17,7 +17,7 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    fn origin(&self) -> Option<&Origin> {
+    pub(super) fn origin(&self) -> Option<&Origin> {
         self.outgoing.origin.as_ref()
     }
 }

@@ -91,7 +91,10 @@ fn a_reader_that_was_away_too_long_misses_the_oldest() {
     for size in [6, 7, 8, 9] {
         push(&stream, size);
     }
-    assert_eq!(read(&mut reader, &woken), "4:8 5:9 ...");
+    // A notice in their place says how many.
+    let notice = Notice::dropped(2, None).encode();
+    let expected = format!("3:{} 4:8 5:9 ...", notice.len());
+    assert_eq!(read(&mut reader, &woken), expected);
 }
 
 #[test]

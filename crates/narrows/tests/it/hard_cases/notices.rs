@@ -343,3 +343,125 @@ async fn a_notice_says_which_server_it_comes_from() {
         assert_eq!(notice["params"], with(own, from), "{path}");
     }
 }
+
+/// Notices of one call, and what the gateway says of those that are missing.
+struct Burst {
+    logs: Vec<u64>,
+    dropped: Vec<u64>,
+    answers: usize,
+}
+
+impl Burst {
+    fn read(messages: &[Value]) -> Burst {
+        let mut burst = Burst {
+            logs: Vec::new(),
+            dropped: Vec::new(),
+            answers: 0,
+        };
+        for message in messages {
+            let params = &message["params"];
+            if message["result"].is_object() {
+                burst.answers += 1;
+            } else if params["logger"] == "narrows" {
+                assert_eq!(burst.answers, 0, "before the answer: {message}");
+                assert_eq!(params["level"], "warning", "{message}");
+                assert_eq!(params["data"]["server"], "s", "{message}");
+                burst.dropped.extend(params["data"]["dropped"].as_u64());
+            } else {
+                burst.logs.extend(params["data"].as_u64());
+            }
+        }
+        burst
+    }
+}
+
+const BURST: u64 = 3_000;
+
+/// A server that writes the whole burst at once; `frame` makes a message what
+/// its transport carries.
+fn talkative(frame: impl Fn(String) -> String) -> Script {
+    let log = |n: u64| {
+        let params = json!({ "level": "info", "data": n });
+        let notice =
+            json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params });
+        frame(notice.to_string())
+    };
+    let burst: String = (0..BURST).map(log).collect();
+    let steps = [Step::Bytes(burst.into_bytes()), Step::text("done")];
+    Script::new("s").plain_tool("talk").on_tool("talk", steps)
+}
+
+fn line(message: String) -> String {
+    message + "\n"
+}
+
+fn event(message: String) -> String {
+    format!("data: {message}\n\n")
+}
+
+/// All messages of one call of `talk`.
+async fn burst(gateway: &Gateway, capabilities: Value) -> Burst {
+    let mut session = gateway
+        .session_with("/mcp", crate::gateway::REVISION, capabilities)
+        .await;
+    let request = session.request("tools/call", json!({ "name": "s__talk" }));
+    let response = session.post(&request).await;
+    let messages = response.messages();
+    let messages: Vec<Value> = messages
+        .iter()
+        .map(|message| serde_json::from_str(message).expect("JSON"))
+        .collect();
+    Burst::read(&messages)
+}
+
+/// A stream that is the call's own, and a link that is the session's own: the
+/// server waits for the client.
+#[tokio::test]
+async fn every_notice_of_a_burst_arrives_where_the_stream_is_the_calls_own() {
+    let served = talkative(event).install();
+    let http = served.serve_http().await;
+    let gateway = Gateway::serve(&config([("s", http.config())])).await;
+    let all: Vec<u64> = (0..BURST).collect();
+    let heard = burst(&gateway, json!({})).await;
+    assert_eq!(heard.logs.len(), all.len(), "over HTTP");
+    assert_eq!((heard.logs, heard.dropped.len()), (all.clone(), 0));
+
+    let piped = talkative(line).install();
+    let gateway = Gateway::serve(&config([("s", piped.config())])).await;
+    let heard = burst(&gateway, json!({ "sampling": {} })).await;
+    assert_eq!(heard.logs.len(), all.len(), "over a link of its own");
+    assert_eq!((heard.logs, heard.dropped.len()), (all, 0));
+}
+
+/// On a link that others use too, the excess is dropped, and the client gets
+/// to know how much it was.
+#[tokio::test]
+async fn a_client_learns_how_many_notices_of_a_shared_link_were_dropped() {
+    let piped = talkative(line).install();
+    let gateway = Gateway::serve(&config([("s", piped.config())])).await;
+    let heard = burst(&gateway, json!({})).await;
+    let missing = BURST - heard.logs.len() as u64;
+    let expected = match missing {
+        0 => Vec::new(),
+        missing => vec![missing],
+    };
+    assert_eq!(heard.dropped, expected);
+    assert_eq!(heard.answers, 1);
+}
+
+/// Over stdio the client may read as late as it likes; what it misses is said.
+#[tokio::test]
+async fn a_client_on_stdio_learns_how_many_notices_were_dropped() {
+    let server = talkative(line).install();
+    let mut client = Piped::open(&config([("s", server.config())])).await;
+    let id = client
+        .request("tools/call", json!({ "name": "s__talk" }))
+        .await;
+    let answer = client.answer_to(id).await;
+    let mut messages: Vec<Value> = client.aside().cloned().collect();
+    messages.push(answer);
+    let heard = Burst::read(&messages);
+    let missing = BURST - heard.logs.len() as u64;
+    assert_eq!(heard.dropped.iter().sum::<u64>(), missing);
+    assert!(heard.dropped.len() <= 1, "{:?}", heard.dropped);
+}
