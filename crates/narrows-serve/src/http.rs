@@ -25,6 +25,7 @@ use self::guard::Guard;
 pub use self::metrics::{MetricsAccess, TokenCheck};
 use self::replay::Bounds;
 use self::sessions::Sessions;
+pub use self::target::is_fixed_path;
 use crate::admin::AdminDesk;
 use crate::duplex::DuplexSettings;
 

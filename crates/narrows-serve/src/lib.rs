@@ -19,5 +19,5 @@ mod hello;
 mod http;
 mod stdio;
 
-pub use http::{Front, HttpSettings, MetricsAccess, TokenCheck, serve};
+pub use http::{Front, HttpSettings, MetricsAccess, TokenCheck, is_fixed_path, serve};
 pub use stdio::{StdioSettings, refuse, stdio};

@@ -36,11 +36,26 @@ pub(super) const MESSAGES: &str = "/messages";
 /// What stands before the id of a server that plain JSON-RPC is forwarded to.
 const FORWARD: &str = "/api/mcp-gateway/";
 
+/// First segments of fixed paths. An endpoint of such a name is reached by
+/// `/mcp/{endpoint}` alone.
+const FIXED: [&str; 10] = [
+    "mcp", "sse", "ws", "servers", "api", "messages", "rpc", "health", "ready", "metrics",
+];
+
+/// Whether fixed paths begin with this segment, so that `/{segment}/mcp` is no
+/// way to an endpoint of this name.
+pub fn is_fixed_path(segment: &str) -> bool {
+    FIXED.contains(&segment)
+}
+
 impl<'a> Way<'a> {
-    /// The only place that knows the paths: `/mcp`, `/mcp/{endpoint}` and
-    /// `/servers/{id}/mcp`, each with or without a slash at its end; the same
-    /// with `sse` and with `ws`; `/messages`, `/rpc`, and
+    /// The only place that knows the paths: `/mcp`, `/mcp/{endpoint}` or
+    /// `/{endpoint}/mcp`, and `/servers/{id}/mcp`, each with or without a slash
+    /// at its end; the same with `sse` and with `ws`; `/messages`, `/rpc`, and
     /// `/api/mcp-gateway/{id}/rpc`.
+    ///
+    /// `/{endpoint}/mcp` exists because some clients take only URLs that end in
+    /// `/mcp`. Every other path comes before it.
     pub(super) fn parse(path: &'a str) -> Option<Way<'a>> {
         if path == "/mcp" {
             return Some(Way::Mcp(Target::default()));
@@ -66,7 +81,11 @@ impl<'a> Way<'a> {
                 Way::of(way, Target::Server(segment(id)?))
             }
             (way, None) => Way::of(way, Target::default()),
-            (way, Some(name)) => Way::of(way, Target::Endpoint(segment(name)?)),
+            ("mcp" | "sse" | "ws", Some(name)) => Way::of(first, Target::Endpoint(segment(name)?)),
+            (name, Some(way)) if !is_fixed_path(name) => {
+                Way::of(way, Target::Endpoint(segment(name)?))
+            }
+            (_, Some(_)) => None,
         }
     }
 

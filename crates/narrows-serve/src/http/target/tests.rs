@@ -27,6 +27,38 @@ fn endpoints_by_name() {
     check("/mcp/a%20b", "endpoint a b");
 }
 
+/// Some clients take only URLs that end in the name of the transport.
+#[test]
+fn endpoints_before_the_transport() {
+    check("/lazy/mcp", "endpoint lazy");
+    check("/lazy/mcp/", "endpoint lazy");
+    check("/default/mcp", "endpoint default");
+    check("/a%20b/mcp", "endpoint a b");
+    check("/lazy/sse", "sse endpoint lazy");
+    check("/lazy/ws", "ws endpoint lazy");
+    // Names that stand first in fixed paths are those paths.
+    check("/mcp/mcp", "endpoint mcp");
+    check("/mcp/sse", "endpoint sse");
+    check("/sse/mcp", "sse endpoint mcp");
+    check("/ws/mcp", "ws endpoint mcp");
+    for path in [
+        "/servers/mcp",
+        "/api/mcp",
+        "/health/mcp",
+        "/ready/mcp",
+        "/metrics/mcp",
+        "/messages/mcp",
+        "/rpc/mcp",
+        "//mcp",
+        "/a/b/mcp",
+        "/%zz/mcp",
+        "/lazy/rpc",
+        "/lazy/other",
+    ] {
+        check(path, "nothing");
+    }
+}
+
 #[test]
 fn the_pruner_has_one_path() {
     check("/rpc", "rpc");

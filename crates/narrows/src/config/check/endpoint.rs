@@ -115,6 +115,14 @@ fn endpoint(
             help,
         );
     }
+    if narrows_serve::is_fixed_path(&name.value) {
+        let help = format!(
+            "/{0}/mcp is another path; use /mcp/{0} or another name",
+            name.value
+        );
+        let what = format!("endpoint `{}` has the name of a fixed path", name.value);
+        problems.warn(&name.at, what, help);
+    }
     let mut settings = named(&name.value, top);
     if let Some(separator) = raw.separator.given() {
         let unfit = |c: char| c.is_whitespace() || c.is_control();

@@ -276,3 +276,23 @@ fn lower_case_proxy_variables_come_first() {
         ("low", "all", "x")
     );
 }
+
+#[test]
+fn an_endpoint_with_the_name_of_a_fixed_path_is_warned_of() {
+    let outcome = super::outcome(
+        r#"{"mcpServers": {"a": {"command": "x"}}, "endpoints": {"api": {}, "apis": {}}}"#,
+    );
+    let warnings: Vec<&str> = outcome
+        .lines()
+        .filter(|line| line.contains("fixed path") || line.contains("/mcp/"))
+        .map(str::trim)
+        .collect();
+    assert_eq!(
+        warnings,
+        [
+            "warning: narrows.json:1:55: endpoint `api` has the name of a fixed path",
+            "help: /api/mcp is another path; use /mcp/api or another name",
+        ],
+        "{outcome}"
+    );
+}

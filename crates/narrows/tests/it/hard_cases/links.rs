@@ -67,7 +67,7 @@ async fn check_links(session: &mut Session, separator: &str, server: &str, own: 
         for (uri, own) in found.iter().zip(own.iter().flat_map(|own| [own, own])) {
             let answer = read(session, uri).await;
             let text = &answer["result"]["contents"][0]["text"];
-            let expected = format!("{server} reads {}", Value::from(**own));
+            let expected = format!("{server} reads {}", Value::from(*own));
             assert_eq!(*text, expected, "{uri}: {answer}");
         }
     }
