@@ -386,8 +386,10 @@ impl Call<'_> {
             timeout,
         };
         let limit = upstream.settings.request_timeout;
+        // Set before it is true: a call that is interrupted now may be carried out.
+        self.trace.set_sent(true);
         let mut answer = link.request(outgoing(limit)).await;
-        self.note_sent(&answer);
+        self.trace.set_sent(may_have_arrived(&answer));
         if let Err(LinkError::Closed { failure, sent }) = answer {
             let lost = Lost {
                 upstream: &upstream,
@@ -399,8 +401,9 @@ impl Call<'_> {
             // Boxed: this is rare, and would make the future of every call large.
             answer = match Box::pin(self.link_after(lost, is_repeatable)).await {
                 Ok((link, left)) => {
+                    self.trace.set_sent(true);
                     let answer = Box::pin(link.request(outgoing(left))).await;
-                    self.note_sent(&answer);
+                    self.trace.set_sent(sent || may_have_arrived(&answer));
                     answer
                 }
                 Err(error) => {
@@ -421,13 +424,6 @@ impl Call<'_> {
             Err(error) => log_failure(self.tag, about, error),
         }
         answer
-    }
-
-    /// Notes whether the server may have received the request.
-    fn note_sent(&self, answer: &Result<Raw, LinkError>) {
-        if !matches!(answer, Err(LinkError::Closed { sent: false, .. })) {
-            self.trace.mark_sent();
-        }
     }
 
     /// Looks a name up in the view. A server that is still starting is waited
@@ -557,6 +553,11 @@ impl Routed {
             is_repeatable: target.is_repeatable,
         }
     }
+}
+
+/// Returns whether the server may have received a request that ended like this.
+fn may_have_arrived(answer: &Result<Raw, LinkError>) -> bool {
+    !matches!(answer, Err(LinkError::Closed { sent: false, .. }))
 }
 
 fn log_failure(tag: Tag, about: impl FnOnce() -> Vec<(&'static str, Value)>, error: &Error) {

@@ -161,6 +161,7 @@ impl Notice {
 #[derive(Debug, Default)]
 pub(crate) struct Cancel {
     raised: Notify,
+    interrupted: AtomicBool,
     reason: OnceLock<Box<str>>,
 }
 
@@ -170,6 +171,16 @@ impl Cancel {
             self.give_reason(reason);
         }
         self.raised.notify_one();
+    }
+
+    /// Ends the call although its client waits for it.
+    pub(crate) fn interrupt(&self, reason: &str) {
+        self.interrupted.store(true, Ordering::Release);
+        self.raise(Some(reason));
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Acquire)
     }
 
     /// The first reason stays.

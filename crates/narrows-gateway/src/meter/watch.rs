@@ -162,9 +162,9 @@ impl Trace {
         self.name.get().map(|name| &**name)
     }
 
-    /// Notes that a server may have received the request.
-    pub(crate) fn mark_sent(&self) {
-        self.sent.store(true, Ordering::Relaxed);
+    /// Notes whether a server may have received the request.
+    pub(crate) fn set_sent(&self, sent: bool) {
+        self.sent.store(sent, Ordering::Relaxed);
     }
 
     /// Returns whether a server may have received the request.
