@@ -68,7 +68,7 @@ async function gateways(direct) {
     fixture: { type: "http", url: direct },
     "fixture-stdio": { command: node, args: [fixture, "--stdio"] },
   };
-  writeFileSync(config, JSON.stringify({ mcpServers: servers }, null, 2));
+  writeFileSync(config, JSON.stringify({ initialize_wait_s: 60, list_wait_s: 60, mcpServers: servers }, null, 2));
   gateway = await startGateway(narrows, config, [direct]);
   // The name of the host matters: the suite checks the Host header with it.
   const base = `http://localhost:${gateway.port}`;

@@ -134,7 +134,7 @@ async function administration() {
 async function lists() {
   if (!"lists of real servers".includes(filter)) return;
   const mcpServers = stdioServers(made("listed"));
-  const gateway = await startGateway(narrows, write("listed.json", { list_wait_s: 60, mcpServers }));
+  const gateway = await startGateway(narrows, write("listed.json", { initialize_wait_s: 60, list_wait_s: 60, mcpServers }));
   for (const [id, entry] of Object.entries(mcpServers)) {
     const { answer, tools } = await listTools(entry);
     const url = `http://127.0.0.1:${gateway.port}/servers/${id}/mcp`;
@@ -182,6 +182,7 @@ async function shaping() {
   const saved = join(folder, "receipt.json");
   const texts = writeLongTexts(long);
   const configured = (shape) => ({
+    initialize_wait_s: 60,
     list_wait_s: 60,
     mcpServers: {
       fs: { command: node, args: [reference("server-filesystem"), long] },
@@ -289,6 +290,7 @@ async function configure() {
   ]);
   return {
     // All at once on a busy machine: a list is worth waiting for.
+    initialize_wait_s: 60,
     list_wait_s: 60,
     mcpServers: {
       ev: { command: node, args: [everythingServer, "stdio"] },

@@ -35,6 +35,7 @@ export function writeFiles(folder) {
 /** Endpoints of every kind over these servers. */
 export function exposed(mcpServers, presets) {
   return {
+    initialize_wait_s: 60,
     list_wait_s: 60,
     // Its own preset binds the ways in of that server alone.
     mcpServers: { ...mcpServers, files: { ...mcpServers.files, preset: "safe" } },
@@ -55,6 +56,7 @@ export function exposed(mcpServers, presets) {
 /** A gateway whose preset is that of the default endpoint. */
 export function guarded(files) {
   return {
+    initialize_wait_s: 60,
     list_wait_s: 60,
     mcpServers: { files },
     presets: { safe: { tools: ["*/*", RULE] } },

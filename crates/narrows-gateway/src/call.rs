@@ -31,6 +31,9 @@ use shaped::Wish;
 /// Names and URIs are looked up, compared and logged; beyond this they are none.
 const MAX_NAME: usize = 8 * 1024;
 
+/// A server that is replaced while it starts is waited for again, so often.
+const STARTS: usize = 3;
+
 /// One request on its way.
 pub(crate) struct Call<'a> {
     pub(crate) session: &'a Arc<Session>,
@@ -141,15 +144,15 @@ impl Call<'_> {
         let mut name = self.text_member("name")?;
         let text = name.as_text().expect("checked to be text");
         let view = self.session.view();
-        let target = match kind {
-            ItemKind::Prompt => view.prompt(&text)?,
+        let (view, target) = match kind {
+            ItemKind::Prompt => self.find(view, &text, |view| view.prompt(&text)).await?,
             _ if view.recover().is_some_and(|own| *own.name == *text) => {
                 let arguments = self.arguments()?;
                 return self.recover(arguments).await;
             }
             _ => match view.facade().and_then(|facade| facade.own(&text)) {
                 Some(own) => return Box::pin(self.own_tool(own, view)).await,
-                None => view.tool(&text)?,
+                None => self.find(view, &text, |view| view.tool(&text)).await?,
             },
         };
         self.permit(kind, &target, &text)?;
@@ -204,7 +207,7 @@ impl Call<'_> {
             return self.read_receipt(uri).await;
         }
         drop(text);
-        let (target, uri) = self.resource_target()?;
+        let (target, uri) = self.resource_target().await?;
         let wish = self.wish_for_resource(&target);
         let (tag, session) = (self.tag, self.session);
         let result = self.send(Routed::to(&target, uri)).await?;
@@ -218,7 +221,7 @@ impl Call<'_> {
     }
 
     async fn subscribe(self) -> Result<Raw, Error> {
-        let (target, uri) = self.resource_target()?;
+        let (target, uri) = self.resource_target().await?;
         let session = self.session;
         // Noted first: an update may come together with the answer.
         let news = session.subscribed(&target.upstream, &target.name, &uri);
@@ -230,7 +233,7 @@ impl Call<'_> {
     }
 
     async fn unsubscribe(self) -> Result<Raw, Error> {
-        let (target, uri) = self.resource_target()?;
+        let (target, uri) = self.resource_target().await?;
         // Another session may still want it over the same link.
         if self.session.unsubscribed(&target.upstream, &target.name) {
             return self.send(Routed::to(&target, uri)).await;
@@ -248,13 +251,15 @@ impl Call<'_> {
             Some("ref/prompt") => {
                 let name = name.ok_or_else(|| needs("name"))?;
                 let text = name.as_text().ok_or_else(|| needs("name"))?;
-                let target = self.session.view().prompt(&text)?;
+                let find = |view: &View| view.prompt(&text);
+                let (_, target) = self.find(self.session.view(), &text, find).await?;
                 (ItemKind::Prompt, target, name.clone())
             }
             Some("ref/resource") => {
                 let uri = uri.ok_or_else(|| needs("uri"))?;
                 let text = uri.as_text().ok_or_else(|| needs("uri"))?;
-                let target = self.session.view().template(&text)?;
+                let find = |view: &View| view.template(&text);
+                let (_, target) = self.find(self.session.view(), &text, find).await?;
                 (ItemKind::Resource, target, uri.clone())
             }
             _ => {
@@ -362,6 +367,28 @@ impl Call<'_> {
         answer
     }
 
+    /// Looks a name up in the view. A server that is still starting is waited
+    /// for where the name may be one of its own.
+    async fn find(
+        &self,
+        mut view: Arc<View>,
+        name: &str,
+        find: impl Fn(&View) -> Result<Target, Error>,
+    ) -> Result<(Arc<View>, Target), Error> {
+        let mut found = find(&view);
+        for _ in 0..STARTS {
+            let Err(Error::Unknown { .. } | Error::UpstreamDown { .. }) = found else {
+                break;
+            };
+            // Boxed: this is rare, and would make the future of every call large.
+            let later = Box::pin(self.session.view_after_start(&view, name)).await;
+            let Some(later) = later else { break };
+            view = later;
+            found = find(&view);
+        }
+        found.map(|target| (view, target))
+    }
+
     fn permit(&self, kind: ItemKind, target: &Target, name: &str) -> Result<(), Error> {
         if target.is_judged {
             self.refuse_twins()?;
@@ -388,10 +415,11 @@ impl Call<'_> {
             .inspect_err(|error| permit::tell_denied(self.tag, error))
     }
 
-    fn resource_target(&self) -> Result<(Target, Raw), Error> {
+    async fn resource_target(&self) -> Result<(Target, Raw), Error> {
         let uri = self.text_member("uri")?;
         let text = uri.as_text().expect("checked to be text");
-        let target = self.session.view().resource(&text)?;
+        let find = |view: &View| view.resource(&text);
+        let (_, target) = self.find(self.session.view(), &text, find).await?;
         self.permit(ItemKind::Resource, &target, &text)?;
         Ok((target, uri.clone()))
     }

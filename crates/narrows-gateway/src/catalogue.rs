@@ -71,6 +71,14 @@ pub(crate) struct Recover {
     pub(crate) way: Arc<str>,
 }
 
+/// Servers that are worth waiting for.
+pub(crate) enum Starting {
+    /// The name says which.
+    Server(Arc<Upstream>),
+    /// It may belong to any of those that are starting.
+    Unknown,
+}
+
 /// One kind of things: how they are listed and where they lead.
 struct Kind {
     listing: Listing,
@@ -221,6 +229,35 @@ impl View {
             Some(target) => Ok(target),
             None => self.resource(uri),
         }
+    }
+
+    /// A server that is still starting and that a name or URI which was not
+    /// found may mean.
+    pub(crate) fn starting(&self, name: &str) -> Option<Starting> {
+        let is_starting = |part: &&Part| {
+            part.offer.hello.is_none()
+                && !part.upstream.is_settled()
+                && part.is_usable(self.preset.as_deref())
+        };
+        let mut starting = self.parts.iter().filter(is_starting);
+        let first = starting.next()?;
+        if self.single {
+            return Some(Starting::Server(first.upstream.clone()));
+        }
+        let unwrapped = token::unwrap_uri(name);
+        let wrapped = unwrapped.iter().map(|(server, _)| &**server);
+        let mut named = names::readings(name).map(|(server, _)| server);
+        let meant = |server: &str| self.part(server).filter(is_starting);
+        Some(match wrapped.chain(&mut named).find_map(meant) {
+            Some(part) => Starting::Server(part.upstream.clone()),
+            None => Starting::Unknown,
+        })
+    }
+
+    /// The server of this name, if it was not up when the view was built.
+    pub(crate) fn absent_server(&self, server: &str) -> Option<Arc<Upstream>> {
+        let part = self.part(server)?;
+        (part.offer.hello.is_none()).then(|| part.upstream.clone())
     }
 
     /// The gateway's own tool for what was cut.

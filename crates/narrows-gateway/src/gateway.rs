@@ -41,6 +41,7 @@ use crate::exchange::{
 };
 use crate::feed::{CallRecord, Feed, Happening};
 use crate::forward::{ForwardError, PlainRequest, Reply};
+use crate::known_clients;
 use crate::lock::Mutex;
 use crate::meter::{CountedStore, Meter, RefusedFor};
 use crate::permit;
@@ -87,6 +88,13 @@ pub enum Lifetime {
     Idle,
 }
 
+/// When a session began, and how long its lists wait.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) began: Instant,
+    pub(crate) lists_by: Instant,
+}
+
 pub(crate) struct Inner {
     roster: ArcSwap<Roster>,
     making: Making,
@@ -96,7 +104,6 @@ pub(crate) struct Inner {
     folder: Option<PathBuf>,
     pub(crate) clients: Clients,
     pub(crate) limits: Limits,
-    pub(crate) list_wait: Duration,
     pub(crate) feed: Arc<Feed>,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     last_session: AtomicU64,
@@ -104,8 +111,8 @@ pub(crate) struct Inner {
     /// changes what they are built of.
     built: Mutex<u64>,
     started: Instant,
-    /// Until when the first clients wait for upstreams.
-    patience: Instant,
+    /// The gateway counts as ready from here on, whatever is still starting.
+    ready_at: Instant,
     pub(crate) stop: CancellationToken,
     /// Everything that runs in the background; the end waits for it.
     pub(crate) tasks: TaskTracker,
@@ -133,7 +140,7 @@ impl Gateway {
     }
 
     /// Opens a session for `initialize`. Waits for upstreams that are still
-    /// starting, at most `list_wait`. An unknown door is `None`, and so is one
+    /// starting, at most `initialize_wait`. An unknown door is `None`, and so is one
     /// that is not among the rights of a client.
     pub async fn open(
         &self,
@@ -143,7 +150,9 @@ impl Gateway {
         revision: Revision,
         client: ClientHello,
     ) -> Option<Result<Opened, Error>> {
-        let endpoint = self.0.roster().endpoint(door)?.clone();
+        let began = Instant::now();
+        let roster = self.0.roster();
+        let endpoint = roster.endpoint(door)?.clone();
         if let Principal::Client(_) = &principal {
             if !self.0.may_enter(&principal, door) {
                 return None;
@@ -160,14 +169,18 @@ impl Gateway {
             capabilities: client.capabilities.detached(),
             client_info: client.client_info.detached(),
         };
-        self.0.wait_until_ready(&endpoint).await;
+        let lists_by = began + known_clients::list_wait(&roster.settings, &client);
+        let initialize_by = began + roster.settings.initialize_wait;
+        drop(roster);
+        self.0.wait_until_ready(&endpoint, initialize_by).await;
         let caller = Caller {
             endpoint: endpoint.name.clone(),
             principal,
             revision,
             client,
         };
-        Some(self.0.admit(caller, lifetime, endpoint))
+        let span = Span { began, lists_by };
+        Some(self.0.admit(caller, lifetime, endpoint, span))
     }
 
     /// Carries one object of plain JSON-RPC to the server of this name and its
@@ -290,8 +303,7 @@ impl Inner {
             folder: settings.recovery.path.clone(),
             clients: Clients::new(&settings.clients, &surroundings.meter),
             limits: settings.limits.clone(),
-            list_wait: settings.list_wait,
-            patience: started + settings.list_wait,
+            ready_at: started + settings.list_wait,
             roster: ArcSwap::from_pointee(Roster::first(settings, &making)),
             making,
             feed: surroundings.feed.clone(),
@@ -315,6 +327,7 @@ impl Inner {
         caller: Caller,
         lifetime: Lifetime,
         endpoint: Arc<Endpoint>,
+        span: Span,
     ) -> Result<Opened, Error> {
         // What there is does not change meanwhile: whoever changes it finds
         // this session, or this session finds what it was changed to.
@@ -335,8 +348,11 @@ impl Inner {
                 self.meter().denied(ItemKind::Server);
                 return Err(permit::not_allowed(ItemKind::Server, server.id, &denial));
             }
-            // There is nothing to mirror of a server that is not there.
-            only.shared_link()?;
+            // There is nothing to mirror of a server that has failed. One that
+            // is still starting is announced when it comes.
+            if only.is_settled() {
+                only.shared_link()?;
+            }
         }
         let revision = caller.revision;
         let mut sessions = self.sessions.lock();
@@ -349,7 +365,7 @@ impl Inner {
         }
         let (outbox, stream) = EventSink::channel(self.limits.client_queue);
         let serial = self.last_session.fetch_add(1, Ordering::Relaxed) + 1;
-        let session = Session::new(serial, caller, lifetime, endpoint, face, self, outbox);
+        let session = Session::new(serial, caller, lifetime, endpoint, face, self, outbox, span);
         let session = Arc::new(session.seated(seat));
         sessions.insert(serial, session.clone());
         drop(sessions);
@@ -376,41 +392,37 @@ impl Inner {
         fitting.max_by_key(|session| session.silence()).cloned()
     }
 
-    /// Waits for the upstreams behind an endpoint that are still starting, and
-    /// then sees to it that its view holds what they offer.
-    pub(crate) async fn wait_until_ready(&self, endpoint: &Endpoint) {
-        let roster = self.roster();
-        match endpoint.single {
-            // It has nothing without its one upstream, whose start is limited by itself.
-            true => {
-                if let Some(upstream) = roster.upstream(&endpoint.name) {
+    /// Waits until `limit` for the upstreams behind an endpoint that are still
+    /// starting, and then sees to it that its view holds what they offer. Late
+    /// ones are announced when they come.
+    pub(crate) async fn wait_until_ready(&self, endpoint: &Endpoint, limit: Instant) {
+        if Instant::now() < limit {
+            let roster = self.roster();
+            let all = async {
+                for upstream in roster.behind(endpoint) {
                     upstream.settled().await;
                 }
-            }
-            false => {
-                let all = async {
-                    for upstream in &roster.upstreams {
-                        upstream.settled().await;
-                    }
-                };
-                // Late ones are announced when they come.
-                let _ = timeout_at(self.patience, all).await;
-            }
+            };
+            let _ = timeout_at(limit, all).await;
         }
         self.refresh_views();
     }
 
-    /// Whether there is nothing to wait for, and the view is of today.
-    pub(crate) fn is_ready(&self, endpoint: &Endpoint) -> bool {
-        let settled = match endpoint.single {
-            true => {
-                let roster = self.roster.load();
-                let upstream = roster.upstream(&endpoint.name);
-                upstream.is_none_or(|upstream| upstream.is_settled())
-            }
-            false => self.all_settled(),
-        };
-        settled && *self.built.lock() == self.surroundings.changes.count()
+    /// Waits until an upstream is up or has failed, within the time that it has
+    /// for a request, and then sees to it that all views hold what it offers.
+    pub(crate) async fn wait_for_start(&self, upstream: &Upstream) {
+        let limit = upstream.settings.request_timeout;
+        let _ = tokio::time::timeout(limit, upstream.settled()).await;
+        self.refresh_views();
+    }
+
+    /// Whether a list of an endpoint has nothing to wait for, and the view is
+    /// of today. From `limit` on nothing is waited for.
+    pub(crate) fn is_ready(&self, endpoint: &Endpoint, limit: Instant) -> bool {
+        let roster = self.roster.load();
+        let settled = (roster.behind(endpoint)).all(|upstream| upstream.is_settled());
+        (settled || Instant::now() >= limit)
+            && *self.built.lock() == self.surroundings.changes.count()
     }
 
     pub(crate) fn parts(&self) -> Vec<Part> {
@@ -428,7 +440,7 @@ impl Inner {
 
     /// Builds every view anew if anything has changed since they were built,
     /// and tells exactly the sessions that see a difference.
-    fn refresh_views(&self) {
+    pub(crate) fn refresh_views(&self) {
         let mut built = self.built.lock();
         let count = self.surroundings.changes.count();
         if *built == count {
@@ -587,7 +599,7 @@ impl Inner {
     }
 
     fn all_settled(&self) -> bool {
-        Instant::now() >= self.patience
+        Instant::now() >= self.ready_at
             || (self.roster.load().upstreams.iter()).all(|upstream| upstream.is_settled())
     }
 

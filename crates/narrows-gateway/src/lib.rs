@@ -19,6 +19,7 @@ mod facade;
 pub mod feed;
 mod forward;
 mod gateway;
+mod known_clients;
 mod lock;
 pub mod meter;
 mod names;

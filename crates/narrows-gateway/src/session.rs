@@ -27,14 +27,14 @@ use self::asks::OpenAsks;
 use self::links::OwnLinks;
 pub(crate) use self::log_level::LogLevel;
 use self::subscriptions::Subscriptions;
-use self::variants::Variants;
+use self::variants::{Survey, Variants};
 use crate::call::{self, Call};
-use crate::catalogue::{Scope, View};
+use crate::catalogue::{Scope, Starting, View};
 use crate::clients::{ClientPermit, ClientSeat};
 use crate::error::Error;
 use crate::events::Tag;
 use crate::exchange::{AskKey, Asks, Caller, Cancel, Event, EventSink, Notice, Principal};
-use crate::gateway::{Endpoint, Face, Inner, Lifetime};
+use crate::gateway::{Endpoint, Face, Inner, Lifetime, Span};
 use crate::lock::Mutex;
 use crate::meter::Watch;
 use crate::recovery::Owner;
@@ -69,8 +69,7 @@ pub struct Session {
     own_view: ArcSwapOption<View>,
     /// Held while `own_view` is built and stored, so that the newest stays.
     building: Mutex<()>,
-    /// Raised once it is known what servers offer to this client.
-    surveyed: CancellationToken,
+    survey: Survey,
     subscriptions: Subscriptions,
     level: AtomicU8,
     closed: CancellationToken,
@@ -79,10 +78,13 @@ pub struct Session {
     /// Milliseconds after `born`.
     last_sign: AtomicU64,
     born: Instant,
+    /// Until when its lists wait for servers that are still starting.
+    lists_by: Instant,
     watch: Watch,
 }
 
 impl Session {
+    #[expect(clippy::too_many_arguments, reason = "the gateway is the only caller")]
     pub(crate) fn new(
         serial: u64,
         caller: Caller,
@@ -91,6 +93,7 @@ impl Session {
         face: Arc<Face>,
         gateway: &Arc<Inner>,
         outbox: EventSink,
+        span: Span,
     ) -> Session {
         let (meter, feed) = (gateway.meter(), &gateway.feed);
         let watch = Watch::open(meter, feed, serial, endpoint.label(), &caller.principal);
@@ -114,14 +117,15 @@ impl Session {
             variants: Variants::default(),
             own_view: ArcSwapOption::empty(),
             building: Mutex::default(),
-            surveyed: CancellationToken::new(),
+            survey: Survey::default(),
             subscriptions: Subscriptions::default(),
             level: AtomicU8::new(LogLevel::UNSET),
             closed: CancellationToken::new(),
             closing: AtomicBool::new(false),
             stays: AtomicUsize::new(0),
             last_sign: AtomicU64::new(0),
-            born: Instant::now(),
+            born: span.began,
+            lists_by: span.lists_by,
             watch,
         }
     }
@@ -205,8 +209,9 @@ impl Session {
         if kind.is_none() && &*request.method != "ping" {
             return None;
         }
-        let ready = self.surveyed.is_cancelled()
-            && (self.gateway.upgrade()).is_some_and(|gateway| gateway.is_ready(&self.endpoint));
+        let ready = self.survey.is_done()
+            && (self.gateway.upgrade())
+                .is_some_and(|gateway| gateway.is_ready(&self.endpoint, self.lists_by));
         if self.is_closed() || !ready {
             return None;
         }
@@ -444,12 +449,40 @@ impl Session {
 
     pub(crate) async fn wait_until_ready(&self) {
         if let Some(gateway) = self.gateway.upgrade() {
-            gateway.wait_until_ready(&self.endpoint).await;
-            if !self.surveyed.is_cancelled() {
+            gateway
+                .wait_until_ready(&self.endpoint, self.lists_by)
+                .await;
+            if !self.survey.is_done() {
                 // What comes later is announced.
-                let _ = timeout_at(self.born + gateway.list_wait, self.surveyed.cancelled()).await;
+                let _ = timeout_at(self.lists_by, self.survey.done()).await;
             }
         }
+    }
+
+    /// Waits for a server that is still starting and that `name` may mean, and
+    /// returns the view after that; `None` if there is none to wait for.
+    pub(crate) async fn view_after_start(&self, view: &Arc<View>, name: &str) -> Option<Arc<View>> {
+        // It may have come since the view was built.
+        self.gateway.upgrade()?.refresh_views();
+        let newer = self.view();
+        if !Arc::ptr_eq(&newer, view) {
+            return Some(newer);
+        }
+        match view.starting(name)? {
+            Starting::Server(upstream) => self.view_after(&upstream).await,
+            // Any of them may have it, so that it is waited for like a list.
+            Starting::Unknown if Instant::now() < self.lists_by => {
+                self.wait_until_ready().await;
+                Some(self.view())
+            }
+            Starting::Unknown => None,
+        }
+    }
+
+    /// The view once a server has started, or has failed to.
+    pub(crate) async fn view_after(&self, upstream: &Upstream) -> Option<Arc<View>> {
+        self.gateway.upgrade()?.wait_for_start(upstream).await;
+        Some(self.view())
     }
 
     /// Ends the session once the answer that is on its way has gone out.

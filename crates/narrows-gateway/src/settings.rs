@@ -20,8 +20,12 @@ pub struct Settings {
     /// Endpoints that join all upstreams. One of them is named `default`.
     /// The endpoint of a single upstream needs no entry.
     pub endpoints: Vec<EndpointSettings>,
-    /// How long the first `initialize` and the first lists wait for upstreams that are still starting.
+    /// How long `initialize` waits for upstreams that are still starting.
+    pub initialize_wait: Duration,
+    /// How long after its session began a list waits for them.
     pub list_wait: Duration,
+    /// The same for some clients, by the name in their `clientInfo`.
+    pub list_wait_by_client: HashMap<String, Duration>,
     /// Joined instructions of all upstreams are cut at this many characters.
     pub instructions_max_chars: usize,
     pub limits: Limits,
@@ -49,7 +53,9 @@ impl Default for Settings {
         Settings {
             upstreams: Vec::new(),
             endpoints: vec![EndpointSettings::named("default")],
-            list_wait: Duration::from_secs(10),
+            initialize_wait: Duration::from_secs(1),
+            list_wait: Duration::from_secs(4),
+            list_wait_by_client: HashMap::new(),
             instructions_max_chars: 4_000,
             limits: Limits::default(),
             guard: None,

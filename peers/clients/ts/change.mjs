@@ -293,6 +293,7 @@ function writeConfig(path = config) {
   });
   const endpoint = (preset) => (preset === null ? {} : { preset });
   const told = {
+    initialize_wait_s: 60,
     list_wait_s: 60,
     mcpServers: Object.fromEntries(SERVERS.map((id) => [id, server(id)])),
     presets: Object.fromEntries(Object.entries(model.presets).map(([id, tools]) => [id, { tools }])),

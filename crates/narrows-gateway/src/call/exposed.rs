@@ -21,6 +21,13 @@ impl Call<'_> {
     pub(super) async fn own_tool(self, own: OwnTool, view: Arc<View>) -> Result<Raw, Error> {
         let revision = self.session.caller().revision;
         let arguments = self.arguments()?;
+        let view = match own {
+            OwnTool::Search => {
+                self.session.wait_until_ready().await;
+                self.session.view()
+            }
+            OwnTool::Exec | OwnTool::Inspect => self.view_with(arguments.as_ref(), view).await,
+        };
         let result = match own {
             OwnTool::Exec => self.exec(arguments, view).await?,
             // A server may have hundreds of tools, each with a long schema.
@@ -39,6 +46,16 @@ impl Call<'_> {
             true => result.without_member("structuredContent"),
             false => result,
         })
+    }
+
+    /// The view once the server that is meant has started.
+    async fn view_with(&self, arguments: Option<&Raw>, view: Arc<View>) -> Arc<View> {
+        let server = arguments.and_then(|arguments| arguments.member("server_name"));
+        let server = server.as_ref().and_then(Raw::as_text).unwrap_or_default();
+        match view.absent_server(&server) {
+            Some(upstream) => self.session.view_after(&upstream).await.unwrap_or(view),
+            None => view,
+        }
     }
 
     async fn told(

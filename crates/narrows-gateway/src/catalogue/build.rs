@@ -13,7 +13,7 @@ use crate::facade::{Facade, Hidden, Shelf, Shown, Way};
 use crate::preset::Preset;
 use crate::settings::{EndpointSettings, Expose, Uris};
 use crate::shaping::{GOAL_ARGUMENT, Policies, goal_schema};
-use crate::upstream::{Item, ListKind, ServerHello, State};
+use crate::upstream::{Item, ListKind, State};
 use crate::{names, permit, recover};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -129,9 +129,6 @@ fn single(plan: &Plan, part: &Part) -> View {
     });
     let parts = std::slice::from_ref(part);
     let hello = part.offer.hello.as_ref();
-    let object = |field: fn(&ServerHello) -> &Raw| {
-        hello.map_or_else(Raw::empty_object, |hello| field(hello).clone())
-    };
     View {
         tools: Kind::of(ListKind::Tools, tools, routes),
         recover,
@@ -139,8 +136,17 @@ fn single(plan: &Plan, part: &Part) -> View {
         resources: own(ListKind::Resources),
         templates: templates(plan, parts, false, cuts),
         patterns: patterns(parts),
-        capabilities: object(|hello| &hello.capabilities),
-        server_info: object(|hello| &hello.server_info),
+        capabilities: match hello {
+            None => capabilities(parts, cuts),
+            Some(hello) => hello.capabilities.clone(),
+        },
+        server_info: match hello {
+            // Its own is known when it has started.
+            None => Raw::empty_object()
+                .with_member("name", &Raw::string(&part.upstream.settings.id))
+                .with_member("version", &Raw::string("unknown")),
+            Some(hello) => hello.server_info.clone(),
+        },
         instructions: hello
             .filter(|_| part.is_usable(preset))
             .and_then(|hello| hello.instructions.clone()),

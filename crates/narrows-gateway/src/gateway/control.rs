@@ -82,7 +82,9 @@ impl Gateway {
         let applied = difference(&old.settings, &settings);
         let lasting = old.settings.clone();
         let settings = Settings {
+            initialize_wait: lasting.initialize_wait,
             list_wait: lasting.list_wait,
+            list_wait_by_client: lasting.list_wait_by_client,
             limits: lasting.limits,
             guard: lasting.guard,
             proxy: lasting.proxy,

@@ -21,7 +21,7 @@ pub struct Health {
     pub starting: usize,
     pub down: usize,
     pub uptime: Duration,
-    /// Every enabled upstream is up or has failed, or `list_wait` has passed.
+    /// Every enabled upstream is up or has failed, or `list_wait` has passed since the start.
     pub ready: bool,
 }
 

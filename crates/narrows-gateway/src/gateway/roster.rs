@@ -189,6 +189,13 @@ impl Roster {
         all.find(|upstream| upstream.settings.id == id)
     }
 
+    /// The servers behind an endpoint: all of them, or its only one.
+    pub(super) fn behind(&self, endpoint: &Endpoint) -> impl Iterator<Item = &Arc<Upstream>> {
+        let (single, name) = (endpoint.single, endpoint.name.clone());
+        let all = self.upstreams.iter();
+        all.filter(move |upstream| !single || *upstream.settings.id == *name)
+    }
+
     /// Whether a server of this id is known to any way in.
     pub(super) fn serves(&self, id: &str) -> bool {
         let mut plain = self.settings.rpc_servers.iter();
@@ -332,7 +339,11 @@ pub(super) fn difference(old: &Settings, new: &Settings) -> Applied {
     later("limits", old.limits != new.limits);
     later("recovery", old.recovery != new.recovery);
     later("proxy", old.proxy != new.proxy);
+    let differs = old.initialize_wait != new.initialize_wait;
+    later("initialize_wait_s", differs);
     later("list_wait_s", old.list_wait != new.list_wait);
+    let differs = old.list_wait_by_client != new.list_wait_by_client;
+    later("list_wait_by_client", differs);
     applied
 }
 

@@ -3,6 +3,7 @@
 mod clients;
 mod presets;
 mod servers;
+mod starting;
 
 use std::time::Duration;
 
@@ -77,9 +78,24 @@ impl Client {
     }
 
     async fn open_as(gateway: &Gateway, door: Door<'_>, principal: Principal) -> Client {
+        Client::open_with(gateway, door, principal, "tester").await
+    }
+
+    async fn open_named(gateway: &Gateway, door: Door<'_>, name: &str) -> Client {
+        Client::open_with(gateway, door, Principal::Anonymous, name).await
+    }
+
+    async fn open_with(
+        gateway: &Gateway,
+        door: Door<'_>,
+        principal: Principal,
+        name: &str,
+    ) -> Client {
         let hello = ClientHello {
             capabilities: Raw::empty_object(),
-            client_info: Raw::from_static(r#"{"name":"tester","version":"1"}"#),
+            client_info: Raw::empty_object()
+                .with_member("name", &Raw::string(name))
+                .with_member("version", &Raw::string("1")),
         };
         let revision = Revision::LATEST_LEGACY;
         let opened = gateway.open(door, principal, Lifetime::Idle, revision, hello);

@@ -6,10 +6,11 @@
 //! kind are shown the same. A session whose servers offer it something else
 //! than the shared links do has a view of its own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use futures_util::future::join_all;
+use tokio::sync::watch;
 
 use super::Session;
 use crate::catalogue::{Part, View, changes};
@@ -27,6 +28,46 @@ struct Variant {
     base: Arc<Offer>,
 }
 
+/// What has been looked at for a session, and whether it still is.
+pub(super) struct Survey {
+    /// Numbers of instances.
+    seen: Mutex<HashSet<u64>>,
+    /// How many servers are being looked at; none before the first look.
+    running: watch::Sender<Option<usize>>,
+}
+
+impl Default for Survey {
+    fn default() -> Self {
+        Survey {
+            seen: Mutex::default(),
+            running: watch::Sender::new(None),
+        }
+    }
+}
+
+impl Survey {
+    pub(super) fn is_done(&self) -> bool {
+        *self.running.borrow() == Some(0)
+    }
+
+    /// Ready when it is known what servers offer to this client.
+    pub(super) async fn done(&self) {
+        let mut running = self.running.subscribe();
+        // The sender lives as long as `self`, so this cannot fail.
+        let _ = running.wait_for(|running| *running == Some(0)).await;
+    }
+
+    fn begin(&self, servers: usize) {
+        self.running
+            .send_modify(|running| *running = Some(running.unwrap_or_default() + servers));
+    }
+
+    fn end(&self, servers: usize) {
+        self.running
+            .send_modify(|running| *running = running.map(|all| all.saturating_sub(servers)));
+    }
+}
+
 /// Whether a link's lists are read for the first time.
 #[derive(Clone, Copy)]
 pub(super) enum Reading {
@@ -35,13 +76,16 @@ pub(super) enum Reading {
 }
 
 impl Session {
-    /// Finds out what servers offer to clients like this one. Returns at once;
-    /// `surveyed` is raised when it is known.
+    /// Finds out what servers that were not looked at yet offer to clients like
+    /// this one. Returns at once; `survey` is done when it is known.
     pub(crate) fn survey(self: &Arc<Self>) {
         let view = self.face().view();
         // A client that can be asked nothing is offered what everybody is.
         let differs = |upstream: &&Arc<Upstream>| {
-            self.asks.any() && self.needs_own_link(upstream) && upstream.shared_link().is_ok()
+            self.asks.any()
+                && self.needs_own_link(upstream)
+                && upstream.shared_link().is_ok()
+                && self.survey.seen.lock().insert(upstream.serial)
         };
         let mut unknown = Vec::new();
         for upstream in view.upstreams().filter(differs) {
@@ -51,8 +95,9 @@ impl Session {
             }
         }
         let Some(gateway) = self.gateway.upgrade().filter(|_| !unknown.is_empty()) else {
-            return self.surveyed.cancel();
+            return self.survey.begin(0);
         };
+        self.survey.begin(unknown.len());
         let (session, stop) = (Arc::downgrade(self), gateway.stop.clone());
         gateway.tasks.spawn(async move {
             let looks = unknown.iter().map(|upstream| look(&session, upstream));
@@ -61,14 +106,16 @@ impl Session {
                 () = stop.cancelled() => {}
             }
             if let Some(session) = session.upgrade() {
-                session.surveyed.cancel();
+                session.survey.end(unknown.len());
             }
         });
     }
 
     /// Builds the view again if this session has its own; false if it has not.
     pub(crate) fn rebuild_view(self: &Arc<Self>, parts: &[Part]) -> bool {
-        if self.asks.any() && self.drop_old_variants(parts) {
+        if self.asks.any() {
+            // Servers that came since are looked at as well.
+            self.drop_old_variants(parts);
             self.survey();
         }
         let _one_at_a_time = self.building.lock();
@@ -114,8 +161,8 @@ impl Session {
         self.tell_changed(&changes);
     }
 
-    /// True if there were any.
-    fn drop_old_variants(&self, parts: &[Part]) -> bool {
+    /// Forgets what counts no more, so that it is looked at again.
+    fn drop_old_variants(&self, parts: &[Part]) {
         let mut variants = self.variants.0.lock();
         let before = variants.len();
         variants.retain(|index, variant| {
@@ -124,7 +171,9 @@ impl Session {
             let has_link = |part: &Part| self.links.get(part.upstream.serial).is_some();
             same || part.is_some_and(has_link)
         });
-        variants.len() < before
+        if variants.len() < before {
+            self.survey.seen.lock().clear();
+        }
     }
 }
 

@@ -154,6 +154,9 @@ fn settings(remote: &Upstream) -> Settings {
         ],
         endpoints: vec![EndpointSettings::named("default"), lazy],
         presets: vec![Preset::new("review", Some(review), None, Some(Vec::new()))],
+        // How busy the machine is must not decide what a client sees first.
+        initialize_wait: Duration::from_secs(60),
+        list_wait: Duration::from_secs(60),
         ..Settings::default()
     }
 }

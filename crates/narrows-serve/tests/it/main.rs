@@ -95,6 +95,9 @@ fn gateway_to(upstream: SocketAddr, limits: Limits) -> Gateway {
     Gateway::start(Settings {
         upstreams: vec![UpstreamSettings::new("up", kind)],
         limits,
+        // How busy the machine is must not decide what a client sees first.
+        initialize_wait: Duration::from_secs(60),
+        list_wait: Duration::from_secs(60),
         // What an edge carries is as long as it is.
         shape: ShapeChoice {
             on: Some(false),

@@ -24,7 +24,7 @@ use narrows_gateway::settings::{HealthSettings, Limits, Settings, Transport};
 use super::expand::{Forms, Scope, expand, expand_home};
 use super::problem::{At, Problems};
 use super::raw::{RawFile, RawLimits, Servers};
-use super::read::{Field, Given};
+use super::read::{Field, Given, Map};
 use clients::{AdminChecked, Known};
 use presets::ServerIds;
 use shape::{MaskLimits, Standing};
@@ -89,7 +89,10 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
     let gateway = Settings {
         upstreams: servers.upstreams,
         endpoints,
+        initialize_wait: seconds(&raw.initialize_wait_s, Least::Zero, problems)
+            .unwrap_or(defaults.initialize_wait),
         list_wait: seconds(&raw.list_wait_s, Least::Zero, problems).unwrap_or(defaults.list_wait),
+        list_wait_by_client: seconds_by_name(&raw.list_wait_by_client, problems),
         instructions_max_chars: raw
             .instructions_max_chars
             .value()
@@ -240,7 +243,22 @@ pub(super) fn seconds(
     least: Least,
     problems: &mut Problems<'_>,
 ) -> Option<Duration> {
-    let given = given.given()?;
+    seconds_in(given.given()?, least, problems)
+}
+
+fn seconds_by_name(
+    given: &Field<Map<f64>>,
+    problems: &mut Problems<'_>,
+) -> HashMap<String, Duration> {
+    let entries = given.value().map_or(&[][..], |map| &map.0);
+    let checked = entries.iter().filter_map(|(name, given)| {
+        let wait = seconds_in(given, Least::Zero, problems)?;
+        Some((name.value.clone(), wait))
+    });
+    checked.collect()
+}
+
+fn seconds_in(given: &Given<f64>, least: Least, problems: &mut Problems<'_>) -> Option<Duration> {
     let too_small = given.value < 0.0 || (given.value == 0.0 && least == Least::MoreThanZero);
     if too_small || given.value > LONGEST {
         let what = match least {

@@ -48,10 +48,16 @@ table! {
 
         /// Where `narrows serve` listens. Default `127.0.0.1:7420`.
         "listen" => listen: String,
-        /// How long the first `initialize` and the first lists wait for
-        /// servers that are still starting, in seconds; 0 does not wait.
-        /// Default 10.
+        /// How long `initialize` waits for servers that are still starting,
+        /// in seconds; 0 does not wait. Default 1.
+        "initialize_wait_s" => initialize_wait_s: f64,
+        /// How long after its session began a list waits for servers that are
+        /// still starting, in seconds; 0 does not wait. Default 4, and 20 for
+        /// clients known to ignore `list_changed`.
         "list_wait_s" => list_wait_s: f64,
+        /// The same for single clients, by the name that they give in
+        /// `clientInfo`.
+        "list_wait_by_client" => list_wait_by_client: Map<f64>,
         /// Names besides loopback that a client may call us by (`Host`).
         "allowed_hosts" => allowed_hosts: Vec<Given<String>>,
         /// Web origins besides loopback whose pages may call us (`Origin`).

@@ -17,7 +17,9 @@ pub(crate) const REVISION: &str = "2025-11-25";
 pub(crate) fn config<'a>(servers: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     let servers = servers.into_iter().map(|(id, server)| (id.into(), server));
     let servers: serde_json::Map<String, Value> = servers.collect();
-    json!({ "mcpServers": servers, "shape": false })
+    // How busy the machine is must not decide what a client sees first.
+    let waits = json!({ "initialize_wait_s": 60, "list_wait_s": 60 });
+    with(json!({ "mcpServers": servers, "shape": false }), waits)
 }
 
 /// The same with other members besides.

@@ -7,4 +7,5 @@ mod names;
 mod notices;
 mod questions;
 mod servers;
+mod starting;
 mod subscriptions;

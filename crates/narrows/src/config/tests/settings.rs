@@ -31,7 +31,8 @@ fn defaults_are_those_of_the_gateway() {
     assert_eq!(server.connect_timeout, Duration::from_secs(5));
     assert_eq!(server.sharing, Sharing::Auto);
     assert_eq!(server.max_links, 8);
-    assert_eq!(checked.gateway.list_wait, Duration::from_secs(10));
+    assert_eq!(checked.gateway.initialize_wait, Duration::from_secs(1));
+    assert_eq!(checked.gateway.list_wait, Duration::from_secs(4));
     assert_eq!(checked.listen.to_string(), "127.0.0.1:7420");
     let names = checked.gateway.endpoints.iter().map(|it| it.name.as_str());
     assert_eq!(names.collect::<Vec<_>>(), ["default", "lazy"]);
@@ -101,7 +102,7 @@ fn what_is_set_arrives() {
         r#"{"mcpServers": {"a": {"command": "x", "sharing": "session", "max_links": 2,
                 "startup_timeout_s": 1.5, "connect_timeout_s": 2, "request_timeout_s": 3}},
             "endpoints": {"facade": {"separator": ":"}, "proxy": {"separator": "::", "uris": "wrapped", "name_max": 64}},
-            "listen": "localhost:0", "list_wait_s": 0, "instructions_max_chars": 10,
+            "listen": "localhost:0", "initialize_wait_s": 0.5, "list_wait_s": 0, "list_wait_by_client": {"goose": 7}, "instructions_max_chars": 10,
             "allowed_hosts": ["gate.test", "gate.test:8080"], "allowed_origins": ["https://app.test"],
             "limits": {"max_message_bytes": 2048, "max_sessions": 1, "session_idle_s": 60, "client_queue": 2,
                        "calls_per_session": 3, "grace_s": 1, "max_items_per_list": 4}}"#,
@@ -131,7 +132,10 @@ fn what_is_set_arrives() {
     assert_eq!(checked.allowed_hosts, ["gate.test", "gate.test:8080"]);
     assert_eq!(checked.allowed_origins, ["https://app.test"]);
     let gateway = &checked.gateway;
+    assert_eq!(gateway.initialize_wait, Duration::from_millis(500));
     assert_eq!(gateway.list_wait, Duration::ZERO);
+    let own = [("goose".to_owned(), Duration::from_secs(7))];
+    assert_eq!(gateway.list_wait_by_client, own.into());
     assert_eq!(gateway.instructions_max_chars, 10);
     assert_eq!(gateway.limits.max_message_bytes, 2048);
     assert_eq!(gateway.limits.max_sessions, 1);

@@ -1,0 +1,65 @@
+//! How long a session waits for servers that are still starting. Time is
+//! paused, so that every wait has its exact length.
+
+use tokio::net::TcpListener;
+use tokio::time::Instant;
+
+use super::*;
+use crate::settings::{RemoteManner, RemoteSettings};
+
+const LONG: Duration = Duration::from_secs(3600);
+
+/// A server that accepts connections and never answers.
+async fn hanging() -> (TcpListener, UpstreamSettings) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("it is bound");
+    let remote = RemoteSettings {
+        url: format!("http://{address}/mcp").parse().expect("a URL"),
+        headers: Vec::new(),
+        manner: RemoteManner::Http,
+    };
+    let mut server = UpstreamSettings::new("mute", UpstreamKind::Remote(remote));
+    server.startup_timeout = LONG;
+    server.connect_timeout = LONG;
+    server.request_timeout = LONG;
+    (listener, server)
+}
+
+/// Seconds until `initialize` and until the first list were answered.
+async fn waits(settings: Settings, door: Door<'_>, client: &str) -> (u64, u64) {
+    let gateway = Gateway::start(settings);
+    // Clients that come later wait as long as the first one.
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let began = Instant::now();
+    let opened = Client::open_named(&gateway, door, client).await;
+    let greeted = began.elapsed();
+    let (sink, _events) = EventSink::channel(16);
+    let request = Request {
+        id: Id::number(1),
+        method: "tools/list".into(),
+        params: None,
+    };
+    opened.session.request(request, sink).await.expect("a list");
+    let listed = began.elapsed();
+    gateway.shutdown().await;
+    (greeted.as_secs(), listed.as_secs())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hanging_server_is_waited_for_as_long_as_each_client_can_take() {
+    let (_listener, server) = hanging().await;
+    let joined = Door::Endpoint("default");
+    let check = async |settings: Settings, door, client, expected| {
+        let took = waits(settings, door, client).await;
+        assert_eq!(took, expected, "{door:?} {client}");
+    };
+    let usual = || settings(vec![server.clone()]);
+    check(usual(), joined, "claude-code", (1, 4)).await;
+    check(usual(), Door::Server("mute"), "claude-code", (1, 4)).await;
+    check(usual(), joined, "codex-mcp-client", (1, 20)).await;
+    check(usual(), joined, "goose", (1, 20)).await;
+    let mut at_once = usual();
+    at_once.initialize_wait = Duration::ZERO;
+    at_once.list_wait = Duration::ZERO;
+    check(at_once, joined, "goose", (0, 0)).await;
+}
