@@ -332,6 +332,7 @@ impl Call<'_> {
             timeout,
         };
         let limit = upstream.settings.request_timeout;
+        self.trace.sends();
         let mut answer = link.request(outgoing(limit)).await;
         if let Err(LinkError::Closed { failure, sent }) = answer {
             let lost = Lost {

@@ -71,6 +71,15 @@ pub enum Error {
     Cancelled,
     #[error("The session has ended")]
     SessionClosed,
+    /// Nothing new is begun any more.
+    #[error("The gateway is shutting down. Try again when it has restarted")]
+    ShuttingDown,
+    /// The gateway ended before the call did.
+    #[error("The gateway is shutting down and did not wait longer for this call{}", told_progress(*sent))]
+    Interrupted {
+        /// Whether its server may have got it.
+        sent: bool,
+    },
     /// Something of ours failed; the log says more.
     #[error("{0}")]
     Internal(&'static str),
@@ -113,7 +122,11 @@ impl Error {
             | UpstreamTimeout { .. }
             | UpstreamInvalid { .. }
             | UpstreamTooLarge { .. } => Fault::Upstream,
-            TooManySessions(_) | TooManyLinks { .. } | Internal(_) => Fault::Gateway,
+            TooManySessions(_)
+            | TooManyLinks { .. }
+            | ShuttingDown
+            | Interrupted { .. }
+            | Internal(_) => Fault::Gateway,
         }
     }
 
@@ -141,6 +154,8 @@ impl Error {
                 | ClientSessions { .. }
                 | TooManySessions(_)
                 | TooManyLinks { .. }
+                | ShuttingDown
+                | Interrupted { sent: false }
                 | UpstreamDown { .. }
                 | UpstreamTimeout { .. }
         )
@@ -186,6 +201,8 @@ impl Error {
             TooManyLinks { .. } => "too_many_links",
             Cancelled => "cancelled",
             SessionClosed => "session_closed",
+            ShuttingDown => "shutting_down",
+            Interrupted { .. } => "interrupted",
             Internal(_) => "internal_error",
         }
     }
@@ -196,6 +213,18 @@ fn told_next_try(next_try: Option<Duration>) -> String {
     match next_try {
         Some(pause) => format!("; it is tried again in {:.1} s", pause.as_secs_f64()),
         None => String::new(),
+    }
+}
+
+/// The end of the sentence that says that a call was interrupted.
+fn told_progress(sent: bool) -> &'static str {
+    match sent {
+        true => {
+            ". Its server has received it, so it may have been carried out: check before you repeat it"
+        }
+        false => {
+            ". It was not sent to its server: it can be repeated when the gateway has restarted"
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! it (notices, and questions of the upstream); one result or error ends it.
 //! Each era of the protocol has its adapter on either side of this form.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -139,6 +140,7 @@ impl Notice {
 #[derive(Debug, Default)]
 pub(crate) struct Cancel {
     raised: Notify,
+    interrupted: AtomicBool,
     reason: OnceLock<Box<str>>,
 }
 
@@ -148,6 +150,16 @@ impl Cancel {
             self.give_reason(reason);
         }
         self.raised.notify_one();
+    }
+
+    /// Ends the call although its client waits for it.
+    pub(crate) fn interrupt(&self, reason: &str) {
+        self.interrupted.store(true, Ordering::Release);
+        self.raise(Some(reason));
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Acquire)
     }
 
     /// The first reason stays.

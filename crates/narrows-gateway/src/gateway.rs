@@ -3,6 +3,7 @@
 mod applied;
 mod clients;
 mod control;
+mod drain;
 mod endpoint;
 mod measure;
 mod refused;
@@ -28,6 +29,7 @@ use tokio_util::task::TaskTracker;
 
 pub use self::applied::Applied;
 pub use self::control::{EndpointReport, SessionReport, SwitchError};
+use self::drain::Drain;
 pub(crate) use self::endpoint::{Endpoint, Face};
 pub use self::report::{Health, ListedTool, ToolReport, UpstreamReport};
 use self::roster::{Making, Roster};
@@ -113,6 +115,7 @@ pub(crate) struct Inner {
     started: Instant,
     /// The gateway counts as ready from here on, whatever is still starting.
     ready_at: Instant,
+    pub(crate) drain: Drain,
     pub(crate) stop: CancellationToken,
     /// Everything that runs in the background; the end waits for it.
     pub(crate) tasks: TaskTracker,
@@ -153,6 +156,9 @@ impl Gateway {
         let began = Instant::now();
         let roster = self.0.roster();
         let endpoint = roster.endpoint(door)?.clone();
+        if self.is_draining() {
+            return Some(Err(Error::ShuttingDown));
+        }
         if let Principal::Client(_) = &principal {
             if !self.0.may_enter(&principal, door) {
                 return None;
@@ -200,9 +206,8 @@ impl Gateway {
         let roster = self.0.roster();
         let besides = roster.preset_of(principal);
         let forwarding = &roster.forwarding;
-        let reply = forwarding
-            .forward(server, principal, besides, request)
-            .await;
+        let forwarded = forwarding.forward(server, principal, besides, request);
+        let reply = self.0.drain.carry(forwarded).await;
         reply.map_err(|error| error.told_to(|id| self.may_forward(principal, id)))
     }
 
@@ -313,6 +318,7 @@ impl Inner {
             last_session: AtomicU64::new(0),
             built: Mutex::new(0),
             started,
+            drain: Drain::default(),
             stop,
             tasks,
         }
@@ -358,6 +364,9 @@ impl Inner {
         let mut sessions = self.sessions.lock();
         if self.stop.is_cancelled() {
             return Err(Error::SessionClosed);
+        }
+        if self.drain.has_begun() {
+            return Err(Error::ShuttingDown);
         }
         if sessions.len() >= self.limits.max_sessions {
             self.meter().refused(RefusedFor::Sessions);

@@ -74,6 +74,8 @@ pub struct Session {
     level: AtomicU8,
     closed: CancellationToken,
     closing: AtomicBool,
+    /// Whether the gateway is about to end, so that no further call is taken.
+    refuses_calls: AtomicBool,
     stays: AtomicUsize,
     /// Milliseconds after `born`.
     last_sign: AtomicU64,
@@ -122,6 +124,7 @@ impl Session {
             level: AtomicU8::new(LogLevel::UNSET),
             closed: CancellationToken::new(),
             closing: AtomicBool::new(false),
+            refuses_calls: AtomicBool::new(false),
             stays: AtomicUsize::new(0),
             last_sign: AtomicU64::new(0),
             born: span.began,
@@ -189,7 +192,12 @@ impl Session {
         let outcome = tokio::select! {
             biased;
             outcome = call::perform(call) => outcome,
-            () = cancel.raised() => Err(Error::Cancelled),
+            () = cancel.raised() => Err(match cancel.is_interrupted() {
+                true => Error::Interrupted {
+                    sent: watched.trace.may_be_sent(),
+                },
+                false => Error::Cancelled,
+            }),
         };
         // One that was not even reached is to blame all the same.
         if let Err(error) = &outcome
@@ -212,7 +220,7 @@ impl Session {
         let ready = self.survey.is_done()
             && (self.gateway.upgrade())
                 .is_some_and(|gateway| gateway.is_ready(&self.endpoint, self.lists_by));
-        if self.is_closed() || !ready {
+        if self.is_closed() || self.refuses_calls() || !ready {
             return None;
         }
         self.sign_of_life();
@@ -546,6 +554,9 @@ impl Session {
         if self.is_closed() {
             return Err(Error::SessionClosed);
         }
+        if self.refuses_calls() {
+            return Err(Error::ShuttingDown);
+        }
         if calls.len() >= max {
             return Err(Error::TooManyCalls(max));
         }
@@ -559,7 +570,26 @@ impl Session {
         })
     }
 
-    async fn calls_ended(&self) {
+    /// Takes no further call; those in flight go on.
+    pub(crate) fn refuse_calls(&self) {
+        // Under the lock: a call that is let in meanwhile is in the table.
+        let _calls = self.calls.lock();
+        self.refuses_calls.store(true, Ordering::Release);
+    }
+
+    fn refuses_calls(&self) -> bool {
+        self.refuses_calls.load(Ordering::Acquire)
+    }
+
+    /// Ends the calls in flight because the gateway ends.
+    pub(crate) fn interrupt(&self) {
+        for cancel in self.calls.lock().values() {
+            cancel.interrupt("the gateway is shutting down");
+        }
+    }
+
+    /// Ready when no call is in flight, in a session that takes no further one.
+    pub(crate) async fn calls_ended(&self) {
         loop {
             let ended = self.call_ended.notified();
             if self.calls.lock().is_empty() {
@@ -606,7 +636,7 @@ impl Drop for Admitted {
     fn drop(&mut self) {
         self.session.calls.lock().remove(&self.id);
         self.session.sign_of_life();
-        if self.session.is_closed() {
+        if self.session.is_closed() || self.session.refuses_calls() {
             self.session.call_ended.notify_waiters();
         }
     }

@@ -268,6 +268,8 @@ pub struct Limits {
     pub calls_per_session: usize,
     /// How long processes get to end by themselves before they are killed.
     pub grace: Duration,
+    /// How long calls in flight get to end before the gateway does.
+    pub shutdown_grace: Duration,
     /// Items of one kind that are read from one upstream, over all pages.
     pub max_items_per_list: usize,
 }
@@ -281,6 +283,7 @@ impl Default for Limits {
             session_idle: Duration::from_secs(30 * 60),
             calls_per_session: 256,
             grace: Duration::from_secs(5),
+            shutdown_grace: Duration::from_secs(10),
             max_items_per_list: 10_000,
         }
     }

@@ -34,6 +34,8 @@ const RETRY_AFTER: &str = "retry_after_ms";
 const BUSY: Duration = Duration::from_secs(1);
 /// Sessions last longer.
 const FULL: Duration = Duration::from_secs(30);
+/// About the time of a restart.
+const RESTART: Duration = Duration::from_secs(10);
 
 /// Codes of the route of plain JSON-RPC, which appear nowhere else.
 const UNKNOWN_SERVER: i64 = -32011;
@@ -94,6 +96,8 @@ pub(crate) enum Refused {
     NoRequest,
     /// More connections than may be kept open.
     TooManyConnections,
+    /// The gateway is about to end and begins nothing new.
+    ShuttingDown,
     /// The client sends faster than it reads.
     Busy,
     NotInitialized,
@@ -121,7 +125,7 @@ impl Refused {
             TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             TooSlow => StatusCode::REQUEST_TIMEOUT,
             NoWebSocket => StatusCode::UPGRADE_REQUIRED,
-            TooManyConnections | Busy => StatusCode::SERVICE_UNAVAILABLE,
+            TooManyConnections | ShuttingDown | Busy => StatusCode::SERVICE_UNAVAILABLE,
             RepeatedHeader
             | ProtocolVersion
             | Unreadable
@@ -161,6 +165,7 @@ impl Refused {
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Refused::TooManyTokens { after } => Some(*after),
+            Refused::ShuttingDown => Some(RESTART),
             _ => None,
         }
     }
@@ -212,6 +217,7 @@ impl Refused {
             UnknownSession | UnknownStream => "unknown_session",
             NoWebSocket => "websocket_required",
             TooManyConnections => "too_many_connections",
+            ShuttingDown => "shutting_down",
             Busy => "client_too_slow",
             NotInitialized => "not_initialized",
             AlreadyInitialized => "already_initialized",
@@ -265,6 +271,7 @@ impl Refused {
             UnknownSession => "There is no such session; open a new one with initialize",
             NoWebSocket => "This path speaks WebSocket, version 13; it is opened by an upgrade",
             TooManyConnections => "Too many connections are open",
+            ShuttingDown => "The gateway is shutting down. Try again when it has restarted",
             Busy => "Too many messages wait; read the stream of this session",
             NotInitialized => "Not initialized; the first request must be initialize",
             AlreadyInitialized => "Already initialized",
@@ -412,6 +419,11 @@ impl ForwardRefusal {
                 Error::RateLimited { .. } | Error::ClientBusy { .. } => {
                     (StatusCode::TOO_MANY_REQUESTS, INTERNAL_ERROR, error.word())
                 }
+                Error::ShuttingDown | Error::Interrupted { .. } => (
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    INTERNAL_ERROR,
+                    error.word(),
+                ),
                 // Those of sessions, which this route has none of.
                 other => (
                     StatusCode::INTERNAL_SERVER_ERROR,
@@ -511,13 +523,14 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-/// When a request that the limits of its client refused is worth another try;
-/// `None` for every other error.
+/// When a request that was refused for a limit, or because the gateway is
+/// about to end, is worth another try; `None` for every other error.
 pub(crate) fn retry_after(error: &Error) -> Option<Duration> {
     match error {
         Error::RateLimited { after, .. } => Some(*after),
         Error::ClientBusy { .. } => Some(BUSY),
         Error::ClientSessions { .. } => Some(FULL),
+        Error::ShuttingDown => Some(RESTART),
         _ => None,
     }
 }
@@ -526,7 +539,9 @@ pub(crate) fn retry_after(error: &Error) -> Option<Duration> {
 /// answers is a JSON-RPC matter, and HTTP has nothing to add: 200.
 pub(crate) fn open_status(error: &Error) -> StatusCode {
     match error {
-        Error::TooManySessions(_) | Error::SessionClosed => StatusCode::SERVICE_UNAVAILABLE,
+        Error::TooManySessions(_) | Error::SessionClosed | Error::ShuttingDown => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         Error::RateLimited { .. } | Error::ClientBusy { .. } | Error::ClientSessions { .. } => {
             StatusCode::TOO_MANY_REQUESTS
         }

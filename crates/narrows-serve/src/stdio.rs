@@ -41,6 +41,8 @@ pub struct StdioSettings {
     pub queue: usize,
     /// How long the last answers may take to be written at the end.
     pub grace: Duration,
+    /// Ends the session once what was asked before is answered.
+    pub stop: CancellationToken,
 }
 
 impl Default for StdioSettings {
@@ -50,12 +52,13 @@ impl Default for StdioSettings {
             max_calls: 256,
             queue: 256,
             grace: Duration::from_secs(2),
+            stop: CancellationToken::new(),
         }
     }
 }
 
-/// Serves one client until its input ends, it asks for `shutdown`, or it stops
-/// taking our output. Its calls are cancelled then and its session is closed.
+/// Serves one client until its input ends, it asks for `shutdown`, it stops
+/// taking our output, or [`StdioSettings::stop`] is cancelled. Its calls are cancelled then and its session is closed.
 pub async fn stdio(
     gateway: Gateway,
     endpoint: &str,
@@ -79,7 +82,7 @@ pub async fn stdio(
     };
     let (outgoing, written) = mpsc::channel(settings.queue.max(1));
     let door = Door::Endpoint(endpoint);
-    let stop = CancellationToken::new();
+    let stop = settings.stop.clone();
     let running = Duplex::new(gateway, door, Visitor::Host, duplex, outgoing, stop);
     let running = running.run(&mut frames);
     let writing = write(output, written, &framing);

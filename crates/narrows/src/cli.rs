@@ -266,7 +266,8 @@ Examples:
 Clients connect to http://ADDRESS/mcp, to /mcp/lazy for the same through two tools, to
 /mcp/NAME for another endpoint, or to /servers/ID/mcp for one server alone. Those that
 know only HTTP+SSE take http://ADDRESS/sse, those of WebSocket ws://ADDRESS/ws.
-Ctrl-C or SIGTERM ends it and everything it has started.";
+Ctrl-C or SIGTERM lets calls in flight finish, then ends it and everything it
+has started. A second one ends it at once.";
 
 const STDIO_EXAMPLES: &str = "\
 Examples:
@@ -275,7 +276,8 @@ Examples:
   claude mcp add review -- narrows stdio --preset review       what a preset allows
   npx @modelcontextprotocol/inspector --cli narrows stdio --method tools/list
 
-The end of stdin, Ctrl-C or SIGTERM ends it and everything it has started.";
+The end of stdin ends it and everything it has started. Ctrl-C or SIGTERM lets
+calls in flight finish before; a second one ends it at once.";
 
 const PRUNER_EXAMPLES: &str = "\
 Examples:

@@ -175,6 +175,16 @@ impl Signals {
     }
 }
 
+/// Ready when a signal has asked the gateway to end and its calls in flight
+/// have ended. The next signal ends the process at once.
+async fn drained(mut signals: Signals, gateway: &Gateway) {
+    let signal = signals.next().await;
+    gateway.refuse_work();
+    tracing::info!(signal, "shutting down; press Ctrl-C again to force");
+    signals.exit_on_next();
+    gateway.drain().await;
+}
+
 /// Runs the gateway for as long as `work` takes, and ends it in any case.
 async fn with_gateway<T>(
     settings: Settings,

@@ -291,7 +291,7 @@ impl Inner {
         });
     }
 
-    fn all_sessions(&self) -> Vec<Arc<Session>> {
+    pub(super) fn all_sessions(&self) -> Vec<Arc<Session>> {
         self.sessions.lock().values().cloned().collect()
     }
 }

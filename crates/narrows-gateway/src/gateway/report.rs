@@ -21,7 +21,8 @@ pub struct Health {
     pub starting: usize,
     pub down: usize,
     pub uptime: Duration,
-    /// Every enabled upstream is up or has failed, or `list_wait` has passed since the start.
+    /// Every enabled upstream is up or has failed, or `list_wait` has passed since the start,
+    /// and the gateway is not about to end.
     pub ready: bool,
 }
 
@@ -71,7 +72,7 @@ impl Gateway {
             starting: self.0.count(|state| matches!(state, State::Starting)),
             down: self.0.count(|state| matches!(state, State::Down { .. })),
             uptime: self.0.started.elapsed(),
-            ready: self.0.all_settled(),
+            ready: self.0.all_settled() && !self.is_draining(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! From the begin of a client's request to its place in the counters and in
 //! the memory of calls.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -37,6 +37,7 @@ pub(crate) struct Trace {
     server: OnceLock<Arc<str>>,
     name: OnceLock<Box<str>>,
     upstream_nanos: AtomicU64,
+    sent: AtomicBool,
 }
 
 /// A request in flight. Dropped before its end, its client took it back.
@@ -137,6 +138,16 @@ fn client_of(principal: &Principal) -> Option<Arc<str>> {
 }
 
 impl Trace {
+    /// Notes that the request is about to be sent to its server.
+    pub(crate) fn sends(&self) {
+        self.sent.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the server may have got it.
+    pub(crate) fn may_be_sent(&self) -> bool {
+        self.sent.load(Ordering::Relaxed)
+    }
+
     /// What the client asks for. What it named first counts.
     pub(crate) fn named(&self, name: &Raw) {
         self.name.get_or_init(|| {

@@ -120,6 +120,10 @@ impl Connection {
         }
         let origin = head.origin.cloned();
         let entered = match &way {
+            // Sessions that exist go on until their calls have ended.
+            Some(way) if !way.is_of_session() && edge.gateway.is_draining() => {
+                Err(Refused::ShuttingDown)
+            }
             Some(way) => entry::enter(edge, way, &parts.method, &head, self.peer.ip()).await,
             None => Ok(Principal::Anonymous),
         };

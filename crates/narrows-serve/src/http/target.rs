@@ -23,6 +23,13 @@ pub(super) enum Way<'a> {
     Forward(Cow<'a, str>),
 }
 
+impl Way<'_> {
+    /// Whether requests may belong to a session that is open already.
+    pub(super) fn is_of_session(&self) -> bool {
+        matches!(self, Way::Mcp(_) | Way::Messages)
+    }
+}
+
 /// A door by its name, decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target<'a> {

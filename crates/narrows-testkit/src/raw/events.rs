@@ -44,6 +44,12 @@ impl Events {
         limited("an event", self.read()).await
     }
 
+    /// Whether the end of the stream was marked as such. A connection that
+    /// breaks off marks none.
+    pub fn is_complete(&self) -> bool {
+        matches!(self.length, Length::Bytes(0))
+    }
+
     /// The next event that carries a message.
     pub async fn message(&mut self) -> Value {
         loop {

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::current::keep_current;
-use super::{Exit, Signals, load, log_problems, set_guard, start};
+use super::{Exit, Signals, drained, load, log_problems, set_guard, start};
 use crate::cli::Serve;
 use crate::config::{AdminChecked, Config, Environment, parse_listen};
 use crate::keeper::Keeper;
@@ -173,28 +173,23 @@ pub(super) async fn bind(
     })
 }
 
-/// Serves until a signal comes, then ends in good order.
+/// Serves until a signal comes, lets calls in flight finish, and then ends.
 pub(super) async fn run_until_signal(
     listener: TcpListener,
     gateway: Gateway,
     settings: HttpSettings,
-    mut signals: Signals,
+    signals: Signals,
 ) {
     let stop = CancellationToken::new();
     let serving = narrows_serve::serve(listener, gateway.clone(), settings, stop.clone());
     let mut serving = Box::pin(serving);
-    let signal = tokio::select! {
-        () = &mut serving => None,
-        signal = signals.next() => Some(signal),
-    };
-    if let Some(signal) = signal {
-        tracing::info!(signal, "ending; once more ends at once");
-        signals.exit_on_next();
-        stop.cancel();
-        // At the same time: the grace period is one for all.
-        tokio::join!(serving, gateway.shutdown());
-    } else {
-        gateway.shutdown().await;
+    tokio::select! {
+        () = &mut serving => gateway.shutdown().await,
+        () = drained(signals, &gateway) => {
+            stop.cancel();
+            // At the same time: the grace period is one for all.
+            tokio::join!(serving, gateway.shutdown());
+        }
     }
 }
 

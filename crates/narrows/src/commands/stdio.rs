@@ -6,10 +6,11 @@ use std::time::Duration;
 use narrows_gateway::Recursion;
 use narrows_gateway::settings::Settings;
 use narrows_serve::StdioSettings;
+use tokio_util::sync::CancellationToken;
 
 use super::current::keep_current;
 use super::endpoint::{choose, choose_in};
-use super::{Exit, Signals, log_problems, read, set_guard, start, tell};
+use super::{Exit, Signals, drained, log_problems, read, set_guard, start, tell};
 use crate::cli::Stdio;
 use crate::config::{Config, Environment};
 use crate::keeper::Keeper;
@@ -27,13 +28,15 @@ pub(crate) async fn run(options: Stdio, environment: &Environment) -> anyhow::Re
     if let Err(exit) = choose(&mut config, endpoint, preset, options.expose) {
         return Ok(exit);
     }
-    let mut signals = Signals::new()?;
+    let signals = Signals::new()?;
     log_problems(&config);
+    let stop = CancellationToken::new();
     let limits = &config.checked.gateway.limits;
     let settings = StdioSettings {
         max_message_bytes: limits.max_message_bytes,
         max_calls: limits.calls_per_session,
         queue: limits.client_queue,
+        stop: stop.clone(),
         ..StdioSettings::default()
     };
     let gateway = start(config.checked.gateway.clone());
@@ -48,16 +51,27 @@ pub(crate) async fn run(options: Stdio, environment: &Environment) -> anyhow::Re
     let current = keep_current(keeper, !options.no_watch)?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let serving = narrows_serve::stdio(gateway.clone(), endpoint, input, output, settings);
-    let served = tokio::select! {
-        served = Box::pin(serving) => served,
-        signal = signals.next() => {
-            tracing::info!(signal, "ending; once more ends at once");
-            Ok(())
+    let mut serving = Box::pin(serving);
+    let mut drained = Box::pin(drained(signals, &gateway));
+    let ended = tokio::select! {
+        served = &mut serving => Some(served),
+        () = &mut drained => None,
+    };
+    drop(drained);
+    let served = match ended {
+        // A client that has left waits for nothing.
+        Some(served) => {
+            Signals::new()?.exit_on_next();
+            gateway.shutdown().await;
+            served
+        }
+        None => {
+            stop.cancel();
+            // At the same time: the grace period is one for all.
+            tokio::join!(serving, gateway.shutdown()).0
         }
     };
     drop(current);
-    signals.exit_on_next();
-    gateway.shutdown().await;
     match served {
         Ok(()) => Ok(Exit::Done),
         Err(error) => {

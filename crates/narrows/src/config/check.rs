@@ -178,6 +178,9 @@ fn limits(raw: Option<&RawLimits>, problems: &mut Problems<'_>) -> Limits {
     if let Some(grace) = seconds(&raw.grace_s, Least::Zero, problems) {
         limits.grace = grace;
     }
+    if let Some(grace) = seconds(&raw.shutdown_grace_s, Least::Zero, problems) {
+        limits.shutdown_grace = grace;
+    }
     limits
 }
 

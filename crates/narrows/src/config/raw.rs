@@ -389,6 +389,9 @@ table! {
         "calls_per_session" => calls_per_session: usize,
         /// How long processes get to end by themselves, in seconds. Default 5.
         "grace_s" => grace_s: f64,
+        /// How long calls in flight get to end when the gateway is asked to,
+        /// in seconds. Default 10.
+        "shutdown_grace_s" => shutdown_grace_s: f64,
         /// Items of one kind that are read from one server. Default 10000.
         "max_items_per_list" => max_items_per_list: usize,
     }

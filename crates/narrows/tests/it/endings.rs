@@ -47,7 +47,9 @@ impl Servers {
             ("family", self.family.config()),
             ("stubborn", self.stubborn.config()),
         ];
-        let limits = json!({ "limits": { "grace_s": GRACE.as_secs() } });
+        // Only signals wait for calls in flight, and here they do not.
+        let limits = json!({ "grace_s": GRACE.as_secs(), "shutdown_grace_s": 0 });
+        let limits = json!({ "limits": limits });
         with(config(servers), limits)
     }
 

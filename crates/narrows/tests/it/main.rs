@@ -5,6 +5,7 @@ mod clients;
 mod commands;
 mod configuration;
 mod documents;
+mod draining;
 mod endings;
 mod exposure;
 mod fidelity;

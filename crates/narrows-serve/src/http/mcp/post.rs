@@ -136,7 +136,7 @@ async fn initialize(
         Some(Err(failure)) => {
             let body = encode_error(Some(&id), &error::core(&failure, revision));
             return Ok(match error::retry_after(&failure) {
-                Some(after) => answer::limited(StatusCode::TOO_MANY_REQUESTS, after, body),
+                Some(after) => answer::limited(error::open_status(&failure), after, body),
                 None => answer::message(error::open_status(&failure), body),
             });
         }

@@ -1,0 +1,105 @@
+//! The time between the request to stop and the end: what is in flight may
+//! finish, and nothing new begins.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{Gateway, Inner};
+use crate::error::Error;
+use crate::session::Session;
+
+/// How long interrupted calls may take to end.
+const INTERRUPTED_WITHIN: Duration = Duration::from_secs(2);
+
+/// How far the gateway is on its way to its end.
+#[derive(Default)]
+pub(crate) struct Drain {
+    /// Whether nothing new is begun any more.
+    begun: AtomicBool,
+    /// Raised when calls in flight are not waited for any longer.
+    interrupted: CancellationToken,
+    /// Requests that belong to no session.
+    plain: TaskTracker,
+}
+
+impl Drain {
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::SeqCst)
+    }
+
+    /// Carries out a request that belongs to no session, unless the end comes first.
+    pub(super) async fn carry<T, E: From<Error>>(
+        &self,
+        request: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        // Counted first: whoever drains waits for all that were counted.
+        let _in_flight = self.plain.token();
+        if self.has_begun() {
+            return Err(Error::ShuttingDown.into());
+        }
+        tokio::select! {
+            biased;
+            answer = request => answer,
+            () = self.interrupted.cancelled() => Err(Error::Interrupted { sent: true }.into()),
+        }
+    }
+}
+
+impl Gateway {
+    /// Begins nothing new from now on. Calls in flight go on.
+    pub fn refuse_work(&self) {
+        let inner = &self.0;
+        inner.drain.begun.store(true, Ordering::SeqCst);
+        inner.drain.plain.close();
+        let sessions = inner.all_sessions();
+        sessions.iter().for_each(|session| session.refuse_calls());
+    }
+
+    /// Begins nothing new from now on, and waits for calls in flight, at most
+    /// [`Limits::shutdown_grace`](crate::settings::Limits::shutdown_grace).
+    /// Calls that have not ended by then are answered with an error that says
+    /// whether they may have been carried out. Returns at once if there are none.
+    pub async fn drain(&self) {
+        self.refuse_work();
+        let inner = &self.0;
+        let sessions = inner.all_sessions();
+        let grace = inner.limits.shutdown_grace;
+        let in_flight = inner.in_flight(&sessions);
+        if in_flight == 0 {
+            return;
+        }
+        let grace_s = grace.as_secs_f64();
+        tracing::info!(in_flight, grace_s, "waiting for calls in flight");
+        if timeout(grace, inner.calls_ended(&sessions)).await.is_ok() {
+            return;
+        }
+        let interrupted = inner.in_flight(&sessions);
+        tracing::warn!(interrupted, "calls did not end in time and are interrupted");
+        inner.drain.interrupted.cancel();
+        sessions.iter().for_each(|session| session.interrupt());
+        let _ = timeout(INTERRUPTED_WITHIN, inner.calls_ended(&sessions)).await;
+    }
+
+    /// Whether it is on its way to its end.
+    pub fn is_draining(&self) -> bool {
+        self.0.drain.has_begun()
+    }
+}
+
+impl Inner {
+    fn in_flight(&self, sessions: &[Arc<Session>]) -> usize {
+        let calls = sessions.iter().map(|session| session.calls_in_flight());
+        calls.sum::<usize>() + self.drain.plain.len()
+    }
+
+    async fn calls_ended(&self, sessions: &[Arc<Session>]) {
+        join_all(sessions.iter().map(|session| session.calls_ended())).await;
+        self.drain.plain.wait().await;
+    }
+}
