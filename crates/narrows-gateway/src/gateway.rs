@@ -45,7 +45,7 @@ use crate::feed::{CallRecord, Feed, Happening};
 use crate::forward::{ForwardError, PlainRequest, Reply};
 use crate::known_clients;
 use crate::lock::Mutex;
-use crate::meter::{CountedStore, Meter, RefusedFor};
+use crate::meter::{CountedStore, Evicted, Meter, RefusedFor};
 use crate::permit;
 use crate::recovery::{self, Store, totals::write_totals};
 use crate::session::{LogLevel, Session};
@@ -58,6 +58,10 @@ use crate::upstream::{
 
 /// What a client says of itself is kept as long as its session.
 const MAX_HELLO: usize = 64 * 1024;
+
+/// A session without a call, a stream or a message for this long gives way to
+/// a new one when there are too many.
+const ABANDONED: Duration = Duration::from_secs(60);
 
 /// A running gateway. Cheap to clone.
 #[derive(Clone)]
@@ -368,9 +372,16 @@ impl Inner {
         if self.drain.has_begun() {
             return Err(Error::ShuttingDown);
         }
-        if sessions.len() >= self.limits.max_sessions {
+        let max = self.limits.max_sessions;
+        if sessions.len() >= max {
+            // Ending a session takes the lock.
+            drop(sessions);
+            self.end_abandoned();
+            sessions = self.sessions.lock();
+        }
+        if sessions.len() >= max {
             self.meter().refused(RefusedFor::Sessions);
-            return Err(Error::TooManySessions(self.limits.max_sessions));
+            return Err(Error::TooManySessions(max));
         }
         let (outbox, stream) = EventSink::channel(self.limits.client_queue);
         let serial = self.last_session.fetch_add(1, Ordering::Relaxed) + 1;
@@ -389,6 +400,35 @@ impl Inner {
 
     pub(crate) fn forget_session(&self, serial: u64) {
         self.sessions.lock().remove(&serial);
+    }
+
+    /// Ends one session to make room for another: the longest silent of those
+    /// that seem abandoned, of the client that holds most sessions.
+    fn end_abandoned(&self) {
+        let mut held: HashMap<Option<Arc<str>>, usize> = HashMap::new();
+        let mut abandoned = Vec::new();
+        for session in self.all_sessions() {
+            let client = match &session.caller().principal {
+                Principal::Client(known) => Some(known.name.clone()),
+                Principal::Local | Principal::Anonymous => None,
+            };
+            *held.entry(client.clone()).or_default() += 1;
+            if session.idle(ABANDONED) {
+                abandoned.push((client, session));
+            }
+        }
+        let rank = |(client, session): &(Option<Arc<str>>, Arc<Session>)| {
+            (held.get(client).copied(), session.silence())
+        };
+        let Some((_, session)) = abandoned.into_iter().max_by_key(rank) else {
+            return;
+        };
+        tracing::info!(
+            session = session.serial(),
+            "closing the longest idle session: max_sessions is reached"
+        );
+        session.close();
+        self.meter().evicted(Evicted::Session);
     }
 
     /// The session of these that has been silent for longest.

@@ -31,7 +31,7 @@ pub(crate) use self::histogram::Histogram;
 pub(crate) use self::process::process;
 pub(crate) use self::store::CountedStore;
 pub(crate) use self::watch::{Trace, Watch};
-pub use self::words::RefusedFor;
+pub use self::words::{Evicted, RefusedFor};
 use self::words::{Method, Outcome};
 use crate::error::ItemKind;
 use crate::lock::Mutex;
@@ -45,6 +45,7 @@ pub struct Meter {
     dropped: AtomicU64,
     denials: [AtomicU64; ItemKind::ALL.len()],
     refusals: [AtomicU64; RefusedFor::ALL.len()],
+    evictions: [AtomicU64; Evicted::ALL.len()],
     reloads: [AtomicU64; 2],
     recovery: RecoveryMeter,
     doors: Mutex<HashMap<Arc<str>, Arc<DoorMeter>>>,
@@ -98,6 +99,11 @@ impl Meter {
     /// A client was turned away before its request was looked at.
     pub fn refused(&self, reason: RefusedFor) {
         count(&self.refusals[reason as usize]);
+    }
+
+    /// Something was closed to make room for something new.
+    pub fn evicted(&self, what: Evicted) {
+        count(&self.evictions[what as usize]);
     }
 
     /// A changed configuration was taken up, or was not because it is wrong.

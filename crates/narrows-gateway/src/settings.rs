@@ -260,6 +260,10 @@ pub struct Limits {
     /// One message, in either direction, in bytes.
     pub max_message_bytes: usize,
     pub max_sessions: usize,
+    /// Connections over HTTP that may be open at the same time.
+    pub max_connections: usize,
+    /// Those from one address that is not on this machine.
+    pub max_connections_per_address: usize,
     /// Messages waiting for one client; notices beyond it are dropped.
     pub client_queue: usize,
     /// A session without a call, a stream or a message for this long is ended.
@@ -279,6 +283,8 @@ impl Default for Limits {
         Limits {
             max_message_bytes: 16 * 1024 * 1024,
             max_sessions: 1_000,
+            max_connections: 10_000,
+            max_connections_per_address: 1_000,
             client_queue: 256,
             session_idle: Duration::from_secs(30 * 60),
             calls_per_session: 256,

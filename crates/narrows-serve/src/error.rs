@@ -166,6 +166,7 @@ impl Refused {
         match self {
             Refused::TooManyTokens { after } => Some(*after),
             Refused::ShuttingDown => Some(RESTART),
+            Refused::TooManyConnections => Some(FULL),
             _ => None,
         }
     }
@@ -529,7 +530,7 @@ pub(crate) fn retry_after(error: &Error) -> Option<Duration> {
     match error {
         Error::RateLimited { after, .. } => Some(*after),
         Error::ClientBusy { .. } => Some(BUSY),
-        Error::ClientSessions { .. } => Some(FULL),
+        Error::ClientSessions { .. } | Error::TooManySessions(_) => Some(FULL),
         Error::ShuttingDown => Some(RESTART),
         _ => None,
     }

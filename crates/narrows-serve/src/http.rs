@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use hyper_util::service::TowerToHyperService;
 use narrows_gateway::Gateway;
-use tokio::net::TcpListener;
+use narrows_gateway::meter::RefusedFor;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -23,6 +24,7 @@ use tokio_util::task::TaskTracker;
 use self::connection::Connection;
 use self::guard::Guard;
 pub use self::metrics::{MetricsAccess, TokenCheck};
+use self::occupancy::Occupancy;
 use self::replay::Bounds;
 use self::sessions::Sessions;
 use crate::admin::AdminDesk;
@@ -39,6 +41,7 @@ mod guard;
 mod head;
 mod mcp;
 mod metrics;
+mod occupancy;
 mod pages;
 mod replay;
 mod rpc;
@@ -82,9 +85,12 @@ pub struct HttpSettings {
     /// of life. A client on a WebSocket is asked for one, and counts as gone
     /// if it owes three.
     pub keep_alive: Duration,
-    /// Connections at the same time; further ones wait to be accepted. As many
+    /// Connections at the same time. For further ones connections give way
+    /// that carry no request; if there are none, they are refused. As many
     /// again may have become WebSockets; further ones are refused.
     pub max_connections: usize,
+    /// Connections from one address; those from this machine are not limited.
+    pub max_connections_per_address: usize,
     /// How long a connection may take for the head of its next request, idle
     /// time between requests included.
     pub header_timeout: Duration,
@@ -117,6 +123,7 @@ impl Default for HttpSettings {
             resume_bytes: 1024 * 1024,
             keep_alive: Duration::from_secs(15),
             max_connections: 10_000,
+            max_connections_per_address: 1_000,
             header_timeout: Duration::from_secs(75),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
@@ -140,7 +147,11 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let grace = settings.grace;
-    let max_connections = settings.max_connections.max(1);
+    let (max, per_address) = (
+        settings.max_connections,
+        settings.max_connections_per_address,
+    );
+    let occupancy = Occupancy::new(max, per_address);
     let edge = Arc::new(Edge::new(gateway, settings, stop.child_token()));
     let _end = EndSessions(edge.clone());
     let pages = TowerToHyperService::new(pages::router(edge.clone()));
@@ -151,12 +162,30 @@ pub async fn serve(
         tokio::select! {
             () = stop.cancelled() => break,
             Some(_) = connections.join_next() => {}
-            accepted = listener.accept(), if connections.len() < max_connections => match accepted {
+            accepted = listener.accept() => match accepted {
                 Ok((socket, peer)) => {
-                    let connection = Connection::new(edge.clone(), pages.clone(), peer);
+                    let meter = edge.gateway.meter();
+                    let place = occupancy.admit(peer.ip(), |what| meter.evicted(what));
+                    let Some(place) = place else {
+                        meter.refused(RefusedFor::Connections);
+                        refuse(&socket);
+                        continue;
+                    };
+                    let connection = Connection::new(edge.clone(), pages.clone(), peer, place);
                     connections.spawn(connection.serve(socket, stop.clone()));
                 }
-                Err(error) => accept_failed(&error, &mut told).await,
+                Err(error) => {
+                    let evicted = match is_full(&error) {
+                        true => occupancy.make_room(),
+                        false => None,
+                    };
+                    match evicted {
+                        Some(what) => edge.gateway.meter().evicted(what),
+                        None => accept_failed(&error, &mut told).await,
+                    }
+                    // One that gives way is closed by its own task.
+                    tokio::task::yield_now().await;
+                }
             },
             _ = sweep.tick() => edge.sessions.sweep(),
         }
@@ -237,6 +266,23 @@ impl Drop for EndSessions {
         self.0.sessions.close();
         self.0.stop.cancel();
     }
+}
+
+/// What a connection hears that finds no place. Written by hand, since nothing
+/// is kept for it; a client that does not read it sees a closed connection.
+const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 10\r\n\
+content-length: 0\r\nconnection: close\r\n\r\n";
+
+fn refuse(socket: &TcpStream) {
+    if let Err(error) = socket.try_write(REFUSAL) {
+        tracing::debug!(%error, "a refused connection was closed");
+    }
+}
+
+/// Whether the process or the system has no file descriptor left.
+fn is_full(error: &io::Error) -> bool {
+    // EMFILE and ENFILE, for which the standard library has no kind.
+    matches!(error.raw_os_error(), Some(23 | 24))
 }
 
 /// A client that went away before we accepted it is no trouble. Running out of

@@ -3,6 +3,7 @@
 mod clients;
 mod presets;
 mod servers;
+mod sessions;
 mod starting;
 
 use std::time::Duration;

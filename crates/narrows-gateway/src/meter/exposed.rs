@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::family::name;
-use super::words::{Method, Outcome, RefusedFor};
+use super::words::{Evicted, Method, Outcome, RefusedFor};
 use super::{DoorMeter, Family, Label, Meter, ServerMeter, read};
 use crate::error::ItemKind;
 
@@ -101,6 +101,13 @@ impl Meter {
         for (reason, count) in RefusedFor::ALL.iter().zip(&self.refusals) {
             refusals.add([("reason", reason.word().into())], read(count));
         }
+        let mut evictions = Family::counter(
+            "narrows_evictions_total",
+            "Idle sessions and connections that were closed to make room for new ones.",
+        );
+        for (what, count) in Evicted::ALL.iter().zip(&self.evictions) {
+            evictions.add([("kind", what.word().into())], read(count));
+        }
         let reloads = Family::counter(
             "narrows_reloads_total",
             "Changed configurations that were taken up, or not because they are wrong.",
@@ -109,7 +116,7 @@ impl Meter {
         let reloads = reloads
             .with([("result", "ok".into())], read(taken))
             .with([("result", "failed".into())], read(refused));
-        vec![denials, refusals, reloads]
+        vec![denials, refusals, evictions, reloads]
     }
 
     fn of_recovery(&self) -> Vec<Family> {

@@ -48,6 +48,9 @@ fn words_and_their_places_agree() {
     for (place, reason) in RefusedFor::ALL.into_iter().enumerate() {
         assert_eq!(reason as usize, place);
     }
+    for (place, what) in Evicted::ALL.into_iter().enumerate() {
+        assert_eq!(what as usize, place);
+    }
     for (place, kind) in ItemKind::ALL.into_iter().enumerate() {
         assert_eq!(kind as usize, place);
     }

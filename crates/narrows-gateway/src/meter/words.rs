@@ -45,6 +45,19 @@ pub enum RefusedFor {
     Door,
     /// It called us by a name, or from a page, that is not allowed.
     Origin,
+    /// Too many connections are in use, over all or from its address.
+    Connections,
+}
+
+/// What was closed to make room for something new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evicted {
+    /// An idle session without a call or a stream.
+    Session,
+    /// A connection that has not sent a request.
+    SilentConnection,
+    /// A connection between two requests.
+    IdleConnection,
 }
 
 impl Method {
@@ -133,13 +146,14 @@ impl From<Fault> for Outcome {
 }
 
 impl RefusedFor {
-    pub(super) const ALL: [RefusedFor; 6] = [
+    pub(super) const ALL: [RefusedFor; 7] = [
         RefusedFor::Rate,
         RefusedFor::Concurrency,
         RefusedFor::Sessions,
         RefusedFor::Token,
         RefusedFor::Door,
         RefusedFor::Origin,
+        RefusedFor::Connections,
     ];
 
     pub(super) fn word(self) -> &'static str {
@@ -150,6 +164,23 @@ impl RefusedFor {
             RefusedFor::Token => "token",
             RefusedFor::Door => "door",
             RefusedFor::Origin => "origin",
+            RefusedFor::Connections => "connections",
+        }
+    }
+}
+
+impl Evicted {
+    pub(super) const ALL: [Evicted; 3] = [
+        Evicted::Session,
+        Evicted::SilentConnection,
+        Evicted::IdleConnection,
+    ];
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Evicted::Session => "session",
+            Evicted::SilentConnection => "silent_connection",
+            Evicted::IdleConnection => "idle_connection",
         }
     }
 }

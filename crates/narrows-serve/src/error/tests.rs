@@ -142,7 +142,7 @@ fn limits() {
     );
     check_core(
         Error::TooManySessions(2),
-        r#"{"code":-32603,"message":"Too many sessions (limit 2)","data":{"code":"too_many_sessions"}}"#,
+        r#"{"code":-32603,"message":"Too many sessions (limit 2)","data":{"code":"too_many_sessions","retry_after_ms":30000}}"#,
     );
     check_core(
         Error::TooManyLinks {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use http::request::Parts;
 use http::{Method, Request, Response};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::TokioTimer;
@@ -21,12 +21,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
 use super::head::Head;
+use super::occupancy::Place;
 use super::pages::Reader;
 use super::socket::Socket;
 use super::stream::Stream;
 use super::target::Way;
 use super::{Edge, admin, answer, entry, forward, guard, mcp, pages, rpc, sse, ws};
 use crate::error::Refused;
+
+/// Bodies up to here are taken over by the system at once.
+const SHORT: u64 = 64 * 1024;
 
 /// Longer heads are answered 431.
 const MAX_HEADER_BYTES: usize = 16 * 1024;
@@ -46,6 +50,7 @@ pub(super) struct Connection {
     /// Who is at the other end.
     peer: SocketAddr,
     current: Arc<Current>,
+    place: Place,
 }
 
 /// The stream that a connection carries, if it does.
@@ -53,25 +58,42 @@ pub(super) struct Connection {
 pub(super) struct Current(Mutex<Weak<Stream>>);
 
 impl Connection {
-    pub(super) fn new(edge: Arc<Edge>, pages: Pages, peer: SocketAddr) -> Arc<Connection> {
+    pub(super) fn new(
+        edge: Arc<Edge>,
+        pages: Pages,
+        peer: SocketAddr,
+        place: Place,
+    ) -> Arc<Connection> {
         Arc::new(Connection {
             edge,
             pages,
             peer,
             current: Arc::default(),
+            place,
         })
     }
 
-    /// Until either side closes it, or `stop` and the end of the answer in flight.
+    /// Until either side closes it, it has to give way to another one, or
+    /// `stop` and the end of the answer in flight.
     pub(super) async fn serve(self: Arc<Self>, socket: TcpStream, stop: CancellationToken) {
         // Answers are written whole; waiting for more to send only delays them.
         let _ = socket.set_nodelay(true);
         let settings = &self.edge.settings;
         let header_timeout = settings.header_timeout;
         let socket = Socket::new(socket, settings.write_timeout, self.current.clone());
+        let own = self.clone();
         let service = service_fn(move |request| {
-            let connection = self.clone();
-            async move { Ok::<_, Infallible>(connection.respond(request).await) }
+            let connection = own.clone();
+            async move {
+                connection.place.begin();
+                let answer = connection.respond(request).await;
+                // A long body may take its time; a stream lasts.
+                let length = answer.body().size_hint().exact();
+                if length.is_some_and(|length| length <= SHORT) {
+                    connection.place.rest();
+                }
+                Ok::<_, Infallible>(answer)
+            }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -82,6 +104,14 @@ impl Connection {
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
+            () = self.place.gives_way() => {
+                if !self.place.is_busy() {
+                    return;
+                }
+                // Its next request came at the same moment, and is answered.
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
             () = stop.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await

@@ -8,6 +8,7 @@ mod clients;
 mod forward;
 mod guard;
 mod metrics;
+mod occupancy;
 mod pages;
 mod post;
 mod rpc;

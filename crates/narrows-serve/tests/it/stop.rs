@@ -51,19 +51,3 @@ async fn an_answer_that_does_not_come_is_not_waited_for_long() {
         .await;
     assert_eq!(notice["params"]["requestId"], held.id);
 }
-
-#[tokio::test]
-async fn connections_beyond_the_limit_wait_for_their_turn() {
-    let http = HttpSettings {
-        max_connections: 1,
-        ..HttpSettings::default()
-    };
-    let gate = Gate::with(http, Limits::default()).await;
-    let client = gate.stranger().at("/health");
-    let mut first = client.send("GET", &[], "").await;
-    assert_eq!(first.reply().await.status, 200);
-    // The first connection is kept alive, so the second is not served yet.
-    let mut second = client.send("GET", &[], "").await;
-    drop(first);
-    assert_eq!(second.reply().await.status, 200);
-}

@@ -1,7 +1,7 @@
 //! `narrows serve`: the gateway over HTTP.
 
 use std::fmt::Write;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use narrows_gateway::settings::TokenDigest;
 use narrows_serve::admin::{AdminDesk, AdminToken, TokenOrigin};
 use narrows_serve::{HttpSettings, MetricsAccess, TokenCheck};
 use serde_json::json;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 
 use super::current::keep_current;
@@ -22,6 +22,9 @@ use crate::runtime_file::RuntimeFile;
 use crate::telemetry::Telemetry;
 use crate::terminal::{counted, plain, say};
 use crate::token::{TokenKind, new_token};
+
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 1024;
 
 pub(crate) async fn run(
     options: Serve,
@@ -74,6 +77,8 @@ pub(crate) async fn run(
         allowed_hosts: config.checked.allowed_hosts.clone(),
         allowed_origins: config.checked.allowed_origins.clone(),
         max_message_bytes: config.checked.gateway.limits.max_message_bytes,
+        max_connections: config.checked.gateway.limits.max_connections,
+        max_connections_per_address: (config.checked.gateway.limits).max_connections_per_address,
         grace: config.checked.gateway.limits.grace,
         max_calls: config.checked.gateway.limits.calls_per_session,
         queue: config.checked.gateway.limits.client_queue,
@@ -157,8 +162,7 @@ pub(super) async fn bind(
         ));
         return Err(Exit::Usage);
     }
-    let listener = TcpListener::bind(listen).await;
-    let bound = listener.and_then(|listener| {
+    let bound = open(listen).and_then(|listener| {
         let address = listener.local_addr()?;
         Ok((listener, address))
     });
@@ -171,6 +175,18 @@ pub(super) async fn bind(
         }
         Exit::Failed
     })
+}
+
+/// Listens with room for a burst of connections.
+fn open(listen: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match listen {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // As the standard library does: a restart need not wait for old connections.
+    socket.set_reuseaddr(true)?;
+    socket.bind(listen)?;
+    socket.listen(BACKLOG)
 }
 
 /// Serves until a signal comes, lets calls in flight finish, and then ends.

@@ -169,6 +169,9 @@ fn limits(raw: Option<&RawLimits>, problems: &mut Problems<'_>) -> Limits {
     };
     set(&mut limits.max_message_bytes, &raw.max_message_bytes, 1024);
     set(&mut limits.max_sessions, &raw.max_sessions, 1);
+    set(&mut limits.max_connections, &raw.max_connections, 1);
+    let per_address = &raw.max_connections_per_address;
+    set(&mut limits.max_connections_per_address, per_address, 1);
     set(&mut limits.client_queue, &raw.client_queue, 1);
     set(&mut limits.calls_per_session, &raw.calls_per_session, 1);
     set(&mut limits.max_items_per_list, &raw.max_items_per_list, 1);

@@ -381,6 +381,10 @@ table! {
         "max_message_bytes" => max_message_bytes: usize,
         /// Sessions at once. Default 1000.
         "max_sessions" => max_sessions: usize,
+        /// Connections over HTTP at once. Default 10000.
+        "max_connections" => max_connections: usize,
+        /// Connections from one address, unless it is on this machine. Default 1000.
+        "max_connections_per_address" => max_connections_per_address: usize,
         /// A session without a sign of life is ended after this many seconds. Default 1800.
         "session_idle_s" => session_idle_s: f64,
         /// Messages waiting for one client. Default 256.

@@ -1,0 +1,64 @@
+//! More sessions than there may be. Time is paused.
+
+use super::*;
+use crate::settings::Limits;
+
+fn few() -> Settings {
+    let mut settings = settings(Vec::new());
+    settings.limits = Limits {
+        max_sessions: 3,
+        ..Limits::default()
+    };
+    settings
+}
+
+async fn try_open(gateway: &Gateway) -> Result<Opened, Error> {
+    let hello = ClientHello {
+        capabilities: Raw::empty_object(),
+        client_info: Raw::empty_object(),
+    };
+    let door = Door::Endpoint("default");
+    let principal = Principal::Anonymous;
+    let revision = Revision::LATEST_LEGACY;
+    let opened = gateway.open(door, principal, Lifetime::Idle, revision, hello);
+    opened.await.expect("the door is there")
+}
+
+async fn minutes(count: u64) {
+    tokio::time::advance(Duration::from_secs(60 * count)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn abandoned_sessions_do_not_lock_out_new_clients() {
+    let gateway = Gateway::start(few());
+    let mut open = Vec::new();
+    for _ in 0..3 {
+        open.push(try_open(&gateway).await.expect("there is room").session);
+        minutes(1).await;
+    }
+    minutes(1).await;
+    // One is read, one has just been heard of, and so the third is left.
+    let _stay = open[0].stay();
+    open[1]
+        .request(ping(), EventSink::channel(1).0)
+        .await
+        .expect("a pong");
+    let newest = try_open(&gateway).await.expect("one gave way").session;
+    assert!(open[2].is_closed());
+    assert!(!open[0].is_closed() && !open[1].is_closed());
+    // Nobody has been silent for long enough.
+    let refused = try_open(&gateway).await.err().expect("no room");
+    assert_eq!(refused.word(), "too_many_sessions");
+    minutes(2).await;
+    try_open(&gateway).await.expect("one gave way");
+    assert!(open[1].is_closed() && !newest.is_closed());
+    gateway.shutdown().await;
+}
+
+fn ping() -> Request {
+    Request {
+        id: Id::number(1),
+        method: "ping".into(),
+        params: None,
+    }
+}

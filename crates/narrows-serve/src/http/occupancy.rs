@@ -1,0 +1,201 @@
+//! The open connections of the edge, and which of them gives way when there
+//! are too many.
+//!
+//! A connection is silent until its first request, busy while it carries a
+//! request or a stream, and idle between two requests. Silent connections give
+//! way first, the oldest before others, then idle ones. Busy ones never do.
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use narrows_gateway::meter::Evicted;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+#[cfg(test)]
+mod tests;
+
+/// States of a connection besides the milliseconds since which it is idle.
+const SILENT: u64 = u64::MAX;
+const BUSY: u64 = u64::MAX - 1;
+
+/// All connections of one edge.
+pub(super) struct Occupancy {
+    max: usize,
+    max_per_address: usize,
+    began: Instant,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    last: u64,
+    all: HashMap<u64, Arc<Seat>>,
+    /// In the order in which they came.
+    silent: BTreeSet<u64>,
+    /// Only addresses that are limited.
+    addresses: HashMap<IpAddr, Address>,
+}
+
+#[derive(Default)]
+struct Address {
+    open: usize,
+    silent: BTreeSet<u64>,
+}
+
+/// The place of one connection, free again when it is dropped.
+pub(super) struct Place {
+    occupancy: Arc<Occupancy>,
+    number: u64,
+    seat: Arc<Seat>,
+}
+
+struct Seat {
+    /// Absent for addresses on this machine, which are not limited.
+    address: Option<IpAddr>,
+    state: AtomicU64,
+    gives_way: CancellationToken,
+}
+
+impl Occupancy {
+    pub(super) fn new(max: usize, max_per_address: usize) -> Arc<Occupancy> {
+        Arc::new(Occupancy {
+            max: max.max(1),
+            max_per_address: max_per_address.max(1),
+            began: Instant::now(),
+            table: Mutex::default(),
+        })
+    }
+
+    /// Gives a new connection a place. Where there is none left, another
+    /// connection gives way, which `evicted` hears of; `None` if all others
+    /// are busy.
+    pub(super) fn admit(
+        self: &Arc<Self>,
+        address: IpAddr,
+        mut evicted: impl FnMut(Evicted),
+    ) -> Option<Place> {
+        let address = address.to_canonical();
+        let address = (!address.is_loopback()).then_some(address);
+        let mut table = self.lock();
+        if let Some(address) = &address
+            && let Some(own) = table.addresses.get(address)
+            && own.open >= self.max_per_address
+        {
+            // Other addresses do not give way for this one.
+            let number = own.silent.first().copied()?;
+            table.evict(number);
+            evicted(Evicted::SilentConnection);
+        }
+        if table.all.len() >= self.max {
+            evicted(table.make_room()?);
+        }
+        table.last += 1;
+        let number = table.last;
+        let seat = Arc::new(Seat {
+            address,
+            state: AtomicU64::new(SILENT),
+            gives_way: CancellationToken::new(),
+        });
+        table.all.insert(number, seat.clone());
+        table.silent.insert(number);
+        if let Some(address) = address {
+            let own = table.addresses.entry(address).or_default();
+            own.open += 1;
+            own.silent.insert(number);
+        }
+        drop(table);
+        Some(Place {
+            occupancy: self.clone(),
+            number,
+            seat,
+        })
+    }
+
+    /// Closes a connection that is not busy, if there is one: the system has
+    /// no room for another.
+    pub(super) fn make_room(&self) -> Option<Evicted> {
+        self.lock().make_room()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn make_room(&mut self) -> Option<Evicted> {
+        if let Some(number) = self.silent.first().copied() {
+            self.evict(number);
+            return Some(Evicted::SilentConnection);
+        }
+        let since = |seat: &Seat| Some(seat.state.load(Ordering::Relaxed)).filter(|at| *at < BUSY);
+        let idle = self.all.iter();
+        let idle = idle.filter_map(|(number, seat)| Some((since(seat)?, *number)));
+        let (_, number) = idle.min()?;
+        self.evict(number);
+        Some(Evicted::IdleConnection)
+    }
+
+    fn evict(&mut self, number: u64) {
+        if let Some(seat) = self.remove(number) {
+            seat.gives_way.cancel();
+        }
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Arc<Seat>> {
+        let seat = self.all.remove(&number)?;
+        self.heard(number, seat.address);
+        if let Some(address) = seat.address
+            && let Some(own) = self.addresses.get_mut(&address)
+        {
+            own.open -= 1;
+            if own.open == 0 {
+                self.addresses.remove(&address);
+            }
+        }
+        Some(seat)
+    }
+
+    /// A connection is not silent any more.
+    fn heard(&mut self, number: u64, address: Option<IpAddr>) {
+        self.silent.remove(&number);
+        if let Some(own) = address.and_then(|address| self.addresses.get_mut(&address)) {
+            own.silent.remove(&number);
+        }
+    }
+}
+
+impl Place {
+    /// A request has begun.
+    pub(super) fn begin(&self) {
+        if self.seat.state.swap(BUSY, Ordering::Relaxed) == SILENT {
+            let mut table = self.occupancy.lock();
+            table.heard(self.number, self.seat.address);
+        }
+    }
+
+    /// The answer to it is as good as written. Without this the connection
+    /// stays busy until its next request.
+    pub(super) fn rest(&self) {
+        let since = self.occupancy.began.elapsed().as_millis() as u64;
+        self.seat.state.store(since, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.seat.state.load(Ordering::Relaxed) == BUSY
+    }
+
+    /// Ready when it has to give way to another connection.
+    pub(super) async fn gives_way(&self) {
+        self.seat.gives_way.cancelled().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.occupancy.lock().remove(self.number);
+    }
+}
