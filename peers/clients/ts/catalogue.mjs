@@ -7,6 +7,7 @@ const types = peer("@modelcontextprotocol/sdk/types.js");
 /**
  * By server `{ instructions, tools }`, and the results of `calls`, which are
  * `[SERVER, TOOL, ARGUMENTS]`. Servers may offer more to a client that has roots.
+ * Tools that run only as tasks are left out, as on endpoints that join servers.
  */
 export async function offered(mcpServers, { calls = [], roots = false } = {}) {
   const results = [];
@@ -18,7 +19,7 @@ export async function offered(mcpServers, { calls = [], roots = false } = {}) {
     let cursor;
     do {
       const page = await client.listTools({ cursor });
-      tools.push(...page.tools);
+      tools.push(...page.tools.filter((tool) => tool.execution?.taskSupport !== "required"));
       cursor = page.nextCursor;
     } while (cursor !== undefined);
     for (const [at, [server, name, given]] of calls.entries()) {

@@ -71,7 +71,9 @@ async function listTools(client) {
   let cursor;
   do {
     const page = await client.listTools({ cursor });
-    names.push(...page.tools.map((tool) => tool.name));
+    // Tools that run only as tasks are not published where servers are joined.
+    const callable = page.tools.filter((tool) => tool.execution?.taskSupport !== "required");
+    names.push(...callable.map((tool) => tool.name));
     cursor = page.nextCursor;
   } while (cursor !== undefined);
   return names;

@@ -217,7 +217,10 @@ fn a_tool_is_found_under_every_form_of_its_name() {
         view.tool("t"),
         "Unknown tool: t. Did you mean a__t or b__t?",
     );
-    check_route(view.tool("a__zzz"), "Unknown tool: a__zzz");
+    check_route(
+        view.tool("a__zzz"),
+        "Unknown tool: a__zzz. Did you mean a__t?",
+    );
     check_route(
         view.tool("c__t"),
         "Server 'c' is not available: it is still starting",

@@ -73,14 +73,17 @@ fn list_of(items: impl IntoIterator<Item = String>) -> String {
     format!(r#"{{"tools":[{}]}}"#, items.join(","))
 }
 
+/// Whether a tool runs only as a task.
+fn needs_task(item: &str) -> bool {
+    let item: Value = serde_json::from_str(item).expect("JSON");
+    item["execution"]["taskSupport"] == "required"
+}
+
 /// All of them joined, under the names that came, but for tools that run only
 /// as tasks.
 fn joined(catalogues: &[Catalogue], names: &[String]) -> String {
     let items = catalogues.iter().flat_map(|catalogue| &catalogue.tools);
-    let items = items.filter(|item| {
-        let item: Value = serde_json::from_str(item).expect("JSON");
-        item["execution"]["taskSupport"] != "required"
-    });
+    let items = items.filter(|item| !needs_task(item));
     assert_eq!(items.clone().count(), names.len());
     list_of(items.zip(names).map(|(item, name)| renamed(item, name)))
 }
@@ -133,6 +136,9 @@ async fn lists_of_servers_over_stdio() {
         .flat_map(|catalogue| &mut catalogue.tools)
     {
         *tool = on_one_line(tool);
+    }
+    for catalogue in &mut catalogues {
+        catalogue.tools.retain(|tool| !needs_task(tool));
     }
     let servers: Vec<Installed> = catalogues
         .iter()
