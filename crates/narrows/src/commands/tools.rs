@@ -361,7 +361,10 @@ fn cost(server: &UpstreamReport) -> usize {
 
 /// The tools of a server that a preset or a tool list hides, with the reason.
 fn hidden(server: &UpstreamReport) -> impl Iterator<Item = &Denial> {
-    server.tools.iter().filter_map(|tool| tool.denied.as_deref())
+    server
+        .tools
+        .iter()
+        .filter_map(|tool| tool.denied.as_deref())
 }
 
 fn description(tool: &ToolReport) -> Option<String> {

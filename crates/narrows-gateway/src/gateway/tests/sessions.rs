@@ -43,6 +43,7 @@ async fn abandoned_sessions_do_not_lock_out_new_clients() {
         .request(ping(), EventSink::channel(1).0)
         .await
         .expect("a pong");
+    tokio::time::advance(Duration::from_secs(1)).await;
     let newest = try_open(&gateway).await.expect("one gave way").session;
     assert!(open[2].is_closed());
     assert!(!open[0].is_closed() && !open[1].is_closed());

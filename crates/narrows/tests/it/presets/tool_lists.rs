@@ -3,6 +3,7 @@
 
 use narrows_testkit::raw::{Any, Sse, Stdio, Streamable, WebSocket};
 use narrows_testkit::scripted::{Installed, Script, Transport};
+use narrows_testkit::until;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -69,8 +70,9 @@ async fn a_disabled_tool_is_refused_on_every_way_in() {
     check(Sse::connect(address, "/servers/a/sse").await.boxed(), "").await;
     let socket = WebSocket::connect(address, "/servers/a/ws").await;
     check(socket.boxed(), "").await;
-    let events = denied(&gateway.program.stderr());
-    assert_eq!(events.len(), 6, "{events:?}");
+    let events = || denied(&gateway.program.stderr());
+    until("every refusal is logged", || events().len() == 6).await;
+    let events = events();
     let reason = "`mcpServers.a.disabledTools` excludes it";
     assert_eq!(events[0]["reason"], reason, "{}", events[0]);
     assert_eq!(server.count_received(r#""drop""#), 0);

@@ -339,7 +339,7 @@ async fn the_tool_is_listed_where_something_may_be_cut() {
 async fn what_cannot_be_kept_is_not_cut() {
     let long = numbered(500);
     let server = saying(&long);
-    let more = json!({ "recovery": { "max_bytes": 10_000 }, "shape": { "max_chars": 5_000 } });
+    let more = json!({ "recovery": { "max_bytes": 1_000 }, "shape": { "max_chars": 5_000 } });
     let config = with(config([("one", server.config())]), more);
     let gateway = Gateway::serve_with(&config, &["--log-format", "json"]).await;
     let mut session = gateway.session("/mcp").await;
