@@ -73,8 +73,8 @@ class Stage:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
                 stage.end()
 
-    def upstream(self, *options):
-        return self.once("echo", lambda: self.outer + [BENCH, "echo", "--listen", "127.0.0.1:0", *options])
+    def upstream(self, *options, name="echo"):
+        return self.once(name, lambda: self.outer + [BENCH, "echo", "--listen", "127.0.0.1:0", *options])
 
     def serve(self, name, config, around=(), **known):
         """A gateway of this name with this configuration: where it listens, and its process."""

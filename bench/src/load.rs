@@ -46,6 +46,9 @@ pub(crate) struct Args {
     /// Its arguments, as JSON
     #[arg(long, default_value = "{}")]
     args: String,
+    /// Read the list of tools over and over instead of calling the tool
+    #[arg(long)]
+    list: bool,
     #[command(flatten)]
     expected: Expected,
     /// Measure this process with its descendants, too
@@ -58,14 +61,17 @@ pub(crate) async fn run(args: Args) -> Result<(), Fault> {
     let mut plan = Plan {
         transport: args.transport,
         url: args.url.clone(),
-        params: String::new(),
+        method: if args.list { "tools/list" } else { "tools/call" },
+        params: "{}".to_owned(),
         expected,
         opened: Cell::new(0),
     };
     let found = timeout(START, plan.find_tool(&args.tool)).await;
     let name = found.map_err(|_| format!("no tool {} in {START:?}", args.tool))??;
-    let arguments: &RawValue = serde_json::from_str(&args.args)?;
-    plan.params = json!({ "name": name, "arguments": arguments }).to_string();
+    if !args.list {
+        let arguments: &RawValue = serde_json::from_str(&args.args)?;
+        plan.params = json!({ "name": name, "arguments": arguments }).to_string();
+    }
 
     let plan = Rc::new(plan);
     let mut sessions = Vec::new();
@@ -81,7 +87,8 @@ pub(crate) async fn run(args: Args) -> Result<(), Fault> {
 struct Plan {
     transport: Transport,
     url: Uri,
-    /// Of `tools/call`, as JSON.
+    method: &'static str,
+    /// Of the method, as JSON.
     params: String,
     expected: Expected,
     opened: Cell<u64>,
@@ -172,7 +179,7 @@ async fn measure(args: &Args, plan: &Rc<Plan>, sessions: Vec<Session>) -> Value 
 async fn drive(plan: Rc<Plan>, tally: Rc<Tally>, mut session: Session) {
     while tally.phase.get() != Phase::Over {
         let since = Instant::now();
-        match session.call(&plan.params, &plan.expected).await {
+        match session.call(plan.method, &plan.params, &plan.expected).await {
             Ok(()) if tally.phase.get() == Phase::Measure => {
                 tally.latencies.borrow_mut().push(since.elapsed());
             }

@@ -89,8 +89,13 @@ impl Session {
         }
     }
 
-    pub(super) async fn call(&mut self, params: &str, expected: &Expected) -> Result<(), Fault> {
-        let result = self.ask("tools/call", params).await?;
+    pub(super) async fn call(
+        &mut self,
+        method: &str,
+        params: &str,
+        expected: &Expected,
+    ) -> Result<(), Fault> {
+        let result = self.ask(method, params).await?;
         let outcome: Outcome = serde_json::from_str(result.get())?;
         match outcome.is_error {
             true => Err(format!("the tool failed: {:.200}", result.get()).into()),

@@ -341,7 +341,9 @@ impl Call<'_> {
     async fn send(self, routed: Routed) -> Result<Raw, Error> {
         let upstream = routed.upstream.clone();
         let timed = upstream.meter.begin(self.method, self.trace);
-        let answer = self.deliver(routed).await;
+        // Boxed: this is most of the state of a call, and each of the futures
+        // around it would copy it once.
+        let answer = Box::pin(self.deliver(routed)).await;
         timed.end(&answer);
         answer
     }

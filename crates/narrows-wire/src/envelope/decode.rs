@@ -83,13 +83,13 @@ impl Fields {
         while let Some(key) = scanner.next_key(first)? {
             first = false;
             let place = scanner.value()?;
-            let field = match &*text::decode(&frame[key]) {
-                "jsonrpc" => &mut fields.jsonrpc,
-                "id" => &mut fields.id,
-                "method" => &mut fields.method,
-                "params" => &mut fields.params,
-                "result" => &mut fields.result,
-                "error" => &mut fields.error,
+            let field = match &*text::decode_bytes(&frame[key]) {
+                b"jsonrpc" => &mut fields.jsonrpc,
+                b"id" => &mut fields.id,
+                b"method" => &mut fields.method,
+                b"params" => &mut fields.params,
+                b"result" => &mut fields.result,
+                b"error" => &mut fields.error,
                 _ => continue,
             };
             *field = match field {
@@ -133,7 +133,7 @@ impl Fields {
         has_id_member: bool,
     ) -> Result<Message, &'static str> {
         let version = self.jsonrpc.get(frame)?.ok_or("no jsonrpc member")?;
-        if version.as_text().as_deref() != Some("2.0") {
+        if version.as_bytes() != br#""2.0""# && version.as_text().as_deref() != Some("2.0") {
             return Err("jsonrpc is not \"2.0\"");
         }
         let result = self.result.get(frame)?;

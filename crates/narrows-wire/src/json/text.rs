@@ -26,6 +26,15 @@ pub(crate) fn decode(inner: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8(text).expect("checked when parsed"))
 }
 
+/// The bytes of the same text, which need not be checked once more where there
+/// is no escape.
+pub(crate) fn decode_bytes(inner: &[u8]) -> Cow<'_, [u8]> {
+    match memchr::memchr(b'\\', inner) {
+        None => Cow::Borrowed(inner),
+        Some(_) => Cow::Owned(decode(inner).into_owned().into_bytes()),
+    }
+}
+
 /// Whether the string stands for `name`, however it is written.
 pub(crate) fn equals(inner: &[u8], name: &str) -> bool {
     // An escape is never shorter than what it stands for, so most keys are
