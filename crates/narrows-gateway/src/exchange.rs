@@ -310,7 +310,7 @@ const YIELDS: usize = 32;
 
 /// Where the events of one call, or of one session, go. Sending never waits:
 /// an upstream's reader must not be held up by one client. A reader that serves
-/// this client alone waits for [`EventSink::room`] first.
+/// this client alone waits for `EventSink::room` first.
 #[derive(Clone)]
 pub struct EventSink {
     queue: mpsc::Sender<Box<Event>>,
