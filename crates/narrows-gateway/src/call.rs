@@ -19,6 +19,7 @@ use crate::error::{Error, ItemKind};
 use crate::events::{self, Tag, Value};
 use crate::exchange::{Cancel, EventSink};
 use crate::meter::Trace;
+use crate::offload;
 use crate::permit::{self, permit};
 use crate::recover;
 use crate::repair::{self, Repaired};
@@ -383,6 +384,7 @@ impl Call<'_> {
                 session: self.session.serial(),
                 sink: self.sink.clone(),
                 asks: self.session.asks(),
+                memory: Some(self.session.memory().clone()),
                 cancel: self.cancel.clone(),
             }),
             timeout,
@@ -415,6 +417,9 @@ impl Call<'_> {
             };
         }
         let answer = answer.map_err(|error| upstream.error(error));
+        if let Ok(result) = &answer {
+            offload::large(result.len()).await;
+        }
         match &answer {
             Ok(result) => events::step("downstream.response", self.tag, || {
                 let elapsed = began.elapsed().as_micros() as u64;

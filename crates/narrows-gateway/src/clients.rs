@@ -53,6 +53,7 @@ pub(crate) use self::usage::ClientSeat;
 use self::usage::Usage;
 use crate::error::Error;
 use crate::exchange::{KnownClient, Principal};
+use crate::memory::{ClientMemory, Memory};
 use crate::meter::{Meter, RefusedFor};
 use crate::settings::{ClientSettings, DoorName, Doors, Rate, TokenDigest};
 
@@ -206,6 +207,12 @@ impl Clients {
         let permit = permit.ok_or_else(refused)?;
         self.take_turn(&client)?;
         Ok(permit)
+    }
+
+    /// The memory that the client behind a principal holds; `None` where there is none.
+    pub(crate) fn memory(&self, principal: &Principal, all: &Memory) -> Option<ClientMemory> {
+        let client = self.client(principal).ok()??;
+        Some(client.usage.memory(all))
     }
 
     /// Leave for one request that is answered in no time.

@@ -18,6 +18,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
 use crate::lock::Mutex;
+use crate::memory::SMALL;
 use crate::meter::Meter;
 
 /// Who asks.
@@ -153,6 +154,11 @@ impl Notice {
 
     pub fn encode(&self) -> Bytes {
         encode_notification(&self.method, self.params.as_ref())
+    }
+
+    /// Whether its bytes are counted while it waits for its client.
+    pub(crate) fn is_large(&self) -> bool {
+        self.params.as_ref().map_or(0, Raw::len) >= SMALL
     }
 }
 
@@ -419,6 +425,13 @@ impl EventSink {
         EventSink {
             meter: Some(meter.clone()),
             ..self
+        }
+    }
+
+    /// Counts an event that was dropped before it came here.
+    pub(crate) fn count_dropped(&self) {
+        if let Some(meter) = &self.meter {
+            meter.dropped();
         }
     }
 

@@ -24,6 +24,7 @@ use self::restricted::Restricted;
 use crate::error::{Error, ItemKind, did_you_mean};
 use crate::events::{self, Tag, Value};
 use crate::exchange::Principal;
+use crate::memory::{MemoryPermit, SMALL};
 use crate::meter::{ServerMeter, Trace, Watch};
 use crate::names;
 use crate::permit::{self, Rules};
@@ -329,6 +330,7 @@ impl Destination {
             mask: self.mask,
             timeout: self.timeout,
             max_bytes: max,
+            memory: request.memory().map(|memory| memory.responses.clone()),
         });
         let answer = asked.await.map_err(|trouble| self.error(trouble))?;
         let accepted = |bytes| Carried {
@@ -346,10 +348,11 @@ impl Destination {
                 status,
                 masked,
                 bytes,
+                memory,
             } if masked.is_answer => Ok(Carried {
                 reply: Reply::Message {
                     status,
-                    body: masked.body.into(),
+                    body: charged(masked.body.into(), memory),
                 },
                 bytes,
                 cut_strings: masked.cut_strings,
@@ -391,6 +394,14 @@ impl Destination {
     fn invalid(&self, reason: String) -> Error {
         let server = self.id.clone();
         Error::UpstreamInvalid { server, reason }
+    }
+}
+
+/// An answer with the charge for it.
+fn charged(body: Bytes, memory: Option<MemoryPermit>) -> Bytes {
+    match memory {
+        Some(mut permit) if body.len() >= SMALL => permit.split(body.len()).attach(body),
+        _ => body,
     }
 }
 

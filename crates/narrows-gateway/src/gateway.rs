@@ -36,7 +36,7 @@ use self::roster::{Making, Roster};
 use crate::builtin::Pruner;
 use crate::catalogue::{Part, View, changes};
 use crate::chain;
-use crate::clients::Clients;
+use crate::clients::{ClientPermit, Clients};
 use crate::error::{Error, ItemKind};
 use crate::exchange::{
     Ask, AskKey, Caller, ClientHello, EventSink, EventStream, Notice, Principal, Refusal,
@@ -45,6 +45,7 @@ use crate::feed::{CallRecord, Feed, Happening};
 use crate::forward::{ForwardError, PlainRequest, Reply};
 use crate::known_clients;
 use crate::lock::Mutex;
+use crate::memory::{ClientMemory, Memory, MemoryBudget};
 use crate::meter::{CountedStore, Evicted, Meter, RefusedFor};
 use crate::permit;
 use crate::recovery::{self, Store, totals::write_totals};
@@ -109,6 +110,7 @@ pub(crate) struct Inner {
     /// The folder for what outlives the process.
     folder: Option<PathBuf>,
     pub(crate) clients: Clients,
+    pub(crate) memory: Memory,
     pub(crate) limits: Limits,
     pub(crate) feed: Arc<Feed>,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
@@ -157,6 +159,22 @@ impl Gateway {
         revision: Revision,
         client: ClientHello,
     ) -> Option<Result<Opened, Error>> {
+        let memory = self.memory_of(&principal).unwrap_or_else(|| self.memory());
+        self.open_with(door, principal, lifetime, revision, client, memory)
+            .await
+    }
+
+    /// The same for a client whose memory is counted already: that of its
+    /// connection, or of its token.
+    pub async fn open_with(
+        &self,
+        door: Door<'_>,
+        principal: Principal,
+        lifetime: Lifetime,
+        revision: Revision,
+        client: ClientHello,
+        memory: ClientMemory,
+    ) -> Option<Result<Opened, Error>> {
         let began = Instant::now();
         let roster = self.0.roster();
         let endpoint = roster.endpoint(door)?.clone();
@@ -190,23 +208,44 @@ impl Gateway {
             client,
         };
         let span = Span { began, lists_by };
-        Some(self.0.admit(caller, lifetime, endpoint, span))
+        Some(self.0.admit(caller, lifetime, endpoint, span, memory))
+    }
+
+    /// What is counted of the memory that a client with a token holds, over
+    /// all of its sessions and connections; `None` for clients without one.
+    pub fn memory_of(&self, principal: &Principal) -> Option<ClientMemory> {
+        self.0.clients.memory(principal, &self.0.memory)
+    }
+
+    /// Shares of the memory for one more client.
+    pub fn memory(&self) -> ClientMemory {
+        self.0.memory.client()
+    }
+
+    /// The responses that wait to be written to all clients.
+    pub fn response_memory(&self) -> &Arc<MemoryBudget> {
+        &self.0.memory.responses
     }
 
     /// Carries one object of plain JSON-RPC to the server of this name and its
     /// answer back, masked. Waits no longer than the server's own limit.
-    /// The edge has asked [`Gateway::may_forward`] before.
+    /// The edge has asked [`Gateway::may_forward`] before, and has taken the
+    /// client's permit already where the request is large.
     pub async fn forward(
         &self,
         principal: &Principal,
         server: &str,
         request: &PlainRequest,
+        permit: Option<ClientPermit>,
     ) -> Result<Reply, ForwardError> {
         // Once more: rights may have been taken away while the request came in.
         if !self.may_forward(principal, server) {
             return Err(Error::SessionClosed.into());
         }
-        let _permit = self.0.clients.permit(principal)?;
+        let _permit = match permit {
+            Some(permit) => permit,
+            None => self.0.clients.permit(principal)?,
+        };
         let roster = self.0.roster();
         let besides = roster.preset_of(principal);
         let forwarding = &roster.forwarding;
@@ -275,6 +314,10 @@ impl Inner {
             .iter()
             .map(|upstream| upstream.connect_timeout)
             .max();
+        let memory = Memory::new(
+            settings.limits.max_request_bytes_total,
+            settings.limits.max_response_bytes_total,
+        );
         let meter = Arc::<Meter>::default();
         let store = CountedStore::new(recovery::open(&settings.recovery), &meter);
         let store: Arc<dyn Store> = Arc::new(store);
@@ -310,6 +353,7 @@ impl Inner {
         let started = Instant::now();
         let tasks = surroundings.tasks.clone();
         Inner {
+            memory,
             folder: settings.recovery.path.clone(),
             clients: Clients::new(&settings.clients, &surroundings.meter),
             limits: settings.limits.clone(),
@@ -339,6 +383,7 @@ impl Inner {
         lifetime: Lifetime,
         endpoint: Arc<Endpoint>,
         span: Span,
+        memory: ClientMemory,
     ) -> Result<Opened, Error> {
         // What there is does not change meanwhile: whoever changes it finds
         // this session, or this session finds what it was changed to.
@@ -387,7 +432,7 @@ impl Inner {
         let (outbox, stream) = EventSink::channel(self.limits.client_queue);
         let serial = self.last_session.fetch_add(1, Ordering::Relaxed) + 1;
         let session = Session::new(serial, caller, lifetime, endpoint, face, self, outbox, span);
-        let session = Arc::new(session.seated(seat));
+        let session = Arc::new(session.seated(seat).charged_to(memory));
         sessions.insert(serial, session.clone());
         drop(sessions);
         drop(unchanged);

@@ -38,7 +38,9 @@ use crate::events::Tag;
 use crate::exchange::{AskKey, Asks, Caller, Cancel, Event, EventSink, Notice, Principal};
 use crate::gateway::{Endpoint, Face, Inner, Lifetime, Span};
 use crate::lock::Mutex;
+use crate::memory::ClientMemory;
 use crate::meter::Watch;
+use crate::offload;
 use crate::recovery::Owner;
 use crate::upstream::{Link, ListKind, Upstream};
 
@@ -58,6 +60,8 @@ pub struct Session {
     own_preset: Mutex<Option<String>>,
     gateway: Weak<Inner>,
     outbox: EventSink,
+    /// What is held for this client; shared with its other sessions if it has a token.
+    memory: ClientMemory,
     /// Given back when the session ends.
     seat: Mutex<Option<ClientSeat>>,
     calls: Mutex<HashMap<Id, Arc<Cancel>>>,
@@ -113,6 +117,7 @@ impl Session {
             own_preset: Mutex::default(),
             gateway: Arc::downgrade(gateway),
             outbox: outbox.counted(meter),
+            memory: gateway.memory.client(),
             seat: Mutex::default(),
             calls: Mutex::default(),
             call_ended: Notify::new(),
@@ -143,6 +148,21 @@ impl Session {
         self
     }
 
+    /// With what is counted of the memory that its client holds.
+    pub(crate) fn charged_to(mut self, memory: ClientMemory) -> Session {
+        self.memory = memory;
+        self
+    }
+
+    pub fn memory(&self) -> &ClientMemory {
+        &self.memory
+    }
+
+    /// Whether the client owes an answer to a question of a server.
+    pub fn owes_an_answer(&self) -> bool {
+        !self.open_asks.is_empty()
+    }
+
     /// Random, unguessable; what travels as `mcp-session-id`.
     pub fn id(&self) -> &str {
         &self.id
@@ -159,16 +179,26 @@ impl Session {
     /// Carries one request (any but `initialize`) to its end. Events that
     /// belong to it go to `sink` meanwhile; all of them have been sent when the
     /// future is ready. Dropping the future cancels the call upstream.
-    pub async fn request(
+    pub fn request(
         self: &Arc<Self>,
         request: Request,
         sink: EventSink,
+    ) -> impl Future<Output = Result<Raw, Error>> {
+        self.request_permitted(request, sink, None)
+    }
+
+    /// The same with the client's permit, where it was taken already.
+    pub async fn request_permitted(
+        self: &Arc<Self>,
+        request: Request,
+        sink: EventSink,
+        permit: Option<ClientPermit>,
     ) -> Result<Raw, Error> {
         let Request { id, method, params } = request;
-        let watched = self
-            .watch
-            .begin(&method, params.as_ref().map_or(0, Raw::len));
-        let _permit = match self.permit() {
+        let bytes = params.as_ref().map_or(0, Raw::len);
+        offload::large(bytes).await;
+        let watched = self.watch.begin(&method, bytes);
+        let _permit = match permit.map_or_else(|| self.permit(), Ok) {
             Ok(permit) => permit,
             Err(error) => {
                 watched.end(&error);
@@ -219,6 +249,9 @@ impl Session {
     pub fn at_once(&self, request: &Request) -> Option<Result<Raw, Error>> {
         let kind = ListKind::of_method(&request.method);
         if kind.is_none() && &*request.method != "ping" {
+            return None;
+        }
+        if request.params.as_ref().map_or(0, Raw::len) >= offload::LARGE {
             return None;
         }
         let ready = self.survey.is_done()
@@ -297,7 +330,8 @@ impl Session {
                 {
                     return None;
                 }
-                Some(self.face().signed(notice).encode())
+                let message = self.face().signed(notice).encode();
+                Some(self.memory.responses.hold(message))
             }
             Event::Ask(ask) if self.is_closed() => {
                 drop(ask);
@@ -439,7 +473,17 @@ impl Session {
     }
 
     /// Sends a notice that belongs to no call.
-    pub(crate) fn tell(&self, notice: Notice) {
+    pub(crate) fn tell(&self, mut notice: Notice) {
+        if notice.is_large() {
+            // Nobody waits for it, so it waits for nobody.
+            if self.memory.responses.is_over() || self.memory.responses.budget().is_over() {
+                self.watch.meter().dropped();
+                return;
+            }
+            notice.params = notice
+                .params
+                .map(|params| self.memory.responses.hold_raw(params));
+        }
         if !self.outbox.send(Event::Notice(notice)) {
             tracing::debug!(
                 session = self.serial,

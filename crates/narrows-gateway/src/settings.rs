@@ -259,6 +259,11 @@ impl Default for HealthSettings {
 pub struct Limits {
     /// One message, in either direction, in bytes.
     pub max_message_bytes: usize,
+    /// Request bodies that are held for all clients together, in bytes. One
+    /// client may hold a quarter of it.
+    pub max_request_bytes_total: usize,
+    /// The same for responses that wait to be written to clients.
+    pub max_response_bytes_total: usize,
     pub max_sessions: usize,
     /// Connections over HTTP that may be open at the same time.
     pub max_connections: usize,
@@ -282,6 +287,8 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             max_message_bytes: 16 * 1024 * 1024,
+            max_request_bytes_total: 256 * 1024 * 1024,
+            max_response_bytes_total: 256 * 1024 * 1024,
             max_sessions: 1_000,
             max_connections: 10_000,
             max_connections_per_address: 1_000,

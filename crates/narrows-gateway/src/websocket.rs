@@ -20,11 +20,17 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use tokio_util::sync::CancellationToken;
 
+use crate::memory::{MemoryShare, SMALL};
+use crate::offload;
+
 /// The name by which MCP goes among WebSocket's subprotocols.
 pub const SUBPROTOCOL: &str = "mcp";
 
 /// Messages that are framed before anything is written.
 const BATCH: usize = 64;
+
+/// What is framed is written once it is this long.
+const FLUSH_ABOVE: usize = 256 * 1024;
 
 /// The library would take 128 KiB for each connection, used or not.
 const READ_BUFFER: usize = 16 * 1024;
@@ -149,14 +155,18 @@ pub enum Written {
 /// Ends when nobody can send any more, or is `closing`; what was queued before
 /// is still written: it may be a cancellation. The queue is closed when it
 /// returns, by which its senders learn of the end.
+///
+/// The library copies messages into a buffer of its own, which is charged to
+/// `memory` until it is written.
 pub async fn write<S: AsyncRead + AsyncWrite + Unpin>(
     sink: &mut SplitSink<WebSocketStream<Line<S>>, Message>,
     queue: &mut mpsc::Receiver<Bytes>,
     signs: &Signs,
     keep_alive: Duration,
     closing: CancellationToken,
+    memory: Option<&Arc<MemoryShare>>,
 ) -> Result<Written, Error> {
-    let written = write_queue(sink, queue, signs, keep_alive, closing).await;
+    let written = write_queue(sink, queue, signs, keep_alive, closing, memory).await;
     queue.close();
     written
 }
@@ -167,6 +177,7 @@ async fn write_queue<S: AsyncRead + AsyncWrite + Unpin>(
     signs: &Signs,
     keep_alive: Duration,
     closing: CancellationToken,
+    memory: Option<&Arc<MemoryShare>>,
 ) -> Result<Written, Error> {
     let mut beat = interval_at(Instant::now() + keep_alive, keep_alive);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -180,8 +191,21 @@ async fn write_queue<S: AsyncRead + AsyncWrite + Unpin>(
                 if count == 0 {
                     return Ok(Written::All);
                 }
+                let mut buffered = 0;
+                let mut permit = memory.map(MemoryShare::permit);
                 for message in batch.drain(..) {
-                    sink.feed(Message::Text(Utf8Bytes::try_from(message)?)).await?;
+                    let bytes = message.len();
+                    if let Some(permit) = &mut permit && bytes >= SMALL {
+                        permit.force(bytes);
+                    }
+                    let text = offload::run(bytes, move || Utf8Bytes::try_from(message)).await?;
+                    sink.feed(Message::Text(text)).await?;
+                    buffered += bytes;
+                    if buffered > FLUSH_ABOVE {
+                        sink.flush().await?;
+                        buffered = 0;
+                        permit = memory.map(MemoryShare::permit);
+                    }
                 }
                 sink.flush().await?;
             }

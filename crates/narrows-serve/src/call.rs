@@ -8,16 +8,18 @@
 //! gone. Dropping it cancels what is left of it.
 
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use narrows_gateway::exchange::{EventSink, EventStream};
-use narrows_gateway::{Error, Session};
+use narrows_gateway::memory::ClientMemory;
+use narrows_gateway::offload::{self, Polled};
+use narrows_gateway::{ClientPermit, Error, Session};
 use narrows_wire::{Id, Message, Raw, Request, encode_error, encode_result};
 
 use crate::error::{self, Refused};
@@ -62,8 +64,9 @@ pub(crate) enum Answer {
     Nothing,
 }
 
-/// Boxed, because a call that its client has left moves to a task of its own.
-type Carried = BoxFuture<'static, Answer>;
+/// Boxed, because a call that its client has left moves to a task of its own;
+/// and off the async threads, if its messages are large.
+type Carried = Polled<Answer>;
 
 enum Work {
     One(Carried),
@@ -72,12 +75,19 @@ enum Work {
 }
 
 impl Call {
-    pub(crate) fn one(session: &Arc<Session>, request: Request) -> Call {
-        if let Some(outcome) = session.at_once(&request) {
+    /// `permit` is the client's, where it was taken already.
+    pub(crate) fn one(
+        session: &Arc<Session>,
+        request: Request,
+        permit: Option<ClientPermit>,
+    ) -> Call {
+        if permit.is_none()
+            && let Some(outcome) = session.at_once(&request)
+        {
             return Call::answered(session, answer(session, request.id, outcome));
         }
         let (sink, events) = EventSink::channel(EVENTS);
-        let work = Work::One(carry(session.clone(), request, sink));
+        let work = Work::One(carry(session.clone(), request, sink, permit));
         Call {
             session: session.clone(),
             work,
@@ -117,7 +127,7 @@ impl Call {
                     running.push(refuse(Some(request.id), Refused::InitializeInBatch));
                 }
                 Ok(Message::Request(request)) => {
-                    running.push(carry(session.clone(), request, sink.clone()));
+                    running.push(carry(session.clone(), request, sink.clone(), None));
                 }
                 Ok(Message::Notification(notification)) => session.notify(notification),
                 Ok(Message::Response(response)) => session.answer(response),
@@ -185,6 +195,11 @@ impl Call {
             }
     }
 
+    /// What is held for the client.
+    pub(crate) fn memory(&self) -> &ClientMemory {
+        self.session.memory()
+    }
+
     pub(crate) async fn next(&mut self) -> Option<Step> {
         poll_fn(|cx| self.poll_step(cx)).await
     }
@@ -204,9 +219,10 @@ impl Call {
 }
 
 impl Answer {
-    pub(crate) fn encode(&self) -> Option<Bytes> {
+    /// The message, charged to the client: it is a copy of the result.
+    pub(crate) fn encode(&self, memory: &ClientMemory) -> Option<Bytes> {
         match self {
-            Answer::Result(id, result) => Some(encode_result(id, result)),
+            Answer::Result(id, result) => Some(memory.responses.hold(encode_result(id, result))),
             Answer::Error(id, error) => Some(encode_error(id.as_ref(), error)),
             Answer::Limited { id, error, .. } => Some(encode_error(Some(id), error)),
             Answer::Nothing => None,
@@ -215,9 +231,9 @@ impl Answer {
 }
 
 /// The answers of a batch as one array; `None` if there is no answer at all.
-pub(crate) fn encode_batch(answers: &[Answer]) -> Option<Bytes> {
+pub(crate) fn encode_batch(answers: &[Answer], memory: &ClientMemory) -> Option<Bytes> {
     let mut whole = BytesMut::new();
-    for message in answers.iter().filter_map(Answer::encode) {
+    for message in answers.iter().filter_map(|answer| answer.encode(memory)) {
         whole.extend_from_slice(if whole.is_empty() { b"[" } else { b"," });
         whole.extend_from_slice(&message);
     }
@@ -225,14 +241,14 @@ pub(crate) fn encode_batch(answers: &[Answer]) -> Option<Bytes> {
         return None;
     }
     whole.extend_from_slice(b"]");
-    Some(whole.freeze())
+    Some(memory.responses.hold(whole.freeze()))
 }
 
 impl Work {
     /// The next answer; `None` when there are no more.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Answer>> {
         match self {
-            Work::One(carried) => carried.as_mut().poll(cx).map(|answer| {
+            Work::One(carried) => Pin::new(carried).poll(cx).map(|answer| {
                 *self = Work::Done;
                 Some(answer)
             }),
@@ -242,12 +258,17 @@ impl Work {
     }
 }
 
-fn carry(session: Arc<Session>, request: Request, sink: EventSink) -> Carried {
-    Box::pin(async move {
+fn carry(
+    session: Arc<Session>,
+    request: Request,
+    sink: EventSink,
+    permit: Option<ClientPermit>,
+) -> Carried {
+    offload::polled(Box::pin(async move {
         let id = request.id.clone();
-        let outcome = session.request(request, sink).await;
+        let outcome = session.request_permitted(request, sink, permit).await;
         answer(&session, id, outcome)
-    })
+    }))
 }
 
 fn answer(session: &Session, id: Id, outcome: Result<Raw, Error>) -> Answer {
@@ -271,5 +292,6 @@ fn answer(session: &Session, id: Id, outcome: Result<Raw, Error>) -> Answer {
 }
 
 fn refuse(id: Option<Id>, refused: Refused) -> Carried {
-    Box::pin(std::future::ready(Answer::Error(id, refused.object())))
+    let answer = Answer::Error(id, refused.object());
+    offload::polled(Box::pin(std::future::ready(answer)))
 }

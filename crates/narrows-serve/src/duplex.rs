@@ -17,7 +17,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use narrows_gateway::exchange::{EventStream, Principal};
-use narrows_gateway::{Door, Error, Gateway, Lifetime, Opened, Session};
+use narrows_gateway::memory::ClientMemory;
+use narrows_gateway::{Door, Error, Gateway, Lifetime, Opened, Session, offload};
 use narrows_wire::{
     Id, Incoming, Message, Raw, Request, Revision, decode, encode_error, encode_result,
 };
@@ -61,6 +62,8 @@ pub(crate) enum Input {
         message: Incoming,
         bytes: usize,
     },
+    /// A message that the edge could not read.
+    Invalid(narrows_wire::Error),
     /// A message that was skipped for its size.
     TooLarge {
         max: usize,
@@ -74,7 +77,22 @@ impl Input {
         match self {
             Input::Frame(frame) => frame.len(),
             Input::Message { bytes, .. } => *bytes,
-            Input::TooLarge { .. } | Input::Broken(_) => 0,
+            Input::Invalid(_) | Input::TooLarge { .. } | Input::Broken(_) => 0,
+        }
+    }
+
+    /// Reads a large message off the async threads; small ones are read when
+    /// it is their turn.
+    async fn decoded(self) -> Input {
+        match self {
+            Input::Frame(frame) if frame.len() >= offload::LARGE => {
+                let bytes = frame.len();
+                match offload::run(bytes, move || decode(frame)).await {
+                    Ok(message) => Input::Message { message, bytes },
+                    Err(error) => Input::Invalid(error),
+                }
+            }
+            input => input,
         }
     }
 }
@@ -107,6 +125,7 @@ pub(crate) struct Duplex<'a> {
     gateway: Gateway,
     door: Door<'a>,
     visitor: Visitor,
+    memory: ClientMemory,
     settings: DuplexSettings,
     state: State<'a>,
     calls: JoinSet<()>,
@@ -163,6 +182,7 @@ impl<'a> Duplex<'a> {
         gateway: Gateway,
         door: Door<'a>,
         visitor: Visitor,
+        memory: ClientMemory,
         settings: DuplexSettings,
         outgoing: mpsc::Sender<Bytes>,
         stop: CancellationToken,
@@ -171,6 +191,7 @@ impl<'a> Duplex<'a> {
             gateway,
             door,
             visitor,
+            memory,
             settings,
             state: State::New,
             calls: JoinSet::new(),
@@ -195,7 +216,10 @@ impl<'a> Duplex<'a> {
             while !self.is_busy()
                 && let Some(input) = self.backlog.pop_front()
             {
-                self.take_in(input);
+                let input = input.decoded().await;
+                if let Some(input) = self.take_in_large(input).await {
+                    self.take_in(input);
+                }
                 // Many requests at once: those already taken in may be done
                 // before the next would be one too many.
                 if self.calls.len() > self.settings.max_calls / 2 {
@@ -241,10 +265,36 @@ impl<'a> Duplex<'a> {
         }
     }
 
+    /// Takes in a large message that is no request off the async threads.
+    /// Requests go there by themselves.
+    async fn take_in_large(&mut self, input: Input) -> Option<Input> {
+        let State::Open { session, .. } = &self.state else {
+            return Some(input);
+        };
+        match input {
+            Input::Message {
+                message:
+                    Incoming::Single(message @ (Message::Notification(_) | Message::Response(_))),
+                bytes,
+            } if bytes >= offload::LARGE && self.is_welcome() => {
+                let session = session.clone();
+                let work = move || match message {
+                    Message::Notification(notification) => session.notify(notification),
+                    Message::Response(response) => session.answer(response),
+                    Message::Request(_) => {}
+                };
+                offload::run(bytes, work).await;
+                None
+            }
+            input => Some(input),
+        }
+    }
+
     fn take_in(&mut self, input: Input) {
         let message = match input {
             Input::Frame(frame) => decode(frame),
             Input::Message { message, .. } => Ok(message),
+            Input::Invalid(error) => Err(error),
             Input::TooLarge { max } => return self.refuse(None, &Refused::TooLarge { max }),
             Input::Broken(reason) => return self.refuse(None, &Refused::BrokenFrame(reason)),
         };
@@ -303,7 +353,9 @@ impl<'a> Duplex<'a> {
             }
             Message::Request(request) => {
                 let id = request.id.clone();
-                self.start(Some(&id), Answers::Single, || Call::one(session, request));
+                self.start(Some(&id), Answers::Single, || {
+                    Call::one(session, request, None)
+                });
             }
             Message::Notification(notification) => session.notify(notification),
             Message::Response(response) => session.answer(response),
@@ -314,10 +366,11 @@ impl<'a> Duplex<'a> {
         let Hello { revision, client } = hello;
         let (gateway, door) = (self.gateway.clone(), self.door);
         let principal = self.visitor.principal();
+        let memory = self.memory.clone();
         let opened = Box::pin(async move {
             let lifetime = Lifetime::Connection;
             gateway
-                .open(door, principal, lifetime, revision, client)
+                .open_with(door, principal, lifetime, revision, client, memory)
                 .await
         });
         self.state = State::Opening(Opening {
@@ -467,7 +520,7 @@ async fn forward(mut call: Call, answers: Answers, outgoing: mpsc::Sender<Bytes>
                 together.push(answer);
                 None
             }
-            Step::Answer(answer) => answer.encode(),
+            Step::Answer(answer) => answer.encode(call.memory()),
         };
         if let Some(message) = message
             && outgoing.send(message).await.is_err()
@@ -475,7 +528,7 @@ async fn forward(mut call: Call, answers: Answers, outgoing: mpsc::Sender<Bytes>
             return;
         }
     }
-    if let Some(message) = encode_batch(&together) {
+    if let Some(message) = encode_batch(&together, call.memory()) {
         let _ = outgoing.send(message).await;
     }
 }

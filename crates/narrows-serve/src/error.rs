@@ -32,6 +32,8 @@ pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
 const RETRY_AFTER: &str = "retry_after_ms";
 /// Nobody knows when a call will end, but most do soon.
 const BUSY: Duration = Duration::from_secs(1);
+/// As long as a body may rest that takes up the memory.
+const HELD: Duration = Duration::from_secs(5);
 /// Sessions last longer.
 const FULL: Duration = Duration::from_secs(30);
 /// About the time of a restart.
@@ -78,6 +80,14 @@ pub(crate) enum Refused {
     },
     /// The body did not come within its time.
     TooSlow,
+    /// Request bodies hold all the memory that they may.
+    TooMuchHeld,
+    /// The limits of the client refuse the request before its body is read.
+    ClientLimit {
+        word: &'static str,
+        message: String,
+        after: Duration,
+    },
     /// The body broke off.
     Unreadable,
     /// Bytes that are no frame; nothing after them can be read.
@@ -117,7 +127,7 @@ impl Refused {
             Host | Origin | NotLocal | DoorNotAllowed => StatusCode::FORBIDDEN,
             Loop | Recursive(_) => StatusCode::LOOP_DETECTED,
             NoToken | WrongToken => StatusCode::UNAUTHORIZED,
-            TooManyTokens { .. } => StatusCode::TOO_MANY_REQUESTS,
+            TooManyTokens { .. } | ClientLimit { .. } => StatusCode::TOO_MANY_REQUESTS,
             UnknownEndpoint | UnknownPath | UnknownSession | UnknownStream => StatusCode::NOT_FOUND,
             Method | OlderTransport => StatusCode::METHOD_NOT_ALLOWED,
             ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -125,7 +135,9 @@ impl Refused {
             TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             TooSlow => StatusCode::REQUEST_TIMEOUT,
             NoWebSocket => StatusCode::UPGRADE_REQUIRED,
-            TooManyConnections | ShuttingDown | Busy => StatusCode::SERVICE_UNAVAILABLE,
+            TooManyConnections | ShuttingDown | Busy | TooMuchHeld => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             RepeatedHeader
             | ProtocolVersion
             | Unreadable
@@ -164,11 +176,30 @@ impl Refused {
     /// When it is worth trying again, where that is known.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
-            Refused::TooManyTokens { after } => Some(*after),
+            Refused::TooManyTokens { after } | Refused::ClientLimit { after, .. } => Some(*after),
             Refused::ShuttingDown => Some(RESTART),
             Refused::TooManyConnections => Some(FULL),
+            Refused::TooMuchHeld => Some(HELD),
             _ => None,
         }
+    }
+
+    /// The refusal of a request whose client is over its limits.
+    pub(crate) fn by_limits(error: &Error) -> Option<Refused> {
+        Some(Refused::ClientLimit {
+            word: error.word(),
+            message: error.to_string(),
+            after: retry_after(error)?,
+        })
+    }
+
+    /// Whether the client may still be sending the body of its request.
+    pub(crate) fn leaves_body(&self) -> bool {
+        use Refused::*;
+        matches!(
+            self,
+            TooLarge { .. } | TooSlow | TooMuchHeld | ClientLimit { .. }
+        )
     }
 
     /// The whole JSON-RPC message. Where no other id is known, it is the one
@@ -187,6 +218,7 @@ impl Refused {
                 PARSE_ERROR
             }
             Refused::BadInitialize(_) => INVALID_PARAMS,
+            Refused::TooMuchHeld | Refused::ClientLimit { .. } => INTERNAL_ERROR,
             _ => INVALID_REQUEST,
         }
     }
@@ -211,6 +243,8 @@ impl Refused {
             ProtocolVersion => "unsupported_protocol_version",
             TooLarge { .. } => "request_too_large",
             TooSlow => "request_timeout",
+            TooMuchHeld => "request_memory_full",
+            ClientLimit { word, .. } => word,
             Unreadable => "request_incomplete",
             BrokenFrame(_) | Message(narrows_wire::Error::Parse(_)) => "parse_error",
             NoRequest | Message(narrows_wire::Error::Invalid { .. }) => "invalid_request",
@@ -253,7 +287,13 @@ impl Refused {
             }
             ProtocolVersion => "MCP-Protocol-Version is not a revision known here",
             TooLarge { max } => return format!("Message is larger than {max} bytes").into(),
-            TooSlow => "Request body did not arrive in time",
+            TooSlow => {
+                "Request body did not arrive in time: it must not fall behind 16 KiB per second"
+            }
+            TooMuchHeld => {
+                "Request bodies hold all the memory that they may (limits.max_request_bytes_total); try again later"
+            }
+            ClientLimit { message, .. } => return message.clone().into(),
             Unreadable => "Request body broke off",
             BrokenFrame(reason) => return format!("Parse error: {reason}").into(),
             Message(narrows_wire::Error::Parse(error)) => {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use narrows_gateway::exchange::ClientHello;
+use narrows_gateway::offload;
 use narrows_wire::{Kind, Raw, Revision};
 
 use crate::error::Refused;
@@ -24,6 +25,11 @@ impl Hello {
         let params = params
             .filter(|params| params.kind() == Kind::Object)
             .ok_or_else(|| bad("params must be an object".into()))?;
+        // Far more than may be kept of them, and too much to be read here.
+        if params.len() >= offload::LARGE {
+            let told = format!("params are longer than {} bytes", offload::LARGE);
+            return Err(bad(told.into()));
+        }
         let [version, capabilities, client_info] = params
             .pick(["protocolVersion", "capabilities", "clientInfo"])
             .map_err(|error| bad(error.to_string().into()))?;

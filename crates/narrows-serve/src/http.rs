@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use hyper_util::service::TowerToHyperService;
 use narrows_gateway::Gateway;
+use narrows_gateway::memory::ClientMemory;
 use narrows_gateway::meter::RefusedFor;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -21,10 +22,12 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::body::BodyLimits;
 use self::connection::Connection;
 use self::guard::Guard;
 pub use self::metrics::{MetricsAccess, TokenCheck};
 use self::occupancy::Occupancy;
+use self::readers::SlowReaders;
 use self::replay::Bounds;
 use self::sessions::Sessions;
 pub use self::target::is_fixed_path;
@@ -40,10 +43,12 @@ mod events;
 mod forward;
 mod guard;
 mod head;
+mod intake;
 mod mcp;
 mod metrics;
 mod occupancy;
 mod pages;
+mod readers;
 mod replay;
 mod rpc;
 mod sessions;
@@ -95,8 +100,10 @@ pub struct HttpSettings {
     /// How long a connection may take for the head of its next request, idle
     /// time between requests included.
     pub header_timeout: Duration,
-    /// How long to wait for each further piece of a request body.
+    /// How far a request body may fall behind 16 KiB per second.
     pub body_timeout: Duration,
+    /// How long a message for a client on HTTP+SSE waits for those before it.
+    pub inbox_timeout: Duration,
     /// How long a connection may go without taking any of what is written to it.
     pub write_timeout: Duration,
     /// How long a client on a stream or a WebSocket may take to introduce itself.
@@ -126,7 +133,8 @@ impl Default for HttpSettings {
             max_connections: 10_000,
             max_connections_per_address: 1_000,
             header_timeout: Duration::from_secs(75),
-            body_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(5),
+            inbox_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
             hello_timeout: Duration::from_secs(60),
             max_calls: 256,
@@ -155,6 +163,7 @@ pub async fn serve(
     let occupancy = Occupancy::new(max, per_address);
     let edge = Arc::new(Edge::new(gateway, settings, stop.child_token()));
     let _end = EndSessions(edge.clone());
+    edge.tasks.spawn(readers::make_room(edge.clone()));
     let pages = TowerToHyperService::new(pages::router(edge.clone()));
     let mut connections = JoinSet::new();
     let mut sweep = tokio::time::interval(SWEEP);
@@ -215,6 +224,7 @@ struct Edge {
     guard: Guard,
     sessions: Arc<Sessions>,
     inboxes: sse::Inboxes,
+    readers: Arc<SlowReaders>,
     /// Connections that HTTP has let go of.
     upgraded: Arc<Semaphore>,
     /// Places for those who wait for the answer to a wrong token.
@@ -233,6 +243,7 @@ impl Edge {
             gateway,
             sessions: Arc::default(),
             inboxes: sse::Inboxes::default(),
+            readers: Arc::default(),
             upgraded: Arc::new(Semaphore::new(settings.max_connections.max(1))),
             wrong_tokens: Semaphore::new(8),
             tasks: TaskTracker::new(),
@@ -248,6 +259,15 @@ impl Edge {
             queue: self.settings.queue.max(1),
             grace: self.settings.grace,
             hello_within: Some(self.settings.hello_timeout),
+        }
+    }
+
+    /// For the body of a request.
+    fn body_limits<'a>(&self, memory: &'a ClientMemory) -> BodyLimits<'a> {
+        BodyLimits {
+            max: self.settings.max_message_bytes,
+            grace: self.settings.body_timeout,
+            memory: &memory.requests,
         }
     }
 

@@ -83,7 +83,8 @@ pub async fn stdio(
     let (outgoing, written) = mpsc::channel(settings.queue.max(1));
     let door = Door::Endpoint(endpoint);
     let stop = settings.stop.clone();
-    let running = Duplex::new(gateway, door, Visitor::Host, duplex, outgoing, stop);
+    let memory = gateway.memory();
+    let running = Duplex::new(gateway, door, Visitor::Host, memory, duplex, outgoing, stop);
     let running = running.run(&mut frames);
     let writing = write(output, written, &framing);
     let (_, written) = run_both(running, writing, settings.grace).await;
@@ -208,13 +209,15 @@ async fn write(
         let framing = framing.get().copied().unwrap_or(Framing::Newline);
         for message in messages.drain(..) {
             frame::encode(framing, &message, &mut buffer);
+            // Many large messages are not held twice.
+            if buffer.len() > KEEP_BUFFER {
+                output.write_all(&buffer).await?;
+                buffer = BytesMut::new();
+            }
         }
         output.write_all(&buffer).await?;
         output.flush().await?;
         buffer.clear();
-        if buffer.capacity() > KEEP_BUFFER {
-            buffer = BytesMut::new();
-        }
     }
     Ok(())
 }

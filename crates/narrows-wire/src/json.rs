@@ -110,6 +110,11 @@ impl Raw {
         Raw(Bytes::copy_from_slice(&self.0))
     }
 
+    /// The same value, which keeps `owner` until its last slice is dropped.
+    pub fn keeping(self, owner: impl Send + 'static) -> Raw {
+        Raw(keeping(self.0, owner))
+    }
+
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -237,6 +242,17 @@ impl Raw {
             None => Some(text),
         }
     }
+}
+
+/// The same bytes, which keep `owner` until their last slice is dropped.
+pub fn keeping(bytes: Bytes, owner: impl Send + 'static) -> Bytes {
+    struct Kept<T>(Bytes, T);
+    impl<T> AsRef<[u8]> for Kept<T> {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    Bytes::from_owner(Kept(bytes, owner))
 }
 
 impl fmt::Debug for Raw {

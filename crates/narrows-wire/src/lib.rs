@@ -23,5 +23,5 @@ pub use envelope::{
     encode_notification, encode_request, encode_result, result_parts,
 };
 pub use error::{Error, JsonError};
-pub use json::{Edit, Kind, Raw};
+pub use json::{Edit, Kind, Raw, keeping};
 pub use revision::Revision;

@@ -80,6 +80,16 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
+    /// The bytes that are held for an event that is not whole yet.
+    pub fn buffered(&self) -> usize {
+        let data = match &self.pending.data {
+            Data::None => 0,
+            Data::Line(line) => line.len(),
+            Data::Lines(lines) => lines.len(),
+        };
+        self.buffer.len() + data
+    }
+
     /// The next whole event. LF, CR and CRLF end lines, also when cut between
     /// two pushes; comments are dropped; a leading BOM is dropped. An event with an `id` or `retry` but
     /// without data is given out too (with empty data): it moves the place to resume from.
@@ -257,16 +267,7 @@ impl Data {
 /// Writes an event; data with line breaks is split into several `data:` lines.
 pub fn encode(event: &Event, into: &mut BytesMut) {
     into.reserve(event.data.len() + 64);
-    if let Some(name) = &event.event {
-        field("event", name, into);
-    }
-    // A reader ignores an id with a NUL in it, as the standard says.
-    if let Some(id) = event.id.as_deref().filter(|id| !id.contains('\0')) {
-        field("id", id, into);
-    }
-    if let Some(retry) = event.retry {
-        field("retry", &retry.to_string(), into);
-    }
+    encode_head(event, into);
     let mut rest = &event.data[..];
     loop {
         let end = memchr::memchr2(b'\n', b'\r', rest);
@@ -282,6 +283,34 @@ pub fn encode(event: &Event, into: &mut BytesMut) {
         rest = &rest[end + length..];
     }
     into.put_u8(b'\n');
+}
+
+/// Writes an event up to its data and gives the data back, to be followed by
+/// [`DATA_END`]: so large data need not be copied. `None`, with nothing
+/// written, if the data has line breaks and takes several `data:` lines.
+pub fn encode_around(event: &Event, into: &mut BytesMut) -> Option<Bytes> {
+    if memchr::memchr2(b'\n', b'\r', &event.data).is_some() {
+        return None;
+    }
+    encode_head(event, into);
+    into.put_slice(b"data: ");
+    Some(event.data.clone())
+}
+
+/// The end of the data of an event, and of the event.
+pub const DATA_END: &[u8] = b"\n\n";
+
+fn encode_head(event: &Event, into: &mut BytesMut) {
+    if let Some(name) = &event.event {
+        field("event", name, into);
+    }
+    // A reader ignores an id with a NUL in it, as the standard says.
+    if let Some(id) = event.id.as_deref().filter(|id| !id.contains('\0')) {
+        field("id", id, into);
+    }
+    if let Some(retry) = event.retry {
+        field("retry", &retry.to_string(), into);
+    }
 }
 
 /// A comment, to keep a connection alive.

@@ -1,10 +1,11 @@
 //! What a client has in use, in atomics: its bucket, its calls, its sessions.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::bucket::Bucket;
+use crate::memory::{ClientMemory, Memory};
 use crate::settings::Rate;
 
 #[derive(Debug, Default)]
@@ -14,6 +15,7 @@ pub(super) struct Usage {
     sessions: AtomicUsize,
     calls: AtomicU64,
     refused: AtomicU64,
+    memory: OnceLock<ClientMemory>,
 }
 
 /// Leave for one request of a client, for as long as it is held.
@@ -81,6 +83,10 @@ impl Usage {
                 Err(after)
             }
         }
+    }
+
+    pub(super) fn memory(&self, all: &Memory) -> ClientMemory {
+        self.memory.get_or_init(|| all.client()).clone()
     }
 
     pub(super) fn count_call(&self) {

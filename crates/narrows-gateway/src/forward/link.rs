@@ -115,6 +115,7 @@ impl Call<'_> {
                     session: u64::MAX - self.tag.request,
                     sink,
                     asks: Asks::default(),
+                    memory: self.request.memory().cloned(),
                     cancel: cancel.clone(),
                 }),
                 timeout: self.limit,

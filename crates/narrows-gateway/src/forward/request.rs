@@ -6,6 +6,7 @@ use narrows_wire::{Id, Kind, Raw};
 
 use crate::call::picked;
 use crate::error::{Error, ItemKind};
+use crate::memory::ClientMemory;
 use crate::twins;
 
 /// One JSON object for one server. It need not be JSON-RPC: what a server of
@@ -17,6 +18,7 @@ pub struct PlainRequest {
     has_id: bool,
     method: Option<Raw>,
     params: Option<Raw>,
+    memory: Option<ClientMemory>,
 }
 
 impl PlainRequest {
@@ -47,7 +49,19 @@ impl PlainRequest {
             has_id,
             method,
             params: params.filter(|params| params.kind() != Kind::Null),
+            memory: None,
         })
+    }
+
+    /// With where its answer is counted until it is written.
+    #[must_use]
+    pub fn charged_to(mut self, memory: ClientMemory) -> PlainRequest {
+        self.memory = Some(memory);
+        self
+    }
+
+    pub(crate) fn memory(&self) -> Option<&ClientMemory> {
+        self.memory.as_ref()
     }
 
     /// The id to answer under, where there is one that can be read.
@@ -61,7 +75,7 @@ impl PlainRequest {
     }
 
     /// As it came, byte for byte.
-    pub(crate) fn body(&self) -> &Bytes {
+    pub fn body(&self) -> &Bytes {
         &self.body
     }
 

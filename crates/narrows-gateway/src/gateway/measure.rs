@@ -27,6 +27,7 @@ impl Gateway {
         families.extend(inner.meter().families());
         families.extend(inner.of_upstreams());
         families.extend(inner.of_queues());
+        families.extend(inner.of_memory());
         families.extend(inner.of_recovery());
         families.extend(inner.of_shaping());
         families.extend(meter::process());
@@ -75,6 +76,35 @@ impl Inner {
             "Messages outside of calls that wait for the client with the most of them.",
         );
         [all.with([], sum), longest.with([], max)]
+    }
+
+    fn of_memory(&self) -> [Family; 4] {
+        let mut held = Family::gauge(
+            "narrows_held_bytes",
+            "Bytes of request bodies, and of responses that wait to be written, held for clients.",
+        );
+        let mut limit = Family::gauge(
+            "narrows_held_bytes_limit",
+            "The most bytes of each that may be held for all clients.",
+        );
+        let mut refused = Family::counter(
+            "narrows_held_bytes_refused_total",
+            "Messages that were refused because too many bytes are held.",
+        );
+        for (of, budget) in [
+            ("requests", &self.memory.requests),
+            ("responses", &self.memory.responses),
+        ] {
+            held.add([("of", of.into())], budget.used());
+            limit.add([("of", of.into())], budget.limit());
+            refused.add([("of", of.into())], budget.refused());
+        }
+        let closed = Family::counter(
+            "narrows_slow_readers_closed_total",
+            "Connections that were closed because their clients did not read while too many bytes were held.",
+        );
+        let closed = closed.with([], self.memory.responses.closed_readers());
+        [held, limit, refused, closed]
     }
 
     fn of_recovery(&self) -> [Family; 2] {

@@ -31,6 +31,10 @@ struct OpenAsk {
 }
 
 impl OpenAsks {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().open.is_empty()
+    }
+
     /// Notes a question and gives it the form in which it goes to the client.
     pub(super) fn put(&self, mut ask: Ask) -> Bytes {
         let mut state = self.0.lock();

@@ -30,6 +30,8 @@ use crate::exchange::{
     AnswerTo, Ask, AskKey, AskReply, ClientHello, Event, EventSink, Notice, Refusal,
 };
 use crate::lock::Mutex;
+use crate::memory::{MemoryBudget, SMALL};
+use crate::offload;
 
 /// How long a server whose input has ended gets to tell why.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -39,6 +41,9 @@ const AFTERMATH: Duration = Duration::from_secs(30);
 
 /// Calls given up that are remembered at once.
 const GIVEN_UP: usize = 1_024;
+
+/// How long the link is not read while more is held for clients than may be.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Answers that may wait for a server that does not read; then it is given up.
 const LATE_ANSWERS: usize = 256;
@@ -130,6 +135,22 @@ enum Meant {
     Nobody,
     /// Calls of several sessions are.
     Unclear,
+}
+
+/// What messages of a server have filled.
+#[derive(Default)]
+struct Heard {
+    /// The queue that a notice went to.
+    filled: Option<EventSink>,
+    /// The memory that a large answer was charged to.
+    charged: Option<Arc<MemoryBudget>>,
+}
+
+impl Heard {
+    fn add(&mut self, later: Heard) {
+        self.filled = later.filled.or(self.filled.take());
+        self.charged = later.charged.or(self.charged.take());
+    }
 }
 
 impl Duplex {
@@ -228,6 +249,7 @@ impl Duplex {
             call.method,
             call.params_with_token(id).as_ref(),
         );
+        let message = call.charged(message);
         let (done, mut answer) = oneshot::channel();
         let sent = Instant::now();
         let cancellable = call.method != "initialize";
@@ -352,7 +374,7 @@ impl Duplex {
             };
             match arrival {
                 Some(Arrival::Message(frame)) => {
-                    let filled = self.hear(frame, &ears);
+                    let filled = self.hear(frame, &ears).await;
                     match filled.filter(EventSink::is_full) {
                         // The server waits for the one client that it has here.
                         Some(sink) if is_own => tokio::select! {
@@ -434,18 +456,18 @@ impl Duplex {
     }
 
     /// Gives back the queue that a notice went to.
-    fn hear(self: &Arc<Self>, frame: Bytes, ears: &Arc<dyn Ears>) -> Option<EventSink> {
-        match decode(frame.clone()) {
-            Ok(Incoming::Single(message)) => self.hear_message(message, ears),
+    async fn hear(self: &Arc<Self>, frame: Bytes, ears: &Arc<dyn Ears>) -> Option<EventSink> {
+        let mut heard = Heard::default();
+        let text = frame.clone();
+        match offload::run(frame.len(), move || decode(text)).await {
+            Ok(Incoming::Single(message)) => heard = self.hear_message(message, ears),
             Ok(Incoming::Batch(messages)) => {
-                let mut filled = None;
                 for message in messages {
                     match message {
-                        Ok(message) => filled = self.hear_message(message, ears).or(filled),
+                        Ok(message) => heard.add(self.hear_message(message, ears)),
                         Err(error) => self.hear_garbage(error),
                     }
                 }
-                filled
             }
             Err(error @ narrows_wire::Error::Parse(_)) => {
                 let what = self.quoting.explain(&frame, &error);
@@ -456,13 +478,16 @@ impl Duplex {
                         self.garbage.lock().get_or_insert(what);
                     }
                 }
-                None
             }
-            Err(error) => {
-                self.hear_garbage(error);
-                None
-            }
+            Err(error) => self.hear_garbage(error),
         }
+        drop(frame);
+        // The link is everybody's: it waits no longer than it takes to close
+        // a client that does not read.
+        if let Some(memory) = heard.charged {
+            memory.settle(PAUSE).await;
+        }
+        heard.filled
     }
 
     /// An answer that cannot be read is one all the same: nobody should wait
@@ -507,25 +532,41 @@ impl Duplex {
         }
     }
 
-    fn hear_message(self: &Arc<Self>, message: Message, ears: &Arc<dyn Ears>) -> Option<EventSink> {
+    fn hear_message(self: &Arc<Self>, message: Message, ears: &Arc<dyn Ears>) -> Heard {
         self.vitals.heard();
+        let mut heard = Heard::default();
         match message {
-            Message::Response(response) => self.hear_answer(response),
-            Message::Notification(notification) => return self.hear_notice(notification, ears),
+            Message::Response(response) => heard.charged = self.hear_answer(response),
+            Message::Notification(notification) => {
+                heard.filled = self.hear_notice(notification, ears);
+            }
             Message::Request(request) => self.hear_question(request, ears),
         }
-        None
+        heard
     }
 
-    fn hear_answer(&self, response: Response) {
+    fn hear_answer(&self, response: Response) -> Option<Arc<MemoryBudget>> {
         let id = response.id.as_ref().and_then(Id::as_u64);
         let entry = id.and_then(|id| self.pending.lock().remove(&id));
         match entry {
-            Some(entry) => drop(entry.done.send(response.body.map_err(LinkError::Answered))),
+            Some(Pending { done, origin, .. }) => {
+                let memory = origin.as_ref().and_then(|origin| origin.memory.as_ref());
+                let memory = memory.map(|memory| &memory.responses);
+                let is_large = matches!(&response.body, Ok(result) if result.len() >= SMALL);
+                let answer = match (response.body, memory) {
+                    (Ok(result), Some(memory)) => Ok(memory.hold_raw(result)),
+                    (body, _) => body.map_err(LinkError::Answered),
+                };
+                let _ = done.send(answer);
+                return memory
+                    .filter(|_| is_large)
+                    .map(|memory| memory.budget().clone());
+            }
             // Late answers to cancelled calls are usual; anything else is the server's mistake.
             None if id.is_some_and(|id| self.given_up.lock().remove(&id).is_some()) => {}
             None => tracing::debug!(server = %self.server, "the server answered what nobody asked"),
         }
+        None
     }
 
     fn hear_notice(&self, notification: Notification, ears: &Arc<dyn Ears>) -> Option<EventSink> {
@@ -545,7 +586,7 @@ impl Duplex {
                 let notice = Notice::from_server(&self.server, method, params);
                 match self.meant() {
                     Meant::Call(origin) => {
-                        origin.sink.send(Event::Notice(notice));
+                        origin.notice(notice);
                         return Some(origin.sink);
                     }
                     Meant::Nobody => {
@@ -578,7 +619,7 @@ impl Duplex {
         };
         let params = params.edit().replace(&token, own.clone()).finish();
         let notice = Notice::from_server(&self.server, "notifications/progress", Some(params));
-        origin.sink.send(Event::Notice(notice));
+        origin.notice(notice);
         Some(origin.sink.clone())
     }
 

@@ -124,6 +124,7 @@ impl HttpLink {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let params = outgoing.params_with_token(id);
         let message = encode_request(&Id::number(id), outgoing.method, params.as_ref());
+        let message = outgoing.charged(message);
         let patience = Arc::new(Patience::new(outgoing.timeout));
         let _watch = self.progress.watch(id, &outgoing, &patience);
         let call = Call {

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use narrows_wire::{Kind, Raw, Revision};
 
 use crate::chain::Recursion;
-use crate::exchange::{Ask, AskKey, Asks, Cancel, ClientHello, EventSink, Notice};
+use crate::exchange::{Ask, AskKey, Asks, Cancel, ClientHello, Event, EventSink, Notice};
+use crate::memory::ClientMemory;
 use crate::settings::Transport;
 
 /// Revisions that are read of one error.
@@ -116,6 +118,16 @@ impl<'a> Outgoing<'a> {
         }
     }
 
+    /// Its message, charged to the client until it is written: it is a copy
+    /// of the params, which the call keeps.
+    pub(crate) fn charged(&self, message: Bytes) -> Bytes {
+        let origin = self.origin.as_ref();
+        match origin.and_then(|origin| origin.memory.as_ref()) {
+            Some(memory) => memory.requests.hold(message),
+            None => message,
+        }
+    }
+
     /// The params as the upstream shall see them, with `token` as progress token.
     pub(crate) fn params_with_token(&self, token: u64) -> Option<Raw> {
         let params = self.params.as_ref()?;
@@ -140,8 +152,29 @@ pub(crate) struct Origin {
     pub(crate) session: u64,
     pub(crate) sink: EventSink,
     pub(crate) asks: Asks,
+    /// What is held for the client.
+    pub(crate) memory: Option<ClientMemory>,
     /// Says why, when the call is dropped before its end.
     pub(crate) cancel: Arc<Cancel>,
+}
+
+impl Origin {
+    /// Sends a notice to the client of the call. One that is large is dropped
+    /// where more is held for clients than may be.
+    pub(crate) fn notice(&self, mut notice: Notice) {
+        if let Some(ClientMemory {
+            responses: memory, ..
+        }) = &self.memory
+            && notice.is_large()
+        {
+            if memory.is_over() || memory.budget().is_over() {
+                self.sink.count_dropped();
+                return;
+            }
+            notice.params = notice.params.map(|params| memory.hold_raw(params));
+        }
+        self.sink.send(Event::Notice(notice));
+    }
 }
 
 /// Hears what comes over a link and belongs to no call.

@@ -3,6 +3,7 @@
 //! comes. There is no link behind it, so nothing here depends on whether the
 //! server was up a moment ago; only the connections are everybody's.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
@@ -12,6 +13,7 @@ use narrows_shape::{AnswerMask, Mask, MaskedAnswer};
 
 use super::link::Failure;
 use super::web::{Address, Answer, Content, HttpClient, Trouble, excerpt, is_html};
+use crate::memory::{MemoryPermit, MemoryShare, WAIT_ABOVE};
 use crate::settings::RemoteSettings;
 
 /// Of a body that is no answer, this many characters are shown.
@@ -38,6 +40,8 @@ pub(crate) struct Post {
     /// For all of it, from connecting to the last byte.
     pub(crate) timeout: Duration,
     pub(crate) max_bytes: usize,
+    /// Where the answer is counted; it is not read on while there is no room.
+    pub(crate) memory: Option<Arc<MemoryShare>>,
 }
 
 /// What the server said, in HTTP's terms.
@@ -50,6 +54,7 @@ pub(crate) enum PlainAnswer {
         masked: MaskedAnswer,
         /// Before masking.
         bytes: usize,
+        memory: Option<MemoryPermit>,
     },
     /// A status that is no success, without JSON-RPC; the beginning of its body.
     Refused { status: StatusCode, body: String },
@@ -103,7 +108,10 @@ impl PlainServer {
         let coded = answer.header(&CONTENT_ENCODING);
         let coded = coded.filter(|coding| !coding.eq_ignore_ascii_case("identity"));
         match (status.is_success(), coded) {
-            (true, None) => self.read(answer, post.mask, post.max_bytes).await,
+            (true, None) => {
+                let memory = post.memory.as_ref().map(MemoryShare::permit);
+                self.read(answer, post.mask, post.max_bytes, memory).await
+            }
             (false, None) => {
                 let refusal = self.read_refusal(answer, post.mask, post.max_bytes);
                 Ok(told_astray(refusal.await?, astray))
@@ -122,7 +130,13 @@ impl PlainServer {
     }
 
     /// Reads a success, which must be JSON or nothing.
-    async fn read(&self, answer: Answer, mask: Mask, max: usize) -> Result<PlainAnswer, Trouble> {
+    async fn read(
+        &self,
+        answer: Answer,
+        mask: Mask,
+        max: usize,
+        mut memory: Option<MemoryPermit>,
+    ) -> Result<PlainAnswer, Trouble> {
         let status = answer.status();
         if answer.content() == Content::Events {
             let told = "it is a stream of events; this server may speak Streamable HTTP";
@@ -131,13 +145,25 @@ impl PlainServer {
         let kind = answer.header(&CONTENT_TYPE).map(str::to_owned);
         let mut pieces = answer.pieces(max)?;
         let mut masking = AnswerMask::new(mask);
-        masking.reserve(pieces.announced());
+        let announced = pieces.announced();
+        if let Some(permit) = &mut memory
+            && announced >= WAIT_ABOVE
+        {
+            permit.grow(announced).await;
+        }
+        masking.reserve(announced);
         let mut start = Vec::new();
         let masked = loop {
             let Some(piece) = pieces.next().await? else {
                 break masking.finish();
             };
             keep(&mut start, &piece, FIRST_WORDS);
+            if let Some(permit) = &mut memory
+                && pieces.read() > permit.bytes().max(WAIT_ABOVE)
+            {
+                let step = pieces.read().saturating_mul(2).min(max) - permit.bytes();
+                permit.grow(step).await;
+            }
             if let Err(error) = masking.push(&piece) {
                 break Err(error);
             }
@@ -150,6 +176,7 @@ impl PlainServer {
                     status,
                     masked,
                     bytes,
+                    memory,
                 })
             }
             Err(_) if bytes == 0 => {
@@ -202,6 +229,7 @@ impl PlainServer {
                 status,
                 masked,
                 bytes,
+                memory: None,
             });
         }
         Ok(PlainAnswer::Refused {

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::channel::{Arrival, Channel, ends_writer};
 use super::link::{Failure, FailureKind};
 use super::web::{Address, Astray, Content, Events, HttpClient, Moment, Trouble};
+use crate::offload;
 use crate::settings::RemoteSettings;
 
 /// Messages that wait to be posted.
@@ -69,7 +70,7 @@ pub(super) async fn open(
     if answer.content() != Content::Events {
         return Err(wrong("it answers GET with no event stream".to_owned()));
     }
-    let mut events = answer.events(max_message_bytes);
+    let mut events = answer.events(max_message_bytes, None);
     let first = timeout(NAMED_WITHIN, first_event(&mut events)).await;
     let first = first.unwrap_or_else(|_| Err("its event stream names no endpoint".to_owned()));
     let reference = first.map_err(wrong)?;
@@ -204,7 +205,7 @@ impl Poster {
                 }
             };
             let Some(message) = message else { break };
-            let carried = Carried::by(&message);
+            let carried = Carried::by(message.clone()).await;
             if carried == Carried::Notification {
                 // Those that have been held open for long are not waited for again.
                 while let Some((_, newest)) = begun.last_key_value()
@@ -294,8 +295,8 @@ enum Carried {
 }
 
 impl Carried {
-    fn by(message: &Bytes) -> Carried {
-        match decode(message.clone()) {
+    async fn by(message: Bytes) -> Carried {
+        match offload::run(message.len(), move || decode(message)).await {
             Ok(Incoming::Single(Message::Request(request))) => {
                 let id = Id::as_u64(&request.id);
                 Carried::Request(id.expect("we number our requests"))

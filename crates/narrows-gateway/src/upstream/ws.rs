@@ -281,7 +281,7 @@ async fn write(
     signs: Arc<Signs>,
     ends: Ends,
 ) {
-    let writing = websocket::write(&mut sink, &mut queue, &signs, PING, ends.closing);
+    let writing = websocket::write(&mut sink, &mut queue, &signs, PING, ends.closing, None);
     match writing.await {
         Ok(Written::All) => {}
         Ok(Written::Unheard) => return ends.silent.cancel(),

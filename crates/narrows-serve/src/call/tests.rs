@@ -2,7 +2,7 @@ use super::*;
 
 #[track_caller]
 fn check(answers: &[Answer], expected: Option<&str>) {
-    let whole = encode_batch(answers);
+    let whole = encode_batch(answers, &ClientMemory::unlimited());
     assert_eq!(
         whole
             .as_deref()

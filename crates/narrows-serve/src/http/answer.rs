@@ -4,15 +4,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
-    CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+    WWW_AUTHENTICATE,
 };
 use http::{Response, StatusCode};
+use narrows_gateway::memory::ClientMemory;
 use narrows_wire::Id;
 
 use super::body::Body;
 use crate::error::Refused;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// Nothing more is read from the connection.
+pub(super) const CLOSE: HeaderValue = HeaderValue::from_static("close");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, no-transform");
 // Some proxies hold a stream back until a buffer is full, unless told not to.
@@ -59,6 +63,9 @@ pub(super) fn refused(id: Option<&Id>, refused: &Refused) -> Response<Body> {
         refused.challenge(),
         refused.retry_after(),
     );
+    if refused.leaves_body() {
+        answer.headers_mut().insert(CONNECTION, CLOSE);
+    }
     answer
 }
 
@@ -84,6 +91,14 @@ pub(super) fn explain(
         let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
         headers.insert(RETRY_AFTER, seconds.into());
     }
+}
+
+/// With where the bytes of the answer are counted, if it is a large one.
+pub(super) fn charged_to(mut answer: Response<Body>, memory: &ClientMemory) -> Response<Body> {
+    if answer.body().is_large() {
+        answer.extensions_mut().insert(memory.responses.clone());
+    }
+    answer
 }
 
 pub(super) fn message(status: StatusCode, message: Bytes) -> Response<Body> {

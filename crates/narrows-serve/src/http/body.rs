@@ -1,12 +1,15 @@
 //! Bodies: reading a bounded one, and the few kinds that we answer with.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
+use narrows_gateway::memory::{MemoryFull, MemoryShare, SMALL};
+use tokio::time::Instant;
 
 use super::events::Events;
 use super::sse::Channel;
@@ -40,6 +43,15 @@ impl Body {
             Body::Empty
         } else {
             Body::Whole(bytes)
+        }
+    }
+
+    /// Whether its bytes are counted while the client does not read them.
+    pub(super) fn is_large(&self) -> bool {
+        match self {
+            Body::Whole(bytes) => bytes.len() >= SMALL,
+            Body::Parts(_) => true,
+            _ => false,
         }
     }
 
@@ -101,44 +113,95 @@ impl http_body::Body for Body {
     }
 }
 
-/// Reads a whole request body of at most `max` bytes. `patience` is how long
-/// to wait for each further piece of it.
+/// The bytes that a body must bring each second, once it has fallen behind.
+const RATE: u64 = 16 * 1024;
+
+/// Bodies up to this length are read without asking whether the client may
+/// send a request at all: they come with their heads.
+const UNASKED: usize = 64 * 1024;
+
+/// From here on memory for all that was announced is taken at once, so that it
+/// is not copied again and again.
+const RESERVE_ABOVE: usize = 1024 * 1024;
+
+/// What a request body must keep to.
+pub(super) struct BodyLimits<'a> {
+    pub(super) max: usize,
+    /// How far a body may fall behind [`RATE`].
+    pub(super) grace: Duration,
+    /// Where its bytes are counted.
+    pub(super) memory: &'a Arc<MemoryShare>,
+}
+
+/// Reads a whole request body. `admit` is asked before a large one is read on.
+///
+/// A body is charged to `memory` as it comes, and until its last slice is
+/// dropped. What it announces is only checked: a client that announces much
+/// and sends little takes no room from others.
 pub(super) async fn read(
     mut body: impl http_body::Body<Data = Bytes> + Unpin,
-    max: usize,
-    patience: Duration,
+    limits: BodyLimits<'_>,
+    admit: impl FnOnce() -> Result<(), Refused>,
 ) -> Result<Bytes, Refused> {
+    let BodyLimits { max, grace, memory } = limits;
+    let mut admit = Some(admit);
+    let mut ask = |bytes: usize| match admit.take_if(|_| bytes > UNASKED) {
+        Some(admit) => admit(),
+        None => Ok(()),
+    };
     let too_large = Refused::TooLarge { max };
-    let announced = body.size_hint();
-    if announced.lower() > max as u64 {
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > max {
         return Err(too_large);
     }
+    ask(announced)?;
+    if announced >= SMALL {
+        memory.check(announced)?;
+    }
+    let mut pace = Pace::new(grace);
     // A small message arrives together with its head, in one piece that needs
     // neither a timer nor a copy.
-    let Some(first) = next_piece(&mut body, patience).await? else {
+    let Some(first) = next_piece(&mut body, &mut pace).await? else {
         return Ok(Bytes::new());
     };
     if first.len() > max {
         return Err(too_large);
     }
-    if body.is_end_stream() {
+    if body.is_end_stream() && first.len() < SMALL {
         return Ok(first);
+    }
+    let mut permit = memory.permit();
+    if body.is_end_stream() {
+        permit.try_grow(first.len())?;
+        return Ok(permit.attach(first));
     }
     let mut whole = BytesMut::new();
     let mut next = Some(first);
     while let Some(piece) = next {
-        if whole.len() + piece.remaining() > max {
+        let length = whole.len() + piece.remaining();
+        if length > max {
             return Err(too_large);
         }
+        ask(length)?;
+        if length > whole.capacity() {
+            let ends_at = if announced >= length { announced } else { max };
+            let wanted = match length >= RESERVE_ABOVE && ends_at == announced {
+                true => announced,
+                false => length.saturating_mul(2).min(ends_at),
+            };
+            permit.try_grow(wanted - permit.bytes())?;
+            whole.reserve(wanted - whole.len());
+        }
         whole.extend_from_slice(&piece);
-        next = next_piece(&mut body, patience).await?;
+        drop(piece);
+        next = next_piece(&mut body, &mut pace).await?;
     }
-    Ok(whole.freeze())
+    Ok(permit.attach(whole.freeze()))
 }
 
 async fn next_piece(
     body: &mut (impl http_body::Body<Data = Bytes> + Unpin),
-    patience: Duration,
+    pace: &mut Pace,
 ) -> Result<Option<Bytes>, Refused> {
     loop {
         let mut frame = body.frame();
@@ -149,7 +212,7 @@ async fn next_piece(
         });
         let frame = match ready.await {
             Some(frame) => frame,
-            None => tokio::time::timeout(patience, frame)
+            None => tokio::time::timeout_at(pace.deadline(), frame)
                 .await
                 .map_err(|_| Refused::TooSlow)?,
         };
@@ -158,9 +221,54 @@ async fn next_piece(
             Some(Err(_)) => return Err(Refused::Unreadable),
             Some(Ok(frame)) => {
                 if let Ok(piece) = frame.into_data() {
+                    pace.received(piece.len());
                     return Ok(Some(piece));
                 }
             }
         }
+    }
+}
+
+/// Until when a body that comes in pieces is waited for. Each byte moves that
+/// on by what it may take at [`RATE`], but never beyond the grace from now on:
+/// a body that was fast at first may not rest on it.
+pub(super) struct Pace {
+    grace: Duration,
+    /// None until something was waited for.
+    deadline: Option<Instant>,
+}
+
+impl Pace {
+    fn new(grace: Duration) -> Pace {
+        Pace {
+            grace,
+            deadline: None,
+        }
+    }
+
+    /// For a body that is waited for already.
+    pub(super) fn begun(grace: Duration) -> Pace {
+        let mut pace = Pace::new(grace);
+        pace.deadline();
+        pace
+    }
+
+    pub(super) fn deadline(&mut self) -> Instant {
+        *self
+            .deadline
+            .get_or_insert_with(|| Instant::now() + self.grace)
+    }
+
+    pub(super) fn received(&mut self, bytes: usize) {
+        if let Some(deadline) = &mut self.deadline {
+            let earned = Duration::from_micros(bytes as u64 * 1_000_000 / RATE);
+            *deadline = (*deadline + earned).min(Instant::now() + self.grace);
+        }
+    }
+}
+
+impl From<MemoryFull> for Refused {
+    fn from(_: MemoryFull) -> Refused {
+        Refused::TooMuchHeld
     }
 }

@@ -5,8 +5,10 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
+use http::header::CONNECTION;
 use http::request::Parts;
 use http::{Method, Request, Response};
 use hyper::body::{Body as _, Incoming};
@@ -15,6 +17,7 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::TokioTimer;
 use hyper_util::service::TowerToHyperService;
 use narrows_gateway::exchange::Principal;
+use narrows_gateway::memory::{ClientMemory, MemoryShare};
 use narrows_gateway::meter::RefusedFor;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +26,7 @@ use super::body::Body;
 use super::head::Head;
 use super::occupancy::Place;
 use super::pages::Reader;
+use super::readers::SlowReaders;
 use super::socket::Socket;
 use super::stream::Stream;
 use super::target::Way;
@@ -51,11 +55,20 @@ pub(super) struct Connection {
     peer: SocketAddr,
     current: Arc<Current>,
     place: Place,
+    /// What is held for requests without a session or a token.
+    memory: OnceLock<ClientMemory>,
 }
 
-/// The stream that a connection carries, if it does.
-#[derive(Default)]
-pub(super) struct Current(Mutex<Weak<Stream>>);
+/// What a connection carries at the moment.
+pub(super) struct Current {
+    /// The stream, if it does.
+    stream: Mutex<Weak<Stream>>,
+    /// What is held for the client, if its answer is a large one.
+    memory: Mutex<Option<Arc<MemoryShare>>>,
+    /// Whether the client may still be sending what will not be read.
+    lingers: AtomicBool,
+    pub(super) readers: Arc<SlowReaders>,
+}
 
 impl Connection {
     pub(super) fn new(
@@ -64,12 +77,19 @@ impl Connection {
         peer: SocketAddr,
         place: Place,
     ) -> Arc<Connection> {
+        let current = Arc::new(Current {
+            stream: Mutex::default(),
+            memory: Mutex::default(),
+            lingers: AtomicBool::new(false),
+            readers: edge.readers.clone(),
+        });
         Arc::new(Connection {
             edge,
             pages,
             peer,
-            current: Arc::default(),
+            current,
             place,
+            memory: OnceLock::new(),
         })
     }
 
@@ -164,32 +184,43 @@ impl Connection {
                     mcp::Entered::Answer(answer) => answer,
                     mcp::Entered::Post(entry) => {
                         headers.clear();
-                        mcp::post(edge, &target, entry, body, headers).await
+                        let own = |principal: &Principal| self.memory(principal);
+                        mcp::post(edge, &target, entry, own, body, headers).await
                     }
                 }
             }
             (Some(Way::Sse(target)), Ok(principal)) => {
-                sse::open(&self.edge, target, principal, &parts.method, &head)
+                let memory = self.memory(&principal);
+                sse::open(&self.edge, target, principal, memory, &parts.method, &head)
             }
             (Some(Way::Messages), Ok(principal)) => {
                 match sse::enter(edge, &principal, &parts, &head) {
-                    Ok(inbox) => sse::post(edge, inbox, body).await,
+                    Ok(found) => sse::post(edge, found, body).await,
                     Err(answer) => answer,
                 }
             }
             (Some(Way::WebSocket(target)), Ok(principal)) => {
                 parts.headers = headers;
-                ws::open(&self.edge, target, principal, parts, &body)
+                let memory = self.memory(&principal);
+                self.current.hold(Some(&memory.responses));
+                ws::open(&self.edge, target, principal, memory, parts, &body)
             }
             (Some(Way::Rpc), Ok(principal)) => match rpc::enter(&parts.method, &head) {
                 Some(answer) => answer,
-                None => rpc::post(edge, &principal, body).await,
+                None => {
+                    let memory = self.memory(&principal);
+                    Box::pin(rpc::post(edge, &principal, body, &memory)).await
+                }
             },
             (Some(Way::Forward(server)), Ok(principal)) => {
                 match forward::enter(&server, &parts.method, &head) {
                     Some(answer) => answer,
                     // Boxed, like pages: its future would make everybody's larger.
-                    None => Box::pin(forward::post(edge, &principal, &server, body)).await,
+                    None => {
+                        let memory = self.memory(&principal);
+                        let posted = forward::post(edge, principal, &server, body, &memory);
+                        Box::pin(posted).await
+                    }
                 }
             }
             (None, _) if parts.method == Method::OPTIONS && !is_admin => {
@@ -205,6 +236,9 @@ impl Connection {
                     let from_here = entry::is_from_here(&head, self.peer.ip());
                     parts.headers = headers;
                     parts.extensions.insert(Peer { from_here });
+                    if is_admin {
+                        parts.extensions.insert(self.memory(&Principal::Anonymous));
+                    }
                     if let Some(reader) = reader {
                         parts.extensions.insert(reader);
                     }
@@ -220,14 +254,34 @@ impl Connection {
         if let Some(origin) = origin {
             guard::expose(origin, answer.headers_mut());
         }
-        if let Body::Events(events) = answer.body() {
-            self.current.set(events.stream());
+        match answer.body() {
+            Body::Events(events) => {
+                self.current.set(events.stream());
+                self.current.hold(Some(events.stream().memory()));
+            }
+            Body::Channel(channel) => self.current.hold(Some(channel.memory())),
+            body if body.is_large() => {
+                let memory = answer.extensions().get::<Arc<MemoryShare>>();
+                self.current.hold(memory);
+            }
+            _ => {}
+        }
+        if !answer.status().is_success() && answer.headers().get(CONNECTION) == Some(&answer::CLOSE)
+        {
+            self.current.linger();
         }
         answer
     }
 }
 
 impl Connection {
+    /// What is held for a client without a session.
+    fn memory(&self, principal: &Principal) -> ClientMemory {
+        let gateway = &self.edge.gateway;
+        let own = || self.memory.get_or_init(|| gateway.memory()).clone();
+        gateway.memory_of(principal).unwrap_or_else(own)
+    }
+
     /// Who reads the first page, which tells each what it may use. The others
     /// are for everybody.
     async fn reader(&self, parts: &Parts, head: &Head<'_>) -> Result<Option<Reader>, Refused> {
@@ -247,7 +301,7 @@ impl Current {
     /// nothing upstream is held up meanwhile.
     pub(super) fn stalled(&self) {
         let stream = self
-            .0
+            .stream
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .upgrade();
@@ -257,6 +311,39 @@ impl Current {
     }
 
     fn set(&self, stream: &Arc<Stream>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(stream);
+        *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(stream);
+    }
+
+    fn hold(&self, memory: Option<&Arc<MemoryShare>>) {
+        *self.memory.lock().unwrap_or_else(PoisonError::into_inner) = memory.cloned();
+    }
+
+    /// What is held for the client that does not read.
+    pub(super) fn memory(&self) -> Option<Arc<MemoryShare>> {
+        self.memory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// The client has to give way: nothing is kept for it.
+    pub(super) fn give_way(&self) {
+        let stream = self
+            .stream
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .upgrade();
+        if let Some(stream) = stream {
+            stream.forget();
+        }
+    }
+
+    fn linger(&self) {
+        self.lingers.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the client may still be sending what will not be read.
+    pub(super) fn lingers(&self) -> bool {
+        self.lingers.load(Ordering::Relaxed)
     }
 }

@@ -9,7 +9,7 @@ use http::header::HeaderValue;
 use http::{Method, Response};
 use narrows_gateway::exchange::Principal;
 use narrows_gateway::meter::RefusedFor;
-use narrows_gateway::{Peer, Unidentified};
+use narrows_gateway::{ClientPermit, Peer, Unidentified};
 
 use super::body::Body;
 use super::head::Head;
@@ -77,6 +77,19 @@ pub(super) async fn identify(
         Unidentified::Wrong => Refused::WrongToken,
         Unidentified::Throttled { after } => Refused::TooManyTokens { after },
     })
+}
+
+/// Takes the leave of a client for one request before its body is read; `None`
+/// for who has no limits.
+pub(super) fn permit(edge: &Edge, principal: &Principal) -> Result<Option<ClientPermit>, Refused> {
+    if !matches!(principal, Principal::Client(_)) {
+        return Ok(None);
+    }
+    match edge.gateway.permit(principal) {
+        Ok(permit) => Ok(Some(permit)),
+        // Anything else is said of the request, under its id.
+        Err(error) => Refused::by_limits(&error).map_or(Ok(None), Err),
+    }
 }
 
 /// Whether a request was made on this machine. One that somebody passed on here

@@ -1,11 +1,13 @@
 //! A stream as the bytes of server-sent events.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use narrows_gateway::Stay;
+use narrows_gateway::memory::{MemoryShare, SMALL};
 use narrows_wire::{sse, token};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
@@ -22,6 +24,8 @@ pub(super) struct Events {
     reader: Reader,
     /// The first event, if one has to come before the messages.
     opening: Option<Bytes>,
+    /// What is ready to be written.
+    ready: VecDeque<Bytes>,
     beat: Interval,
     ended: bool,
     _stay: Option<Stay>,
@@ -35,6 +39,7 @@ impl Events {
         Events {
             reader,
             opening: None,
+            ready: VecDeque::new(),
             beat,
             ended: false,
             _stay: stay,
@@ -65,23 +70,24 @@ impl Events {
         if let Some(opening) = self.opening.take() {
             return Poll::Ready(Some(opening));
         }
+        if let Some(ready) = self.ready.pop_front() {
+            return Poll::Ready(Some(ready));
+        }
         if self.ended {
             return Poll::Ready(None);
         }
         let (stream, _) = self.reader.place();
         let mut bytes = BytesMut::new();
-        while bytes.len() < GATHER {
+        while bytes.len() < GATHER && self.ready.is_empty() {
             match self.reader.poll_next(cx) {
                 Poll::Ready(Some((number, data))) => {
-                    let id = Some(token::event_id(stream, number).into());
-                    sse::encode(
-                        &sse::Event {
-                            data,
-                            id,
-                            ..sse::Event::default()
-                        },
-                        &mut bytes,
-                    );
+                    let event = sse::Event {
+                        data,
+                        id: Some(token::event_id(stream, number).into()),
+                        ..sse::Event::default()
+                    };
+                    let memory = self.reader.stream().memory();
+                    encode(&event, memory, &mut bytes, &mut self.ready);
                 }
                 Poll::Ready(None) => {
                     self.ended = true;
@@ -93,11 +99,35 @@ impl Events {
         if !bytes.is_empty() {
             return Poll::Ready(Some(bytes.freeze()));
         }
+        if let Some(ready) = self.ready.pop_front() {
+            return Poll::Ready(Some(ready));
+        }
         if self.ended {
             return Poll::Ready(None);
         }
         self.beat
             .poll_tick(cx)
             .map(|_| Some(Bytes::from_static(sse::COMMENT)))
+    }
+}
+
+/// Writes an event to `bytes`. Large data is not copied: it goes to `ready`
+/// with what ends it, to be written after `bytes`.
+pub(super) fn encode(
+    event: &sse::Event,
+    memory: &Arc<MemoryShare>,
+    bytes: &mut BytesMut,
+    ready: &mut VecDeque<Bytes>,
+) {
+    if event.data.len() < SMALL {
+        return sse::encode(event, bytes);
+    }
+    match sse::encode_around(event, bytes) {
+        Some(data) => ready.extend([data, Bytes::from_static(sse::DATA_END)]),
+        None => {
+            let mut copy = BytesMut::new();
+            sse::encode(event, &mut copy);
+            ready.push_back(memory.hold(copy.freeze()));
+        }
     }
 }

@@ -4,17 +4,18 @@
 //! No endpoint of MCP: there are no sessions here, any JSON object may be
 //! forwarded, and errors have the codes of [`ForwardRefusal`].
 
-use http::header::{ALLOW, HeaderValue};
+use http::header::{ALLOW, CONNECTION, HeaderValue};
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
 use narrows_gateway::exchange::Principal;
-use narrows_gateway::{PlainRequest, Reply};
+use narrows_gateway::memory::ClientMemory;
+use narrows_gateway::{PlainRequest, Reply, offload};
 use narrows_wire::{Id, encode_error};
 
 use super::Edge;
 use super::body::{self, Body};
 use super::head::Head;
-use super::{answer, guard};
+use super::{answer, entry, guard};
 use crate::error::{ForwardRefusal, Refused};
 
 const METHODS: &str = "POST, OPTIONS";
@@ -35,22 +36,40 @@ pub(super) fn enter(server: &str, method: &Method, head: &Head<'_>) -> Option<Re
 
 pub(super) async fn post(
     edge: &Edge,
-    principal: &Principal,
+    principal: Principal,
     server: &str,
     request: Incoming,
+    memory: &ClientMemory,
 ) -> Response<Body> {
-    let settings = &edge.settings;
-    let read = body::read(request, settings.max_message_bytes, settings.body_timeout).await;
-    let request = read.and_then(|body| PlainRequest::read(body).map_err(Refused::Message));
+    let mut permit = None;
+    let read = body::read(request, edge.body_limits(memory), || {
+        permit = entry::permit(edge, &principal)?;
+        Ok(())
+    });
+    let request = match read.await {
+        Ok(body) => {
+            let read = offload::run(body.len(), move || PlainRequest::read(body)).await;
+            read.map_err(Refused::Message)
+        }
+        Err(refused) => Err(refused),
+    };
     let request = match request {
-        Ok(request) => request,
+        Ok(request) => request.charged_to(memory.clone()),
         Err(error) => return refused(server, None, &ForwardRefusal::Edge(error)),
     };
-    let forwarded = edge.gateway.forward(principal, server, &request).await;
-    match (forwarded, request.id()) {
-        (Ok(Reply::Message { status, body }), _) => answer::message(status, body),
+    let id = request.id().cloned();
+    let (gateway, name) = (edge.gateway.clone(), server.to_owned());
+    let forwarded = offload::polled(Box::pin(async move {
+        offload::large(request.body().len()).await;
+        gateway.forward(&principal, &name, &request, permit).await
+    }));
+    match (forwarded.await, id.as_ref()) {
+        (Ok(Reply::Message { status, body }), _) => {
+            answer::charged_to(answer::message(status, body), memory)
+        }
         (Ok(Reply::Result(result)), Some(id)) => {
-            answer::json(StatusCode::OK, Body::result(id, result))
+            let answer = answer::json(StatusCode::OK, Body::result(id, result));
+            answer::charged_to(answer, memory)
         }
         (Ok(Reply::Error(error)), id) => answer::message(StatusCode::OK, encode_error(id, &error)),
         // Only what has an id is answered with a result.
@@ -63,5 +82,8 @@ pub(super) fn refused(server: &str, id: Option<&Id>, refusal: &ForwardRefusal) -
     let mut answer = answer::message(refusal.status(), refusal.encode(server, id));
     let headers = answer.headers_mut();
     answer::explain(headers, refusal.challenge(), refusal.retry_after());
+    if matches!(refusal, ForwardRefusal::Edge(refused) if refused.leaves_body()) {
+        headers.insert(CONNECTION, answer::CLOSE);
+    }
     answer
 }

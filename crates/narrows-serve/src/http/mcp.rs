@@ -111,6 +111,14 @@ impl Found {
         })
     }
 
+    /// Whether the client owes an answer to a question of a server.
+    fn owes_an_answer(&self) -> bool {
+        match self {
+            Found::Session(session) => session.session.owes_an_answer(),
+            Found::Nothing(_) => false,
+        }
+    }
+
     fn session(self) -> Result<Arc<HttpSession>, Refused> {
         match self {
             Found::Session(session) => Ok(session),

@@ -62,6 +62,13 @@ impl Replay {
         self.first + self.events.len() as u64 - 1
     }
 
+    /// Forgets all messages, as if they were too old.
+    pub(super) fn clear(&mut self) {
+        self.first += self.events.len() as u64;
+        self.events.clear();
+        self.bytes = 0;
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

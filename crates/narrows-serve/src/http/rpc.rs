@@ -6,15 +6,16 @@
 use http::header::{ALLOW, HeaderValue};
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
-use narrows_gateway::Pruner;
 use narrows_gateway::exchange::Principal;
+use narrows_gateway::memory::ClientMemory;
+use narrows_gateway::{Pruner, offload};
 use narrows_wire::{Incoming, Message, Raw, Request, Revision, decode, encode_error};
 use serde_json::json;
 
 use super::Edge;
 use super::body::{self, Body};
 use super::head::Head;
-use super::{answer, guard};
+use super::{answer, entry, guard};
 use crate::error::{self, PrunerRefusal, Refused};
 
 const METHODS: &str = "POST, OPTIONS";
@@ -37,13 +38,24 @@ pub(super) async fn post(
     edge: &Edge,
     principal: &Principal,
     request: RequestBody,
+    memory: &ClientMemory,
 ) -> Response<Body> {
-    let settings = &edge.settings;
-    let read = body::read(request, settings.max_message_bytes, settings.body_timeout).await;
-    let message = read.and_then(|bytes| decode(bytes).map_err(Refused::Message));
+    let mut permit = None;
+    let read = body::read(request, edge.body_limits(memory), || {
+        permit = entry::permit(edge, principal)?;
+        Ok(())
+    });
+    let message = match read.await {
+        Ok(bytes) => {
+            let decoded = offload::run(bytes.len(), move || decode(bytes)).await;
+            decoded.map_err(Refused::Message)
+        }
+        Err(refused) => Err(refused),
+    };
     match message {
         Ok(Incoming::Single(Message::Request(request))) => {
-            let _permit = match edge.gateway.permit(principal) {
+            let permit = permit.map_or_else(|| edge.gateway.permit(principal), Ok);
+            let _permit = match permit {
                 Ok(permit) => permit,
                 Err(failure) => {
                     let object = error::core(&failure, Revision::LATEST_LEGACY);
@@ -56,11 +68,20 @@ pub(super) async fn post(
                     };
                 }
             };
-            let answered = ask(edge.gateway.pruner(), &request).await;
-            match answered {
-                Ok(result) => answer::json(StatusCode::OK, Body::result(&request.id, result)),
+            let id = request.id.clone();
+            let gateway = edge.gateway.clone();
+            let answered = offload::polled(Box::pin(async move {
+                offload::large(request.params.as_ref().map_or(0, Raw::len)).await;
+                ask(gateway.pruner(), &request).await
+            }));
+            match answered.await {
+                Ok(result) => {
+                    let result = memory.responses.hold_raw(result);
+                    let answer = answer::json(StatusCode::OK, Body::result(&id, result));
+                    answer::charged_to(answer, memory)
+                }
                 Err(refusal) => {
-                    let error = encode_error(Some(&request.id), &refusal.object());
+                    let error = encode_error(Some(&id), &refusal.object());
                     answer::message(StatusCode::OK, error)
                 }
             }

@@ -104,6 +104,12 @@ impl HttpSession {
         self.general.end();
     }
 
+    fn forget_unread(&self) {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let streams = calls.streams.iter().chain([&self.general]);
+        streams.for_each(|stream| stream.forget_unread());
+    }
+
     fn forget_delivered(&self, now: Instant) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.forget_delivered(now);
@@ -195,6 +201,13 @@ impl Sessions {
         self.all()
             .iter()
             .for_each(|session| session.forget_delivered(now));
+    }
+
+    /// Forgets what is kept for clients that may come back and read it.
+    pub(super) fn forget_unread(&self) {
+        self.all()
+            .iter()
+            .for_each(|session| session.forget_unread());
     }
 
     /// Ends the streams that would otherwise stay open as long as their clients like.

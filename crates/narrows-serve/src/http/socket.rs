@@ -8,18 +8,27 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::connection::Current;
+use super::readers::Stall;
 
 /// Longer than any client that reads at all keeps us waiting.
 const MOMENT: Duration = Duration::from_secs(1);
+
+/// How long a client that was refused may go on sending.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Read at once of that, and how often before others get their turn.
+const WASTE: usize = 8 * 1024;
+const READS: usize = 32;
 
 pub(super) struct Socket {
     io: TokioIo<TcpStream>,
@@ -27,6 +36,8 @@ pub(super) struct Socket {
     current: Arc<Current>,
     /// Runs while the peer does not read; there is none on the usual way.
     stalled: Option<Stalled>,
+    /// Runs while a client that was refused may still be sending.
+    lingering: Option<Pin<Box<Sleep>>>,
 }
 
 struct Stalled {
@@ -34,6 +45,7 @@ struct Stalled {
     since: Instant,
     /// The call behind the answer goes on by itself.
     handed_over: bool,
+    stall: Stall,
 }
 
 impl Socket {
@@ -43,6 +55,32 @@ impl Socket {
             patience,
             current,
             stalled: None,
+            lingering: None,
+        }
+    }
+
+    /// Reads what the client goes on sending after its refusal, for a while: a
+    /// connection that is closed with input unread takes the refusal back.
+    fn drain(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut waste = [0; WASTE];
+        for _ in 0..READS {
+            let mut waste = ReadBuf::new(&mut waste);
+            match Pin::new(self.io.inner_mut()).poll_read(cx, &mut waste) {
+                Poll::Ready(Ok(())) if !waste.filled().is_empty() => {}
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => {
+                    return match &mut self.lingering {
+                        Some(timer) => timer.as_mut().poll(cx),
+                        None => Poll::Ready(()),
+                    };
+                }
+            }
+        }
+        // Others want to be served as well.
+        cx.waker().wake_by_ref();
+        match &mut self.lingering {
+            Some(timer) => timer.as_mut().poll(cx),
+            None => Poll::Ready(()),
         }
     }
 
@@ -59,7 +97,12 @@ impl Socket {
             timer: Box::pin(sleep(MOMENT.min(self.patience))),
             since: Instant::now(),
             handed_over: false,
+            stall: (self.current.readers).enter(self.current.memory(), cx.waker()),
         });
+        if stalled.stall.is_closed() {
+            self.current.give_way();
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
         while stalled.timer.as_mut().poll(cx).is_ready() {
             if stalled.handed_over {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
@@ -111,6 +154,13 @@ impl Write for Socket {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
+        if self.lingering.is_none() {
+            ready!(Pin::new(&mut self.io).poll_shutdown(cx))?;
+            if !self.current.lingers() {
+                return Poll::Ready(Ok(()));
+            }
+            self.lingering = Some(Box::pin(sleep(LINGER)));
+        }
+        self.drain(cx).map(Ok)
     }
 }

@@ -6,7 +6,7 @@
 //! loop of `duplex`, what that says goes to the stream. When the stream breaks
 //! off, the client is gone.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -17,12 +17,14 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use narrows_gateway::exchange::Principal;
-use narrows_gateway::random_id;
+use narrows_gateway::memory::{ClientMemory, MemoryShare};
+use narrows_gateway::{offload, random_id};
 use narrows_wire::{decode, sse};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 
 use super::body::{self, Body};
+use super::events::encode;
 use super::head::Head;
 use super::target::{MESSAGES, Target};
 use super::{Edge, answer, guard};
@@ -48,6 +50,13 @@ struct Inbox {
     /// Who opened the stream. To anybody else it is as if it were not there.
     owner: Principal,
     posted: mpsc::Sender<Input>,
+    memory: ClientMemory,
+}
+
+/// The stream that a message belongs to.
+pub(super) struct Found {
+    posted: mpsc::Sender<Input>,
+    memory: ClientMemory,
 }
 
 impl Inboxes {
@@ -61,10 +70,13 @@ impl Inboxes {
         inboxes.remove(id);
     }
 
-    fn find(&self, id: &str, principal: &Principal) -> Option<mpsc::Sender<Input>> {
+    fn find(&self, id: &str, principal: &Principal) -> Option<Found> {
         let inboxes = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let inbox = inboxes.get(id).filter(|inbox| inbox.owner == *principal)?;
-        Some(inbox.posted.clone())
+        Some(Found {
+            posted: inbox.posted.clone(),
+            memory: inbox.memory.clone(),
+        })
     }
 }
 
@@ -73,6 +85,7 @@ pub(super) fn open(
     edge: &Arc<Edge>,
     target: Target<'_>,
     principal: Principal,
+    memory: ClientMemory,
     method: &Method,
     head: &Head<'_>,
 ) -> Response<Body> {
@@ -81,7 +94,7 @@ pub(super) fn open(
         Method::GET if !head.accept.events => Refused::NotAcceptable,
         Method::GET if !edge.gateway.has_door(target.door()) => Refused::UnknownEndpoint,
         Method::GET => {
-            let channel = start(edge, target, principal);
+            let channel = start(edge, target, principal, memory);
             return answer::events(Body::Channel(Box::new(channel)));
         }
         // Whoever speaks the present transport finds out by this, and by
@@ -99,16 +112,23 @@ fn not_allowed(refused: &Refused, allow: &'static str) -> Response<Body> {
     answer
 }
 
-fn start(edge: &Arc<Edge>, target: Target<'_>, principal: Principal) -> Channel {
+fn start(
+    edge: &Arc<Edge>,
+    target: Target<'_>,
+    principal: Principal,
+    memory: ClientMemory,
+) -> Channel {
     let id = random_id();
     let (sender, posted) = mpsc::channel(INBOX);
     let inbox = Inbox {
         owner: principal.clone(),
         posted: sender,
+        memory: memory.clone(),
     };
     let settings = edge.duplex();
     let (outgoing, written) = mpsc::channel(settings.queue);
-    let channel = Channel::new(&id, written, edge.settings.keep_alive);
+    let responses = memory.responses.clone();
+    let channel = Channel::new(&id, written, responses, edge.settings.keep_alive);
     let entry = Entry::new(edge, &id, inbox);
     let (edge, target) = (edge.clone(), target.into_owned());
     edge.tasks.clone().spawn(async move {
@@ -117,6 +137,7 @@ fn start(edge: &Arc<Edge>, target: Target<'_>, principal: Principal) -> Channel 
             gateway,
             target.door(),
             Visitor::Guest(principal),
+            memory,
             settings,
             outgoing,
             stop,
@@ -169,7 +190,7 @@ pub(super) fn enter(
     principal: &Principal,
     parts: &Parts,
     head: &Head<'_>,
-) -> Result<mpsc::Sender<Input>, Response<Body>> {
+) -> Result<Found, Response<Body>> {
     match parts.method {
         Method::POST => {}
         Method::OPTIONS => return Err(guard::preflight(head, "POST, OPTIONS")),
@@ -192,12 +213,8 @@ fn session_in(query: &str) -> Option<&str> {
 }
 
 /// Takes in the message of a POST. Its answer, if it has one, goes over the stream.
-pub(super) async fn post(
-    edge: &Edge,
-    inbox: mpsc::Sender<Input>,
-    body: RequestBody,
-) -> Response<Body> {
-    match take_in(edge, inbox, body).await {
+pub(super) async fn post(edge: &Edge, found: Found, body: RequestBody) -> Response<Body> {
+    match take_in(edge, found, body).await {
         Ok(()) => answer::empty(StatusCode::ACCEPTED),
         Err(refused) => {
             tracing::debug!(?refused, "refused");
@@ -206,22 +223,24 @@ pub(super) async fn post(
     }
 }
 
-async fn take_in(
-    edge: &Edge,
-    inbox: mpsc::Sender<Input>,
-    body: RequestBody,
-) -> Result<(), Refused> {
-    let settings = &edge.settings;
+async fn take_in(edge: &Edge, found: Found, body: RequestBody) -> Result<(), Refused> {
+    let Found {
+        posted: inbox,
+        memory,
+    } = found;
     // Before the body, which may be large: the loop reads on as long as its
     // client does, and until then nothing more has to be held.
-    let place = match timeout(settings.body_timeout, inbox.reserve()).await {
+    let place = match timeout(edge.settings.inbox_timeout, inbox.reserve()).await {
         Ok(Ok(place)) => place,
         Ok(Err(_)) => return Err(Refused::UnknownStream),
         Err(_) => return Err(Refused::Busy),
     };
-    let frame = body::read(body, settings.max_message_bytes, settings.body_timeout).await?;
+    // The limits of clients apply in the order of the stream: what comes may
+    // be the answer that a call waits for.
+    let frame = body::read(body, edge.body_limits(&memory), || Ok(())).await?;
     let bytes = frame.len();
-    let message = decode(frame).map_err(Refused::Message)?;
+    let decoded = offload::run(bytes, move || decode(frame)).await;
+    let message = decoded.map_err(Refused::Message)?;
     place.send(Input::Message { message, bytes });
     // A place can be taken although nobody will come for what is put there.
     match inbox.is_closed() {
@@ -236,39 +255,63 @@ pub(super) struct Channel {
     /// The first event.
     opening: Option<Bytes>,
     written: mpsc::Receiver<Bytes>,
+    /// What is ready to be written.
+    ready: VecDeque<Bytes>,
+    /// What is held for the client.
+    memory: Arc<MemoryShare>,
     beat: Interval,
     ended: bool,
 }
 
 impl Channel {
-    fn new(id: &str, written: mpsc::Receiver<Bytes>, keep_alive: Duration) -> Channel {
+    fn new(
+        id: &str,
+        written: mpsc::Receiver<Bytes>,
+        memory: Arc<MemoryShare>,
+        keep_alive: Duration,
+    ) -> Channel {
         let mut beat = interval_at(Instant::now() + keep_alive, keep_alive);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let place = format!("{MESSAGES}?{SESSION}={id}");
         let mut opening = BytesMut::new();
-        encode("endpoint", place.into(), &mut opening);
+        sse::encode(&event("endpoint", place.into()), &mut opening);
         Channel {
             opening: Some(opening.freeze()),
             written,
+            ready: VecDeque::new(),
+            memory,
             beat,
             ended: false,
         }
+    }
+
+    pub(super) fn memory(&self) -> &Arc<MemoryShare> {
+        &self.memory
     }
 
     pub(super) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if let Some(opening) = self.opening.take() {
             return Poll::Ready(Some(opening));
         }
+        if let Some(ready) = self.ready.pop_front() {
+            return Poll::Ready(Some(ready));
+        }
         let mut bytes = BytesMut::new();
-        while !self.ended && bytes.len() < GATHER {
+        while !self.ended && bytes.len() < GATHER && self.ready.is_empty() {
             match self.written.poll_recv(cx) {
-                Poll::Ready(Some(message)) => encode("message", message, &mut bytes),
+                Poll::Ready(Some(message)) => {
+                    let event = event("message", message);
+                    encode(&event, &self.memory, &mut bytes, &mut self.ready);
+                }
                 Poll::Ready(None) => self.ended = true,
                 Poll::Pending => break,
             }
         }
         if !bytes.is_empty() {
             return Poll::Ready(Some(bytes.freeze()));
+        }
+        if let Some(ready) = self.ready.pop_front() {
+            return Poll::Ready(Some(ready));
         }
         if self.ended {
             return Poll::Ready(None);
@@ -279,11 +322,10 @@ impl Channel {
     }
 }
 
-fn encode(kind: &str, data: Bytes, bytes: &mut BytesMut) {
-    let event = sse::Event {
+fn event(kind: &str, data: Bytes) -> sse::Event {
+    sse::Event {
         event: Some(kind.into()),
         data,
         ..sse::Event::default()
-    };
-    sse::encode(&event, bytes);
+    }
 }

@@ -16,6 +16,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use narrows_gateway::Session;
 use narrows_gateway::exchange::{EventStream, Notice};
+use narrows_gateway::memory::{ClientMemory, MemoryShare, SMALL};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -32,6 +33,8 @@ pub(super) struct Stream {
     number: u64,
     state: Mutex<State>,
     tasks: TaskTracker,
+    /// What is held for the client.
+    memory: ClientMemory,
 }
 
 struct State {
@@ -39,6 +42,8 @@ struct State {
     source: Source,
     /// Which reader is the current one.
     turn: u64,
+    /// Whether it is still there.
+    is_read: bool,
     waker: Option<Waker>,
     /// When the last message was handed to a connection, after which there is no other.
     delivered: Option<Instant>,
@@ -63,7 +68,8 @@ impl Stream {
     ) -> Arc<Stream> {
         let mut replay = Replay::new(bounds);
         before.into_iter().for_each(|message| replay.push(message));
-        Stream::new(number, Source::Call(call), replay, tasks)
+        let memory = call.memory().clone();
+        Stream::new(number, Source::Call(call), replay, tasks, memory)
     }
 
     /// The stream of what belongs to no call. Without a reader its messages
@@ -74,19 +80,28 @@ impl Stream {
         bounds: Bounds,
         tasks: TaskTracker,
     ) -> Arc<Stream> {
+        let memory = session.memory().clone();
         Stream::new(
             GENERAL,
             Source::Outbox(session, outbox),
             Replay::new(bounds),
             tasks,
+            memory,
         )
     }
 
-    fn new(number: u64, source: Source, replay: Replay, tasks: TaskTracker) -> Arc<Stream> {
+    fn new(
+        number: u64,
+        source: Source,
+        replay: Replay,
+        tasks: TaskTracker,
+        memory: ClientMemory,
+    ) -> Arc<Stream> {
         let state = State {
             replay,
             source,
             turn: 0,
+            is_read: false,
             waker: None,
             delivered: None,
         };
@@ -94,6 +109,7 @@ impl Stream {
             number,
             state: Mutex::new(state),
             tasks,
+            memory,
         })
     }
 
@@ -104,11 +120,35 @@ impl Stream {
         sizes
             .iter()
             .for_each(|size| replay.push(vec![b'x'; *size].into()));
-        Stream::new(number, Source::Elsewhere, replay, TaskTracker::new())
+        let memory = ClientMemory::unlimited();
+        Stream::new(
+            number,
+            Source::Elsewhere,
+            replay,
+            TaskTracker::new(),
+            memory,
+        )
     }
 
     pub(super) fn number(&self) -> u64 {
         self.number
+    }
+
+    pub(super) fn memory(&self) -> &Arc<MemoryShare> {
+        &self.memory.responses
+    }
+
+    /// Forgets the messages that are kept for a client that comes back.
+    pub(super) fn forget(&self) {
+        self.lock().replay.clear();
+    }
+
+    /// The same, unless somebody reads them.
+    pub(super) fn forget_unread(&self) {
+        let mut state = self.lock();
+        if !state.is_read && state.replay.bytes() >= SMALL {
+            state.replay.clear();
+        }
     }
 
     /// Makes a new connection the reader, from the message after `last` on;
@@ -117,6 +157,7 @@ impl Stream {
     pub(super) fn attach(self: &Arc<Self>, last: Option<u64>) -> Reader {
         let mut state = self.lock();
         state.turn += 1;
+        state.is_read = true;
         if let Some(waker) = state.waker.take() {
             waker.wake();
         }
@@ -172,7 +213,7 @@ impl Stream {
     async fn run(self: Arc<Self>, mut call: Call) {
         while let Some(step) = call.next().await {
             let mut state = self.lock();
-            state.take_in(step);
+            state.take_in(step, &self.memory);
             if let Some(waker) = state.waker.take() {
                 waker.wake();
             }
@@ -187,10 +228,10 @@ impl Stream {
 }
 
 impl State {
-    fn take_in(&mut self, step: Step) {
+    fn take_in(&mut self, step: Step, memory: &ClientMemory) {
         let message = match step {
             Step::Event(message) => Some(message),
-            Step::Answer(answer) => answer.encode(),
+            Step::Answer(answer) => answer.encode(memory),
         };
         if let Some(message) = message {
             self.replay.push(message);
@@ -198,10 +239,10 @@ impl State {
     }
 
     /// True if something may have happened, false if there is nothing but to wait.
-    fn drive(&mut self, cx: &mut Context<'_>) -> bool {
+    fn drive(&mut self, cx: &mut Context<'_>, memory: &ClientMemory) -> bool {
         match &mut self.source {
             Source::Call(call) => match call.poll_step(cx) {
-                Poll::Ready(Some(step)) => self.take_in(step),
+                Poll::Ready(Some(step)) => self.take_in(step, memory),
                 Poll::Ready(None) => self.source = Source::Ended,
                 Poll::Pending => return false,
             },
@@ -262,7 +303,7 @@ impl Reader {
                 state.delivered.get_or_insert_with(Instant::now);
                 return Poll::Ready(None);
             }
-            if !state.drive(cx) {
+            if !state.drive(cx, &self.stream.memory) {
                 state.waker = Some(cx.waker().clone());
                 return Poll::Pending;
             }
@@ -272,7 +313,10 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        if self.stream.lock().turn == self.turn {
+        let mut state = self.stream.lock();
+        if state.turn == self.turn {
+            state.is_read = false;
+            drop(state);
             self.stream.hand_over();
         }
     }

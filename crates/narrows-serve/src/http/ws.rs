@@ -15,6 +15,7 @@ use hyper::body::Incoming as RequestBody;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use narrows_gateway::exchange::Principal;
+use narrows_gateway::memory::ClientMemory;
 use narrows_gateway::websocket::{self, Line, Pongs, SUBPROTOCOL, Signs, Written};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -29,6 +30,7 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
+use super::intake::{Arriving, Intake, TooSlow};
 use super::target::Target;
 use super::{Edge, answer};
 use crate::duplex::{Duplex, End, Input, Source, Visitor, run_both};
@@ -43,13 +45,14 @@ pub(super) const FAREWELL: Duration = Duration::from_secs(1);
 /// How long it may go on sending instead.
 const LINGER: Duration = Duration::from_secs(30);
 
-type Socket = WebSocketStream<Line<TokioIo<Upgraded>>>;
+type Socket = WebSocketStream<Line<Intake<TokioIo<Upgraded>>>>;
 
 /// The request that asks for the upgrade; the guard has passed it.
 pub(super) fn open(
     edge: &Arc<Edge>,
     target: Target<'_>,
     principal: Principal,
+    memory: ClientMemory,
     parts: Parts,
     body: &RequestBody,
 ) -> Response<Body> {
@@ -59,7 +62,7 @@ pub(super) fn open(
             let upgrade = hyper::upgrade::on(&mut request);
             let (edge, target) = (edge.clone(), target.into_owned());
             edge.tasks.clone().spawn(async move {
-                serve(&edge, target, principal, upgrade).await;
+                serve(&edge, target, principal, memory, upgrade).await;
                 drop(permit);
             });
             answer
@@ -108,34 +111,46 @@ fn offers_mcp(headers: &HeaderMap) -> bool {
     offers.any(|offer| offer.trim_ascii() == SUBPROTOCOL.as_bytes())
 }
 
-async fn serve(edge: &Edge, target: Target<'static>, principal: Principal, upgrade: OnUpgrade) {
+async fn serve(
+    edge: &Edge,
+    target: Target<'static>,
+    principal: Principal,
+    memory: ClientMemory,
+    upgrade: OnUpgrade,
+) {
     let upgraded = match upgrade.await {
         Ok(upgraded) => upgraded,
         Err(error) => return tracing::debug!(%error, "a connection ended before its upgrade"),
     };
     let settings = &edge.settings;
     let config = websocket::config(settings.max_message_bytes);
-    let (line, signs) = Line::new(TokioIo::new(upgraded));
+    let grace = settings.body_timeout;
+    let (intake, arriving) = Intake::new(TokioIo::new(upgraded), &memory.requests, grace);
+    let (line, signs) = Line::new(intake);
     let socket = WebSocketStream::from_raw_socket(line, Role::Server, Some(config)).await;
     let (mut sink, stream) = socket.split();
     let mut frames = Frames {
         stream,
         signs: signs.clone(),
         pongs: Pongs::default(),
+        arriving,
         over: None,
     };
     let duplex = edge.duplex();
     let (outgoing, queue) = mpsc::channel(duplex.queue);
     let (gateway, stop) = (edge.gateway.clone(), edge.stop.clone());
     let visitor = Visitor::Guest(principal);
-    let running = Duplex::new(gateway, target.door(), visitor, duplex, outgoing, stop);
+    let responses = memory.responses.clone();
+    let door = target.door();
+    let running = Duplex::new(gateway, door, visitor, memory, duplex, outgoing, stop);
     let running = running.run(&mut frames);
     // The loop ends the queue by leaving it.
     let never = CancellationToken::new();
     let writing = async {
         // Gone when the writing has ended: by that the loop sees it.
         let mut queue = queue;
-        websocket::write(&mut sink, &mut queue, &signs, settings.keep_alive, never).await
+        let beat = settings.keep_alive;
+        websocket::write(&mut sink, &mut queue, &signs, beat, never, Some(&responses)).await
     };
     let (end, written) = run_both(running, writing, duplex.grace).await;
     tracing::debug!(?end, "a WebSocket client has left");
@@ -161,6 +176,7 @@ struct Frames {
     stream: SplitStream<Socket>,
     signs: Arc<Signs>,
     pongs: Pongs,
+    arriving: Arriving,
     over: Option<Over>,
 }
 
@@ -179,14 +195,27 @@ impl Source for &mut Frames {
     // Cancel-safe: half a message stays in the socket.
     async fn next(&mut self) -> Option<Input> {
         while self.over.is_none() {
-            match self.stream.next().await {
-                Some(Ok(Message::Text(text))) => return Some(Input::Frame(text.into())),
-                Some(Ok(message)) => self.over = self.take_in(&message),
-                Some(Err(error)) => {
+            match self.arriving.within_time(self.stream.next()).await {
+                Ok(Some(Ok(Message::Text(text)))) => {
+                    return Some(Input::Frame(self.arriving.message(text.into())));
+                }
+                Ok(Some(Ok(message))) => {
+                    self.arriving.passed(&message);
+                    self.over = self.take_in(&message);
+                }
+                Ok(Some(Err(_))) if self.arriving.is_full() => {
+                    let told = "too many bytes are held, try again later";
+                    self.over = Some(Over::Fault(CloseCode::Again, told));
+                }
+                Ok(Some(Err(error))) => {
                     tracing::debug!(%error, "a WebSocket client sent what cannot be read");
                     self.over = Some(Over::by(&error));
                 }
-                None => self.over = Some(Over::Lost),
+                Ok(None) => self.over = Some(Over::Lost),
+                Err(TooSlow) => {
+                    let told = "a message did not arrive in time";
+                    self.over = Some(Over::Fault(CloseCode::Policy, told));
+                }
             }
         }
         None

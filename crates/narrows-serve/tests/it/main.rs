@@ -7,6 +7,7 @@ mod client;
 mod clients;
 mod forward;
 mod guard;
+mod memory;
 mod metrics;
 mod occupancy;
 mod pages;

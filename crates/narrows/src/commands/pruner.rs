@@ -52,6 +52,11 @@ pub(crate) async fn run(
     };
     let signals = Signals::new()?;
     announce(address, telemetry);
+    let mut settings = settings;
+    let held = message_bytes(&settings).saturating_mul(4);
+    let limits = &mut settings.limits;
+    limits.max_request_bytes_total = limits.max_request_bytes_total.max(held);
+    limits.max_response_bytes_total = limits.max_response_bytes_total.max(held);
     let http = HttpSettings {
         front: Front::Pruner,
         allowed_hosts: hosts(environment, address),

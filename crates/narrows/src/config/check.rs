@@ -169,6 +169,20 @@ fn limits(raw: Option<&RawLimits>, problems: &mut Problems<'_>) -> Limits {
         *field = given.value;
     };
     set(&mut limits.max_message_bytes, &raw.max_message_bytes, 1024);
+    // A client may hold a quarter, and one message must fit into that.
+    let least = limits.max_message_bytes.saturating_mul(4);
+    limits.max_request_bytes_total = limits.max_request_bytes_total.max(least);
+    limits.max_response_bytes_total = limits.max_response_bytes_total.max(least);
+    set(
+        &mut limits.max_request_bytes_total,
+        &raw.max_request_bytes_total,
+        least,
+    );
+    set(
+        &mut limits.max_response_bytes_total,
+        &raw.max_response_bytes_total,
+        least,
+    );
     set(&mut limits.max_sessions, &raw.max_sessions, 1);
     set(&mut limits.max_connections, &raw.max_connections, 1);
     let per_address = &raw.max_connections_per_address;

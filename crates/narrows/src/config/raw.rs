@@ -384,6 +384,12 @@ table! {
     struct RawLimits {
         /// One message in either direction, in bytes. Default 16777216.
         "max_message_bytes" => max_message_bytes: usize,
+        /// Request bodies held for all clients together, in bytes; at least 4
+        /// messages. Default 268435456.
+        "max_request_bytes_total" => max_request_bytes_total: usize,
+        /// Responses that wait to be written to all clients together, in bytes;
+        /// at least 4 messages. Default 268435456.
+        "max_response_bytes_total" => max_response_bytes_total: usize,
         /// Sessions at once. Default 1000.
         "max_sessions" => max_sessions: usize,
         /// Connections over HTTP at once. Default 10000.

@@ -116,6 +116,7 @@ fn origin(session: u64, sink: &EventSink) -> Origin {
     Origin {
         session,
         sink: sink.clone(),
+        memory: None,
         asks,
         cancel: Arc::new(Cancel::default()),
     }

@@ -16,6 +16,7 @@ use super::HttpLink;
 use super::endpoint::Session;
 use super::hear::{Call, hear};
 use super::listen::{Place, is_message};
+use crate::memory::MemoryShare;
 
 /// Attempts to resume a stream without a single event before we give up.
 const RESUMPTIONS: u32 = 5;
@@ -85,12 +86,16 @@ pub(super) async fn read_answer(
         Content::Other => Some(answer.header(&CONTENT_TYPE).unwrap_or("untyped").to_owned()),
     };
     let body = answer
-        .body(&link.endpoint.address.pool, link.endpoint.max_message_bytes)
+        .body(
+            &link.endpoint.address.pool,
+            link.endpoint.max_message_bytes,
+            call.memory(),
+        )
         .await?;
     if body.is_empty() {
         return Err(Trouble::Invalid(format!("HTTP {status} without an answer")));
     }
-    match hear(link, Some(call), body.clone()) {
+    match hear(link, Some(call), body.clone()).await {
         Ok(Some(answer)) => answer.map_err(Trouble::Answered),
         Ok(None) => Err(Trouble::Invalid(
             "it does not answer the request it came for".to_owned(),
@@ -112,7 +117,8 @@ async fn read_events(
     answer: Answer,
 ) -> Result<Raw, Trouble> {
     let mut place = Place::default();
-    let mut events = answer.events(link.endpoint.max_message_bytes);
+    let memory = call.memory();
+    let mut events = answer.events(link.endpoint.max_message_bytes, memory);
     let mut tries = 0;
     loop {
         match follow(link, call, &mut events, &mut place, &mut tries).await {
@@ -131,7 +137,7 @@ async fn read_events(
             Ok(None) | Err(Trouble::Broken(_)) => {}
             Err(trouble) => return Err(trouble),
         }
-        events = resume(link, session, &place, &mut tries).await?;
+        events = resume(link, session, memory, &place, &mut tries).await?;
     }
 }
 
@@ -160,7 +166,7 @@ async fn follow(
         if !is_message(&event) {
             continue;
         }
-        match hear(link, Some(call), event.data) {
+        match hear(link, Some(call), event.data).await {
             Ok(None) => {}
             Ok(answer) => return Ok(answer),
             Err(error) => link.complaints.hear(&link.server, &error),
@@ -173,6 +179,7 @@ async fn follow(
 async fn resume(
     link: &HttpLink,
     session: &Session,
+    memory: Option<&Arc<MemoryShare>>,
     place: &Place,
     tries: &mut u32,
 ) -> Result<Events, Trouble> {
@@ -187,7 +194,7 @@ async fn resume(
         tokio::time::sleep(place.retry.unwrap_or(FIRST_PAUSE)).await;
         match endpoint.get(session, place.last_event_id.as_deref()).await {
             Ok(answer) if answer.status().is_success() && answer.content() == Content::Events => {
-                return Ok(answer.events(endpoint.max_message_bytes));
+                return Ok(answer.events(endpoint.max_message_bytes, memory));
             }
             Ok(answer) => match answer.status() {
                 StatusCode::TOO_MANY_REQUESTS => {}

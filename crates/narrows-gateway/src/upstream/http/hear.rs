@@ -9,6 +9,8 @@ use narrows_wire::{Id, Incoming, Message, Notification, Raw, Request, decode};
 use super::super::link::{Origin, Outgoing};
 use super::HttpLink;
 use crate::exchange::{AnswerTo, Ask, AskKey, AskReply, Event, Notice, Refusal};
+use crate::memory::MemoryShare;
+use crate::offload;
 
 /// A request on its way, as the reader of its stream sees it.
 pub(super) struct Call<'a> {
@@ -17,6 +19,12 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// Where its answer is counted.
+    pub(super) fn memory(&self) -> Option<&Arc<MemoryShare>> {
+        let memory = self.origin()?.memory.as_ref()?;
+        Some(&memory.responses)
+    }
+
     pub(super) fn origin(&self) -> Option<&Origin> {
         self.outgoing.origin.as_ref()
     }
@@ -24,12 +32,12 @@ impl Call<'_> {
 
 /// Reads one frame and passes on what it holds. Gives back the answer to
 /// `call` if that is among it; the error says why the frame cannot be read.
-pub(super) fn hear(
+pub(super) async fn hear(
     link: &Arc<HttpLink>,
     call: Option<&Call<'_>>,
     frame: Bytes,
 ) -> Result<Option<Result<Raw, Raw>>, narrows_wire::Error> {
-    match decode(frame)? {
+    match offload::run(frame.len(), move || decode(frame)).await? {
         Incoming::Single(message) => Ok(hear_message(link, call, message)),
         Incoming::Batch(messages) => {
             let mut answer = None;
@@ -106,7 +114,7 @@ fn hear_notice(link: &HttpLink, call: Option<&Call<'_>>, notification: Notificat
         _ => {
             let notice = Notice::from_server(&link.server, method, params);
             match origin {
-                Some(origin) => drop(origin.sink.send(Event::Notice(notice))),
+                Some(origin) => origin.notice(notice),
                 None => link.ears.notice(notice),
             }
         }

@@ -120,7 +120,7 @@ async fn follow(
     endpoint: &Endpoint,
     place: &mut Place,
 ) -> bool {
-    let mut events = answer.events(endpoint.max_message_bytes);
+    let mut events = answer.events(endpoint.max_message_bytes, None);
     let mut heard = false;
     loop {
         let event = match events.next().await {
@@ -140,7 +140,7 @@ async fn follow(
             return heard;
         };
         if is_message(&event)
-            && let Err(error) = hear(&link, None, event.data)
+            && let Err(error) = hear(&link, None, event.data).await
         {
             link.complaints.hear(&link.server, &error);
         }

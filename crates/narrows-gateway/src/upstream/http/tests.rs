@@ -77,6 +77,7 @@ fn behind() -> Behind {
     let origin = Origin {
         session: 1,
         sink,
+        memory: None,
         asks,
         cancel: Arc::new(Cancel::default()),
     };

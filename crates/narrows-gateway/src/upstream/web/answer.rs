@@ -18,6 +18,7 @@ use super::SESSION_ID;
 use super::address::Address;
 use super::client::{Lease, Pool};
 use super::trouble::{Refused, Trouble, is_html, words};
+use crate::memory::{MemoryPermit, MemoryShare, SMALL, WAIT_ABOVE};
 
 /// Of a body that is not a result, no more than this is read.
 const EXPLANATION: usize = 64 * 1024;
@@ -88,8 +89,9 @@ impl Answer {
         mut self,
         pool: &Pool,
         max: usize,
+        memory: Option<&Arc<MemoryShare>>,
     ) -> Result<Bytes, Trouble> {
-        let body = collect(self.response.body_mut(), max).await?;
+        let body = collect(self.response.body_mut(), max, memory).await?;
         pool.give_back(self.lease);
         Ok(body)
     }
@@ -112,16 +114,23 @@ impl Answer {
     /// connection can be used again.
     pub(in crate::upstream) async fn discard(self, pool: &Pool) {
         if self.content() != Content::Events {
-            let _ = timeout(LINGER, self.body(pool, EXPLANATION)).await;
+            let _ = timeout(LINGER, self.body(pool, EXPLANATION, None)).await;
         }
     }
 
-    pub(in crate::upstream) fn events(self, max: usize) -> Events {
+    /// The events of the body. With `memory`, reading pauses while there is no
+    /// room for more of them.
+    pub(in crate::upstream) fn events(
+        self,
+        max: usize,
+        memory: Option<&Arc<MemoryShare>>,
+    ) -> Events {
         Events {
             body: self.response.into_body(),
             lease: self.lease,
             decoder: Decoder::new(max),
             max,
+            memory: memory.map(MemoryShare::permit),
         }
     }
 
@@ -136,7 +145,7 @@ impl Answer {
             .map(str::to_owned);
         // A refusal counts, with or without an explanation that can be read.
         let body = self
-            .body(&address.pool, EXPLANATION)
+            .body(&address.pool, EXPLANATION, None)
             .await
             .unwrap_or_default();
         let html = is_html(kind.as_deref(), &body);
@@ -216,6 +225,8 @@ pub(in crate::upstream) struct Events {
     lease: Lease,
     decoder: Decoder,
     max: usize,
+    /// Charges what is read of an event that is not whole yet.
+    memory: Option<MemoryPermit>,
 }
 
 impl Events {
@@ -223,13 +234,14 @@ impl Events {
     pub(in crate::upstream) async fn next(&mut self) -> Result<Option<Event>, Trouble> {
         loop {
             match self.decoder.next() {
-                Ok(Some(event)) => return Ok(Some(event)),
+                Ok(Some(event)) => return Ok(Some(self.charged(event))),
                 Ok(None) => {}
                 Err(_) => return Err(Trouble::TooLarge(self.max)),
             }
             match self.body.frame().await {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
+                        self.make_room(data.len()).await;
                         self.decoder.push(&data);
                     }
                 }
@@ -243,6 +255,30 @@ impl Events {
         }
     }
 
+    /// Waits for memory if the event that is being read is a large one.
+    async fn make_room(&mut self, bytes: usize) {
+        if let Some(permit) = &mut self.memory {
+            let held = self.decoder.buffered() + bytes;
+            if held > WAIT_ABOVE && held > permit.bytes() {
+                // In larger steps, so that not every piece asks.
+                let step = (held - permit.bytes()).max(permit.bytes() / 2);
+                permit.grow(step.min(self.max)).await;
+            }
+        }
+    }
+
+    /// An event with the charge for its data.
+    fn charged(&mut self, mut event: Event) -> Event {
+        if let Some(permit) = &mut self.memory
+            && event.data.len() >= SMALL
+        {
+            let own = permit.split(event.data.len());
+            permit.shrink_to(self.decoder.buffered());
+            event.data = own.attach(event.data);
+        }
+        event
+    }
+
     /// Lets the stream end by itself, so that the connection can be used
     /// again: the server closes it right after the answer, most often a
     /// moment later than we have read that.
@@ -252,7 +288,7 @@ impl Events {
         }
         let pool = pool.clone();
         tokio::spawn(async move {
-            let rest = collect(&mut self.body, EXPLANATION);
+            let rest = collect(&mut self.body, EXPLANATION, None);
             if let Ok(Ok(_)) = timeout(LINGER, rest).await {
                 pool.give_back(self.lease);
             }
@@ -261,10 +297,23 @@ impl Events {
 }
 
 /// The body in one piece. The usual small one is a single frame and is not copied.
-async fn collect(body: &mut Incoming, max: usize) -> Result<Bytes, Trouble> {
+/// With `memory` it is charged, and not read on while there is no room for it.
+async fn collect(
+    body: &mut Incoming,
+    max: usize,
+    memory: Option<&Arc<MemoryShare>>,
+) -> Result<Bytes, Trouble> {
     let announced = body.size_hint().exact();
     if announced.is_some_and(|length| length > max as u64) {
         return Err(Trouble::TooLarge(max));
+    }
+    let mut permit = memory.map(MemoryShare::permit);
+    // All of it, where its length is known: half-read responses that wait for
+    // the rest of the memory would be in each other's way.
+    if let (Some(permit), Some(length)) = (&mut permit, announced)
+        && length as usize >= WAIT_ABOVE
+    {
+        permit.grow(length as usize).await;
     }
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
@@ -272,8 +321,16 @@ async fn collect(body: &mut Incoming, max: usize) -> Result<Bytes, Trouble> {
         let Ok(data) = frame.map_err(broken_within)?.into_data() else {
             continue;
         };
-        if first.len().max(rest.len()) + data.len() > max {
+        let held = first.len().max(rest.len()) + data.len();
+        if held > max {
             return Err(Trouble::TooLarge(max));
+        }
+        if let Some(permit) = &mut permit
+            && held > permit.bytes().max(WAIT_ABOVE)
+        {
+            // As much as the buffer grows by.
+            let step = held.saturating_mul(2).min(max) - permit.bytes();
+            permit.grow(step).await;
         }
         if first.is_empty() && rest.is_empty() {
             first = data;
@@ -290,10 +347,13 @@ async fn collect(body: &mut Incoming, max: usize) -> Result<Bytes, Trouble> {
             break;
         }
     }
-    Ok(if rest.is_empty() {
-        first
-    } else {
-        rest.freeze()
+    let whole = match rest.is_empty() {
+        true => first,
+        false => rest.freeze(),
+    };
+    Ok(match permit {
+        Some(mut permit) if whole.len() >= SMALL => permit.split(whole.len()).attach(whole),
+        _ => whole,
     })
 }
 

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use http::request::Parts;
+use narrows_gateway::memory::ClientMemory;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::Office;
 use super::refusal::Refusal;
 use crate::error::Refused;
-use crate::http::body;
+use crate::http::body::{self, BodyLimits};
 use crate::http::head::Head;
 
 /// The longest body, in bytes.
@@ -97,8 +98,13 @@ impl<T: DeserializeOwned> FromRequest<Arc<Office>> for Given<T> {
         if !Head::read(request.headers()).is_json() {
             return Err(Refusal::Edge(Refused::ContentType));
         }
-        let patience = office.edge.settings.body_timeout;
-        let bytes = body::read(request.into_body(), MAX_BODY, patience).await;
+        let memory = request.extensions().get::<ClientMemory>().cloned();
+        let memory = memory.unwrap_or_else(|| office.gateway().memory());
+        let limits = BodyLimits {
+            max: MAX_BODY,
+            ..office.edge.body_limits(&memory)
+        };
+        let bytes = body::read(request.into_body(), limits, || Ok(())).await;
         let bytes = bytes.map_err(Refusal::Edge)?;
         let value = serde_json::from_slice(&bytes);
         let value = value.map_err(|error| Refusal::Malformed(format!("the body: {error}")))?;

@@ -15,21 +15,22 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use narrows_gateway::exchange::Principal;
-use narrows_gateway::{Lifetime, Opened};
+use narrows_gateway::memory::ClientMemory;
+use narrows_gateway::{Lifetime, Opened, offload};
 use narrows_wire::{Id, Incoming, Message, decode, encode_error};
 use tokio::time::Sleep;
 use tokio_util::task::TaskTracker;
 
-use super::{Edge, Entry, begin};
+use super::{Edge, Entry, Found, begin};
 use crate::call::{Answer, Call, Step, encode_batch};
 use crate::error::{self, Refused};
 use crate::hello::Hello;
-use crate::http::answer;
 use crate::http::body::{self, Body};
 use crate::http::events::Events;
 use crate::http::head::Accept;
 use crate::http::sessions::HttpSession;
 use crate::http::target::Target;
+use crate::http::{answer, entry};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
@@ -52,15 +53,17 @@ impl From<Refused> for Refusal {
     }
 }
 
-/// `headers` is an empty map for the answer.
+/// `headers` is an empty map for the answer; `own` gives what is counted of the
+/// memory of a client without a session.
 pub(in crate::http) async fn post(
     edge: &Edge,
     target: &Target<'_>,
     entry: Entry,
+    own: impl FnOnce(&Principal) -> ClientMemory,
     body: RequestBody,
     headers: HeaderMap,
 ) -> Response<Body> {
-    let answer = take_in(edge, target, entry, body, headers).await;
+    let answer = take_in(edge, target, entry, own, body, headers).await;
     answer.unwrap_or_else(|Refusal { id, why }| {
         tracing::debug!(?why, "refused");
         answer::refused(id.as_ref(), &why)
@@ -71,6 +74,7 @@ async fn take_in(
     edge: &Edge,
     target: &Target<'_>,
     entry: Entry,
+    own: impl FnOnce(&Principal) -> ClientMemory,
     body: RequestBody,
     headers: HeaderMap,
 ) -> Result<Response<Body>, Refusal> {
@@ -79,11 +83,31 @@ async fn take_in(
         found,
         principal,
     } = entry;
-    let settings = &edge.settings;
-    let frame = body::read(body, settings.max_message_bytes, settings.body_timeout).await?;
-    let message = match decode(frame).map_err(Refused::Message)? {
+    let mut permit = None;
+    let without_session;
+    let memory = match &found {
+        Found::Session(session) => session.session.memory(),
+        Found::Nothing(_) => {
+            without_session = own(&principal);
+            &without_session
+        }
+    };
+    let frame = body::read(body, edge.body_limits(memory), || {
+        // Answers to questions of servers are not limited, and what a body
+        // holds is not known yet.
+        if !found.owes_an_answer() {
+            permit = entry::permit(edge, &principal)?;
+        }
+        Ok(())
+    });
+    let frame = frame.await?;
+    let bytes = frame.len();
+    let decoded = offload::run(bytes, move || decode(frame)).await;
+    let message = match decoded.map_err(Refused::Message)? {
         Incoming::Single(message) => message,
         Incoming::Batch(entries) => {
+            // Each of the requests takes its own.
+            drop(permit);
             let session = found.session()?;
             let call = Call::batch(&session.session, entries)?;
             return Ok(match call {
@@ -106,15 +130,17 @@ async fn take_in(
         Message::Request(request) => {
             let session = found.session();
             let session = session.map_err(|why| Refusal::of(&request.id, why))?;
-            let call = Call::one(&session.session, request);
+            let call = Call::one(&session.session, request, permit);
             Ok(run(edge, &session, call, accept, headers).await)
         }
         Message::Notification(notification) => {
-            found.session()?.session.notify(notification);
+            let session = found.session()?.session.clone();
+            offload::run(bytes, move || session.notify(notification)).await;
             Ok(answer::empty(StatusCode::ACCEPTED))
         }
         Message::Response(response) => {
-            found.session()?.session.answer(response);
+            let session = found.session()?.session.clone();
+            offload::run(bytes, move || session.answer(response)).await;
             Ok(answer::empty(StatusCode::ACCEPTED))
         }
     }
@@ -172,14 +198,15 @@ async fn run(
     let mut waiting = Waiting::new(edge, call, accept);
     match waiting.step().await {
         First::Answer(Answer::Result(id, result)) => {
-            answer::json_in(headers, StatusCode::OK, Body::result(&id, result))
+            let answer = answer::json_in(headers, StatusCode::OK, Body::result(&id, result));
+            answer::charged_to(answer, session.session.memory())
         }
         First::Answer(Answer::Limited { id, error, after }) => {
             // Clients that see another status here take their connection for
             // broken, and what else they do over it with it.
             answer::limited(StatusCode::OK, after, encode_error(Some(&id), &error))
         }
-        First::Answer(answer) => whole(answer.encode()),
+        First::Answer(answer) => whole(answer.encode(session.session.memory())),
         First::Event(message) => stream(edge, session, waiting.leave(), vec![message]),
         First::Silence => stream(edge, session, waiting.leave(), Vec::new()),
         First::End => whole(None),
@@ -201,12 +228,15 @@ async fn run_batch(
             First::Answer(answer) => answers.push(answer),
             First::Event(message) => break Some(message),
             First::Silence => break None,
-            First::End => return whole(encode_batch(&answers)),
+            First::End => {
+                let memory = session.session.memory();
+                return answer::charged_to(whole(encode_batch(&answers, memory)), memory);
+            }
         }
     };
     let before = answers
         .iter()
-        .filter_map(Answer::encode)
+        .filter_map(|answer| answer.encode(session.session.memory()))
         .chain(event)
         .collect();
     stream(edge, session, waiting.leave(), before)

@@ -12,8 +12,18 @@ async fn a_stream_that_has_ended_leaves_nothing_behind() {
     let edge = Arc::new(Edge::new(gateway, HttpSettings::default(), stop));
     let count = || edge.inboxes.0.read().unwrap().len();
     let (one, two) = (
-        start(&edge, Target::default(), Principal::Anonymous),
-        start(&edge, Target::default(), Principal::Anonymous),
+        start(
+            &edge,
+            Target::default(),
+            Principal::Anonymous,
+            edge.gateway.memory(),
+        ),
+        start(
+            &edge,
+            Target::default(),
+            Principal::Anonymous,
+            edge.gateway.memory(),
+        ),
     );
     assert_eq!(count(), 2);
     drop((one, two));

@@ -38,7 +38,10 @@ fn read(reader: &mut Reader, woken: &Arc<Woken>) -> String {
 
 fn push(stream: &Stream, size: usize) {
     let mut state = stream.lock();
-    state.take_in(Step::Event(vec![b'x'; size].into()));
+    state.take_in(
+        Step::Event(vec![b'x'; size].into()),
+        &ClientMemory::unlimited(),
+    );
     if let Some(waker) = state.waker.take() {
         waker.wake();
     }

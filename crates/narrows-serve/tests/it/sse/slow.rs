@@ -27,7 +27,7 @@ fn narrow() -> HttpSettings {
     HttpSettings {
         queue: 1,
         max_calls: 4,
-        body_timeout: Duration::from_millis(200),
+        inbox_timeout: Duration::from_millis(200),
         ..HttpSettings::default()
     }
 }

@@ -189,3 +189,34 @@ async fn pongs_for_a_client_that_does_not_read_are_not_piled_up() {
     other.say(PING_REQUEST).await;
     assert_eq!(other.hear().await["id"], "p");
 }
+
+#[tokio::test]
+async fn a_message_beyond_the_memory_is_not_read_on() {
+    let limits = Limits {
+        max_request_bytes_total: 400_000,
+        ..Limits::default()
+    };
+    let gate = Gate::with(HttpSettings::default(), limits).await;
+    let mut peer = Peer::open(&gate).await;
+    // A quarter of it is for one client.
+    peer.write(&frame_head(FIN | TEXT, 200_000)).await;
+    peer.write(&[b' '; 150_000]).await;
+    assert_eq!(peer.farewell().await, Some(1013));
+    let mut other = Peer::open(&gate).await;
+    let long = format!("{PING_REQUEST}{}", " ".repeat(90_000));
+    other.say(&long).await;
+    assert_eq!(other.hear().await["id"], "p");
+}
+
+#[tokio::test]
+async fn a_message_that_falls_behind_is_not_waited_for() {
+    let http = HttpSettings {
+        body_timeout: Duration::from_millis(100),
+        ..HttpSettings::default()
+    };
+    let gate = Gate::with(http, Limits::default()).await;
+    let mut peer = Peer::open(&gate).await;
+    peer.write(&frame_head(FIN | TEXT, 200_000)).await;
+    peer.write(&[b' '; 150_000]).await;
+    assert_eq!(peer.farewell().await, Some(1008));
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use expect_test::expect;
 use narrows_gateway::settings::{HealthSettings, Sharing};
 
-use super::{Environment, check, environment, parse};
+use super::{Environment, check, environment, outcome, parse};
 use crate::config::check::Checked;
 use crate::config::expand::Scope;
 
@@ -104,7 +104,7 @@ fn what_is_set_arrives() {
             "endpoints": {"facade": {"separator": ":"}, "proxy": {"separator": "::", "uris": "wrapped", "name_max": 64}},
             "listen": "localhost:0", "initialize_wait_s": 0.5, "list_wait_s": 0, "list_wait_by_client": {"goose": 7}, "instructions_max_chars": 10,
             "allowed_hosts": ["gate.test", "gate.test:8080"], "allowed_origins": ["https://app.test"],
-            "limits": {"max_message_bytes": 2048, "max_sessions": 1, "session_idle_s": 60, "client_queue": 2,
+            "limits": {"max_message_bytes": 2048, "max_request_bytes_total": 8192, "max_response_bytes_total": 9000, "max_sessions": 1, "session_idle_s": 60, "client_queue": 2,
                        "calls_per_session": 3, "grace_s": 1, "max_items_per_list": 4}}"#,
     );
     let server = &checked.gateway.upstreams[0];
@@ -138,6 +138,8 @@ fn what_is_set_arrives() {
     assert_eq!(gateway.list_wait_by_client, own.into());
     assert_eq!(gateway.instructions_max_chars, 10);
     assert_eq!(gateway.limits.max_message_bytes, 2048);
+    assert_eq!(gateway.limits.max_request_bytes_total, 8192);
+    assert_eq!(gateway.limits.max_response_bytes_total, 9000);
     assert_eq!(gateway.limits.max_sessions, 1);
     assert_eq!(gateway.limits.session_idle, Duration::from_secs(60));
     assert_eq!(gateway.limits.client_queue, 2);
@@ -146,6 +148,22 @@ fn what_is_set_arrives() {
     assert_eq!(gateway.limits.max_items_per_list, 4);
     assert_eq!(gateway.proxy.https, "http://proxy:1");
     assert_eq!(gateway.proxy.http, "");
+}
+
+#[test]
+fn a_quarter_of_the_memory_holds_a_message() {
+    let text = |limits: &str| format!(r#"{{"mcpServers": {{}}, "limits": {limits}}}"#);
+    let limits = checked(&text(r#"{"max_message_bytes": 100000000}"#))
+        .gateway
+        .limits;
+    assert_eq!(limits.max_request_bytes_total, 400_000_000);
+    assert_eq!(limits.max_response_bytes_total, 400_000_000);
+    for key in ["max_request_bytes_total", "max_response_bytes_total"] {
+        let told = outcome(&text(&format!(
+            r#"{{"max_message_bytes": 2048, "{key}": 8191}}"#
+        )));
+        assert!(told.contains("this limit is at least 8192"), "{told}");
+    }
 }
 
 #[test]

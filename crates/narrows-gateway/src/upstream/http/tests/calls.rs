@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use narrows_wire::Raw;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -225,6 +226,8 @@ async fn progress_starts_the_time_anew_and_nothing_else_does() {
         // On no call's stream.
         assert!(
             hear(&link, None, frame.to_string().into())
+                .now_or_never()
+                .expect("a small frame is read at once")
                 .unwrap()
                 .is_none()
         );

@@ -186,7 +186,7 @@ async fn a_connection_closed_while_we_looked_away_is_not_used() {
         let answer = answer
             .ok()
             .expect("an answer")
-            .body(&endpoint.address.pool, MAX);
+            .body(&endpoint.address.pool, MAX, None);
         assert_eq!(soon(answer).await.ok().unwrap(), "{}");
         tokio::time::pause();
         tokio::time::advance(Duration::from_secs(1)).await;
@@ -226,7 +226,7 @@ async fn a_server_that_answers_before_it_has_read_holds_nobody_up() {
         let posting = endpoint.post(&session, large.clone(), &mut sent);
         let answer = soon(posting).await.ok().expect("an answer");
         assert_eq!(
-            soon(answer.body(&endpoint.address.pool, MAX))
+            soon(answer.body(&endpoint.address.pool, MAX, None))
                 .await
                 .ok()
                 .unwrap(),

@@ -1,0 +1,200 @@
+//! The bytes of a WebSocket message that is not whole yet: counted, and not
+//! waited for without end.
+//!
+//! The library gives messages out when they are whole. Until then their bytes
+//! are seen where they are read, by [`Intake`]; [`Arriving`] is the other end,
+//! where messages come out.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use narrows_gateway::memory::{MemoryPermit, MemoryShare, SMALL};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep_until};
+use tokio_tungstenite::tungstenite::Message;
+
+use super::body::Pace;
+
+/// Less of a message is neither charged nor timed.
+const UNCOUNTED: usize = 16 * 1024;
+
+/// What a frame takes besides its payload, at least.
+const HEADER: usize = 6;
+
+pub(super) struct Intake<S> {
+    io: S,
+    state: Arc<Mutex<State>>,
+}
+
+pub(super) struct Arriving {
+    state: Arc<Mutex<State>>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+/// A message fell too far behind.
+pub(super) struct TooSlow;
+
+struct State {
+    permit: MemoryPermit,
+    memory: Arc<MemoryShare>,
+    /// Bytes of the message that is not whole yet.
+    partial: usize,
+    grace: Duration,
+    /// None while no message is arriving.
+    pace: Option<Pace>,
+    is_full: bool,
+}
+
+impl<S> Intake<S> {
+    pub(super) fn new(io: S, memory: &Arc<MemoryShare>, grace: Duration) -> (Intake<S>, Arriving) {
+        let state = Arc::new(Mutex::new(State {
+            permit: memory.permit(),
+            memory: memory.clone(),
+            partial: 0,
+            grace,
+            pace: None,
+            is_full: false,
+        }));
+        let arriving = Arriving {
+            state: state.clone(),
+            timer: None,
+        };
+        (Intake { io, state }, arriving)
+    }
+}
+
+impl State {
+    /// False if there is no room for more.
+    fn received(&mut self, bytes: usize) -> bool {
+        // What comes after that is passed over.
+        if self.is_full {
+            return true;
+        }
+        self.partial += bytes;
+        if self.partial <= UNCOUNTED {
+            return true;
+        }
+        let grace = self.grace;
+        let pace = self.pace.get_or_insert_with(|| Pace::begun(grace));
+        pace.received(bytes);
+        let missing = self.partial.saturating_sub(self.permit.bytes());
+        self.is_full = missing > 0 && self.permit.try_grow(missing).is_err();
+        if self.is_full {
+            drop(self.is_whole());
+        }
+        !self.is_full
+    }
+
+    fn is_whole(&mut self) -> MemoryPermit {
+        self.partial = 0;
+        self.pace = None;
+        std::mem::replace(&mut self.permit, self.memory.permit())
+    }
+}
+
+impl Arriving {
+    /// Waits for `next` as long as what arrives keeps its pace.
+    pub(super) async fn within_time<T>(
+        &mut self,
+        next: impl Future<Output = T> + Unpin,
+    ) -> Result<T, TooSlow> {
+        let mut next = next;
+        std::future::poll_fn(|cx| {
+            if let Poll::Ready(next) = Pin::new(&mut next).poll(cx) {
+                return Poll::Ready(Ok(next));
+            }
+            self.poll_late(cx).map(Err)
+        })
+        .await
+    }
+
+    fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<TooSlow> {
+        let deadline = lock(&self.state).pace.as_mut().map(Pace::deadline);
+        let Some(deadline) = deadline else {
+            self.timer = None;
+            return Poll::Pending;
+        };
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        if timer.deadline() != deadline {
+            timer.as_mut().reset(deadline);
+        }
+        timer.as_mut().poll(cx).map(|()| TooSlow)
+    }
+
+    /// A message that is whole, with the charge for it.
+    pub(super) fn message(&self, message: Bytes) -> Bytes {
+        let permit = lock(&self.state).is_whole();
+        match message.len() {
+            0..SMALL => message,
+            bytes => permit.resized(bytes).attach(message),
+        }
+    }
+
+    /// Takes note of what came besides messages, perhaps within one.
+    pub(super) fn passed(&self, message: &Message) {
+        let mut state = lock(&self.state);
+        state.partial = state.partial.saturating_sub(message.len() + HEADER);
+    }
+
+    /// Whether reading ended because there was no room.
+    pub(super) fn is_full(&self) -> bool {
+        lock(&self.state).is_full
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Intake<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.io).poll_read(cx, buffer))?;
+        let read = buffer.filled().len() - before;
+        Poll::Ready(match lock(&self.state).received(read) {
+            true => Ok(()),
+            false => Err(io::ErrorKind::OutOfMemory.into()),
+        })
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Intake<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
+
+// A panic while the lock was held can only have left bytes uncounted.
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}

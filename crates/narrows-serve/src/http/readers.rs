@@ -1,0 +1,149 @@
+//! Clients that do not read, and who of them is closed when responses hold
+//! more memory than they may.
+//!
+//! Responses over a connection of one call are read from the server no faster
+//! than there is room for them. What comes over a connection that many calls
+//! share cannot be held up by one client: there the slowest reader is closed.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+use narrows_gateway::memory::MemoryShare;
+use tokio::time::{Instant, sleep};
+
+use super::Edge;
+
+/// A client that reads at all takes something more often than this.
+const STALLED: Duration = Duration::from_millis(250);
+
+/// A client that takes nothing for this part of the time that it may gives way
+/// to responses that wait.
+const STALLED_FOR_LONG: u32 = 4;
+
+/// How often it is looked for room, and for how long after the last need of it.
+const STEP: Duration = Duration::from_millis(50);
+const STEPS: usize = 40;
+
+/// The connections that wait for their clients to read.
+#[derive(Default)]
+pub(super) struct SlowReaders {
+    last: AtomicU64,
+    stalled: Mutex<HashMap<u64, Stalled>>,
+}
+
+struct Stalled {
+    since: Instant,
+    memory: Option<Arc<MemoryShare>>,
+    closed: Arc<AtomicBool>,
+    waker: Waker,
+}
+
+/// A connection among the slow readers, as long as it is one.
+pub(super) struct Stall {
+    readers: Arc<SlowReaders>,
+    number: u64,
+    closed: Arc<AtomicBool>,
+}
+
+impl SlowReaders {
+    /// `memory` is what is held for the client, where that is known.
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        memory: Option<Arc<MemoryShare>>,
+        waker: &Waker,
+    ) -> Stall {
+        let number = self.last.fetch_add(1, Ordering::Relaxed);
+        let closed = Arc::new(AtomicBool::new(false));
+        let stalled = Stalled {
+            since: Instant::now(),
+            memory,
+            closed: closed.clone(),
+            waker: waker.clone(),
+        };
+        self.lock().insert(number, stalled);
+        Stall {
+            readers: self.clone(),
+            number,
+            closed,
+        }
+    }
+
+    /// Closes the slowest of those that `fits`, if it has taken nothing for so long.
+    fn close_slowest(&self, least: Duration, fits: impl Fn(&MemoryShare) -> bool) -> bool {
+        let mut stalled = self.lock();
+        let fitting = stalled.iter().filter(|(_, stalled)| {
+            stalled.since.elapsed() >= least
+                && stalled.memory.as_ref().is_some_and(|memory| fits(memory))
+        });
+        let slowest = fitting.min_by_key(|(_, stalled)| stalled.since);
+        let number = slowest.map(|(number, _)| *number);
+        let closed = number.and_then(|number| stalled.remove(&number));
+        drop(stalled);
+        if let Some(closed) = &closed {
+            closed.closed.store(true, Ordering::Release);
+            closed.waker.wake_by_ref();
+        }
+        closed.is_some()
+    }
+
+    // A panic while the lock was held can only have left a reader out.
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Stalled>> {
+        self.stalled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stall {
+    /// Whether the connection has to give way.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Stall {
+    fn drop(&mut self) {
+        self.readers.lock().remove(&self.number);
+    }
+}
+
+/// Closes slow readers whenever responses hold too much, until the edge ends.
+pub(super) async fn make_room(edge: Arc<Edge>) {
+    let budget = edge.gateway.response_memory().clone();
+    let for_long = edge.settings.write_timeout / STALLED_FOR_LONG;
+    let work = async {
+        loop {
+            budget.pressed().await;
+            let mut left = STEPS;
+            while left > 0 {
+                left -= 1;
+                let is_needed = budget.is_over() || budget.is_waited_for();
+                if is_needed {
+                    left = STEPS;
+                    // What is kept for clients that may come back goes first:
+                    // nobody waits for it.
+                    edge.sessions.forget_unread();
+                }
+                let closed = (budget.is_over()
+                    && edge
+                        .readers
+                        .close_slowest(STALLED, |memory| memory.used() > 0))
+                    || (budget.is_waited_for()
+                        && edge
+                            .readers
+                            .close_slowest(for_long, |memory| memory.used() > 0))
+                    || edge.readers.close_slowest(STALLED, MemoryShare::is_over);
+                if closed {
+                    budget.count_closed_reader();
+                    tracing::debug!("closed a client that does not read, to make room for others");
+                }
+                sleep(STEP).await;
+            }
+        }
+    };
+    tokio::select! {
+        () = edge.stop.cancelled() => {}
+        () = work => {}
+    }
+}
