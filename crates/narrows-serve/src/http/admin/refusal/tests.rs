@@ -57,7 +57,7 @@ fn each_has_a_status_a_word_and_a_message() {
         400 malformed A header that must be unique came more than once
         415 content_type Content-Type must be application/json
         413 too_large Message is larger than 1 bytes
-        408 too_slow Request body did not arrive in time
+        408 too_slow Request body did not arrive in time: it must not fall behind 16 KiB per second
         400 malformed Request body broke off
         400 malformed no
         401 unauthorized this needs the admin token: `Authorization: Bearer nra_…`
