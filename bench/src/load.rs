@@ -61,7 +61,11 @@ pub(crate) async fn run(args: Args) -> Result<(), Fault> {
     let mut plan = Plan {
         transport: args.transport,
         url: args.url.clone(),
-        method: if args.list { "tools/list" } else { "tools/call" },
+        method: if args.list {
+            "tools/list"
+        } else {
+            "tools/call"
+        },
         params: "{}".to_owned(),
         expected,
         opened: Cell::new(0),
@@ -179,7 +183,10 @@ async fn measure(args: &Args, plan: &Rc<Plan>, sessions: Vec<Session>) -> Value 
 async fn drive(plan: Rc<Plan>, tally: Rc<Tally>, mut session: Session) {
     while tally.phase.get() != Phase::Over {
         let since = Instant::now();
-        match session.call(plan.method, &plan.params, &plan.expected).await {
+        match session
+            .call(plan.method, &plan.params, &plan.expected)
+            .await
+        {
             Ok(()) if tally.phase.get() == Phase::Measure => {
                 tally.latencies.borrow_mut().push(since.elapsed());
             }
