@@ -90,9 +90,17 @@ export function safe(catalogue) {
   return Object.fromEntries(left.filter(([, { tools }]) => tools.length > 0));
 }
 
+/** A text is cut at the end of a word, unless that word is half of it. */
 function shortened(text, most) {
   const folded = text.trim().split(/\s+/).join(" ");
-  return chars(folded) > most ? `${[...folded].slice(0, most - 3).join("")}...` : folded;
+  if (chars(folded) <= most) return folded;
+  const letters = [...folded];
+  let kept = letters.slice(0, most - 3).join("");
+  const word = kept.lastIndexOf(" ");
+  if (letters[most - 3] !== " " && word >= 0 && chars(kept.slice(0, word)) >= Math.floor((most - 3) / 2)) {
+    kept = kept.slice(0, word);
+  }
+  return `${kept.trimEnd()}...`;
 }
 
 function line(at) {
