@@ -217,8 +217,8 @@ impl Call<'_> {
         Ok(repair::for_revision(result, session.caller().revision))
     }
 
-    /// Ignores the wish for a task where tasks are not routed: nobody could
-    /// read it (MCP 2025-11-25, tasks: a receiver without the capability
+    /// Removes `task` where tasks are not routed, because no client could
+    /// read the task (MCP 2025-11-25, tasks: a receiver without the capability
     /// processes the request normally).
     fn drop_task(&mut self) {
         let Some(params) = &self.params else { return };

@@ -63,7 +63,7 @@ pub(crate) struct View {
     /// What stands for the tools where they are not listed.
     facade: Option<Facade>,
     single: bool,
-    /// Whether every published URI is wrapped.
+    /// True if every published URI is wrapped.
     wraps_uris: bool,
     /// URIs that several servers publish, which are wrapped for that.
     shared_uris: HashSet<Box<str>>,
@@ -72,7 +72,7 @@ pub(crate) struct View {
     linking: Vec<usize>,
 }
 
-/// Where a URI leads that a server hands out in a result.
+/// The route of a URI that a server hands out in a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinkRoute {
     /// To that server.
@@ -112,16 +112,16 @@ pub(crate) struct Target {
     pub(crate) upstream: Arc<Upstream>,
     /// The upstream's own name or URI, as JSON.
     pub(crate) name: Raw,
-    /// What the rules in force say against it.
+    /// The rule that denies it, if one does.
     pub(crate) denied: Option<Arc<Denial>>,
-    /// Whether any rules are in force.
+    /// True if any rules are in force.
     pub(crate) is_judged: bool,
     /// What becomes of results from there.
     pub(crate) policy: Option<Policy>,
     /// Whether it is a tool that says of itself that calling it twice does no
     /// more than calling it once.
     pub(crate) is_repeatable: bool,
-    /// Whether it is a tool that runs only as a task, on an endpoint that does
+    /// True for a tool that runs only as a task, on an endpoint that does
     /// not route tasks.
     pub(crate) needs_task: bool,
 }
@@ -210,12 +210,12 @@ impl View {
         Some(self.target(part, ItemKind::Resource, uri))
     }
 
-    /// Whether links in the results of a server need a look.
+    /// Returns true if links in the results of a server may need a route.
     pub(crate) fn routes_links_of(&self, upstream: &Upstream) -> bool {
         self.linking.contains(&upstream.index)
     }
 
-    /// Where a URI leads that a server hands out.
+    /// Returns the route of a URI that a server hands out.
     pub(crate) fn link_route(&self, from: &Upstream, uri: &str) -> LinkRoute {
         if self.wraps_uris || (recover::is_receipt(uri) && self.recover.is_some()) {
             return LinkRoute::Other;
@@ -503,7 +503,7 @@ impl Kind {
 }
 
 impl Target {
-    /// Whether clients of the endpoint may use it.
+    /// Returns true if clients of the endpoint may use it.
     pub(crate) fn is_usable(&self) -> bool {
         self.denied.is_none() && !self.needs_task
     }

@@ -396,7 +396,7 @@ fn target(plan: &Plan, part: &Part, list: ListKind, item: &Item) -> Target {
             _ => plan.policies.server(index),
         },
         is_repeatable: list == ListKind::Tools && says_repeatable(&item.raw),
-        // Where it is not, the endpoint says so afterwards.
+        // The endpoint sets this afterwards.
         needs_task: false,
     }
 }
