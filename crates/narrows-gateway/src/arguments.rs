@@ -79,8 +79,8 @@ impl Checker {
         Checker(schema.map(shared).map(Arc::new))
     }
 
-    /// Whether arguments of so many bytes are checked in no time: the schema is
-    /// compiled already, and neither is much to look at.
+    /// Returns true if arguments of so many bytes are checked in no time: the
+    /// schema is compiled already, and neither is much to look at.
     pub(crate) fn is_quick(&self, length: usize) -> bool {
         let Some(shared) = &self.0 else {
             return true;

@@ -118,7 +118,7 @@ pub(crate) struct Target {
     pub(crate) is_judged: bool,
     /// What becomes of results from there.
     pub(crate) policy: Option<Policy>,
-    /// Whether it is a tool that says of itself that calling it twice does no
+    /// True if it is a tool that says of itself that calling it twice does no
     /// more than calling it once.
     pub(crate) is_repeatable: bool,
     /// True for a tool that runs only as a task, on an endpoint that does
@@ -343,13 +343,13 @@ impl View {
         self.facade.as_ref()
     }
 
-    /// Whether clients may hold a tool's results against a schema.
+    /// Returns true if clients may hold a tool's results against a schema.
     pub(crate) fn has_output_schema(&self, target: &Target) -> bool {
         let schema = |tool: &Item| tool.raw.member("outputSchema").is_some();
         self.item(target).is_some_and(schema)
     }
 
-    /// Whether a tool has no argument `goal` of its own.
+    /// Returns true if a tool has no argument `goal` of its own.
     pub(crate) fn lacks_goal(&self, target: &Target) -> bool {
         self.item(target).is_none_or(lacks_goal)
     }
@@ -510,7 +510,7 @@ impl Target {
 }
 
 impl Part {
-    /// Whether anything of it may be used.
+    /// Returns true if anything of it may be used.
     fn is_usable(&self, preset: Option<&Preset>) -> bool {
         permit::uses(preset, self.upstream.names())
     }

@@ -15,6 +15,8 @@ use std::path::Path;
 use http::HeaderValue;
 use sha2::{Digest, Sha256};
 
+use crate::text::hex;
+
 /// The environment variable that carries the chain to child processes.
 pub const CHAIN: &str = "NARROWS_CHAIN";
 
@@ -56,8 +58,7 @@ impl Recursion {
 }
 
 impl Ancestry {
-    /// Reads the value of [`CHAIN`]. `file` is the configuration file, which
-    /// must exist.
+    /// Reads the value of [`CHAIN`]. `file` is the configuration file.
     pub fn new(chain: Option<&str>, file: Option<&Path>) -> Ancestry {
         let items = chain.unwrap_or_default().split(',');
         let items = items.filter(|item| !item.is_empty());
@@ -95,7 +96,7 @@ impl Ancestry {
     }
 }
 
-/// Whether a header lists this mark.
+/// Returns true if a header lists this mark.
 pub(crate) fn lists(header: &HeaderValue, mark: &str) -> bool {
     let mut marks = header.as_bytes().split(|byte| *byte == b',');
     marks.any(|item| item.trim_ascii() == mark.as_bytes())
@@ -145,11 +146,12 @@ impl fmt::Display for Recursion {
     }
 }
 
-/// The same for every way to write the path of a file.
+/// A digest of the file's canonical path. A file that does not exist yet is
+/// identified by its absolute path.
 fn identity(file: &Path) -> String {
     let path = file.canonicalize();
     let path = path.or_else(|_| std::path::absolute(file));
     let path = path.as_deref().unwrap_or(file);
     let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
-    digest.iter().take(8).map(|b| format!("{b:02x}")).collect()
+    hex(&digest[..8])
 }

@@ -64,7 +64,7 @@ const MAX_TOKEN: usize = 512;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
     pub address: IpAddr,
-    /// Whether it was made on this machine. That takes more than an address of
+    /// True if it was made on this machine. That takes more than an address of
     /// loopback: a proxy on this machine has one, too, and speaks for others.
     pub from_here: bool,
 }
@@ -178,8 +178,9 @@ impl Clients {
         }
     }
 
-    /// Whether `asked` is among the rights of a principal. Nobody who is not
-    /// in the table has any, and where there is no table everybody has all.
+    /// Returns true if `asked` is among the rights of a principal. Nobody who
+    /// is not in the table has any, and where there is no table everybody has
+    /// all.
     pub(crate) fn may(&self, principal: &Principal, asked: impl FnOnce(&Doors) -> bool) -> bool {
         let table = self.table.load();
         match principal {
@@ -350,12 +351,12 @@ impl Client {
 }
 
 impl Doors {
-    /// Whether the endpoint of this name is among them.
+    /// Returns true if the endpoint of this name is among them.
     pub(crate) fn has_endpoint(&self, name: &str) -> bool {
         self.any(|door| matches!(door, DoorName::Endpoint(own) if own == name))
     }
 
-    /// Whether those of the server of this id are among them.
+    /// Returns true if those of the server of this id are among them.
     pub(crate) fn has_server(&self, id: &str) -> bool {
         self.any(|door| match door {
             DoorName::Server(own) => own == id,

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use narrows_wire::Raw;
 
-use crate::preset::Denial;
+use crate::preset::{Denial, DenialSource};
+use crate::text::percent_encoded;
 
 /// A variant exists because an edge answers it differently or because its
 /// text tells the client something else. Codes and statuses are given to them
@@ -21,7 +22,7 @@ pub enum Error {
         name: String,
         nearest: Vec<String>,
     },
-    #[error("{} '{name}' is not allowed by current preset", kind.title())]
+    #[error("{} '{name}' is not allowed{}", kind.title(), by_rules(denial))]
     NotAllowed {
         kind: ItemKind,
         name: String,
@@ -31,7 +32,7 @@ pub enum Error {
     #[error("Tool '{name}' {}. Call it at {path}", NEEDS_TASK)]
     NeedsTask {
         name: String,
-        /// Where tasks pass.
+        /// The path of an endpoint that routes tasks.
         path: String,
     },
     #[error("{0}")]
@@ -78,13 +79,13 @@ pub enum Error {
     Cancelled,
     #[error("The session has ended")]
     SessionClosed,
-    /// Nothing new is begun any more.
+    /// The gateway accepts no new work.
     #[error("The gateway is shutting down. Try again when it has restarted")]
     ShuttingDown,
     /// The gateway ended before the call did.
     #[error("The gateway is shutting down and did not wait longer for this call{}", told_progress(*sent))]
     Interrupted {
-        /// Whether its server may have got it.
+        /// True if the server may have received it.
         sent: bool,
     },
     /// Something of ours failed; the log says more.
@@ -109,24 +110,16 @@ pub enum ItemKind {
     Method,
 }
 
-/// Why a tool is not there where servers are joined.
+/// The reason why a tool is hidden on endpoints that join servers.
 pub const NEEDS_TASK: &str = "runs only as a task (its execution.taskSupport is \"required\"), \
     and endpoints that join servers do not route tasks";
 
 impl Error {
     /// A tool that runs only as a task was called where tasks are not routed.
     pub(crate) fn needs_task(published: &str, server: &str) -> Error {
-        let mut path = String::from("/servers/");
-        for byte in server.bytes() {
-            match byte {
-                b'-' | b'.' | b'_' | b'~' => path.push(byte.into()),
-                _ if byte.is_ascii_alphanumeric() => path.push(byte.into()),
-                _ => path.push_str(&format!("%{byte:02X}")),
-            }
-        }
         Error::NeedsTask {
             name: published.to_owned(),
-            path: path + "/mcp",
+            path: format!("/servers/{}/mcp", percent_encoded(server)),
         }
     }
 
@@ -171,7 +164,8 @@ impl Error {
         }
     }
 
-    /// Whether the same request may succeed later without anybody changing it.
+    /// Returns true if the same request may succeed later without anybody
+    /// changing it.
     pub fn retry(&self) -> bool {
         use Error::*;
         matches!(
@@ -249,6 +243,14 @@ pub(crate) fn did_you_mean(nearest: &[String]) -> String {
     }
 }
 
+/// The end of the sentence that says that something is not allowed.
+fn by_rules(denial: &Denial) -> String {
+    match denial.source {
+        DenialSource::Preset(_) => " by current preset".to_owned(),
+        DenialSource::ToolList(_) => format!(": {denial}"),
+    }
+}
+
 /// The end of the sentence that says that a server is not there.
 fn told_next_try(next_try: Option<Duration>) -> String {
     match next_try {
@@ -261,7 +263,7 @@ fn told_next_try(next_try: Option<Duration>) -> String {
 fn told_progress(sent: bool) -> &'static str {
     match sent {
         true => {
-            ". Its server has received it, so it may have been carried out: check before you repeat it"
+            ". Its server may have received it: check whether it was carried out before you repeat it"
         }
         false => {
             ". It was not sent to its server: it can be repeated when the gateway has restarted"

@@ -60,7 +60,7 @@ impl Tag {
     }
 }
 
-/// How an event is logged.
+/// The log level of an event.
 #[derive(Debug, Clone, Copy)]
 enum Severity {
     Info,

@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::task::AtomicWaker;
 use narrows_wire::{Id, Raw, Revision, encode_notification, encode_request};
 use serde_json::json;
 use tokio::sync::mpsc::error::{TryRecvError, TrySendError};
@@ -18,7 +19,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
 use crate::lock::Mutex;
-use crate::memory::SMALL;
+use crate::memory::{MemoryShare, SMALL};
 use crate::meter::Meter;
 
 /// Who asks.
@@ -86,8 +87,8 @@ impl Asks {
         self.roots || self.sampling || self.elicitation
     }
 
-    /// Whether a request of this method may be put to the client. `ping` is
-    /// answered by links themselves; unknown methods go to nobody.
+    /// Returns true if a request of this method may be put to the client.
+    /// `ping` is answered by links themselves; unknown methods go to nobody.
     pub fn allows(self, method: &str) -> bool {
         match method {
             "roots/list" => self.roots,
@@ -137,13 +138,28 @@ impl Notice {
         }
     }
 
-    /// A notice of the gateway's own that says how many others are missing.
-    pub fn dropped(count: u64, server: Option<&str>) -> Self {
+    /// Tells the client how many notifications it does not get.
+    pub(crate) fn dropped(count: u64, server: Option<&str>) -> Self {
         let of = server.map_or_else(String::new, |server| format!(" from server '{server}'"));
-        let verb = if count == 1 { "was" } else { "were" };
+        let (noun, verb) = match count {
+            1 => ("notification", "was"),
+            _ => ("notifications", "were"),
+        };
         let message = format!(
-            "{count} notifications{of} {verb} dropped: they came faster than they were read"
+            "{count} {noun}{of} {verb} dropped: the queue for this client, or the memory for all \
+             clients, was full"
         );
+        Notice::missing(message, count, server)
+    }
+
+    /// Tells a client that resumes a stream how many of its messages are gone.
+    pub fn not_kept(count: u64) -> Self {
+        let noun = if count == 1 { "message" } else { "messages" };
+        let message = format!("{count} {noun} of this stream can no longer be resumed");
+        Notice::missing(message, count, None)
+    }
+
+    fn missing(message: String, count: u64, server: Option<&str>) -> Self {
         let mut data = json!({ "message": message, "dropped": count });
         if let Some(server) = server {
             data["server"] = server.into();
@@ -156,8 +172,8 @@ impl Notice {
         encode_notification(&self.method, self.params.as_ref())
     }
 
-    /// Whether its bytes are counted while it waits for its client.
-    pub(crate) fn is_large(&self) -> bool {
+    /// Returns true if its bytes are charged while it waits for the client.
+    fn is_large(&self) -> bool {
         self.params.as_ref().map_or(0, Raw::len) >= SMALL
     }
 }
@@ -339,6 +355,9 @@ struct Dropped {
     counts: Mutex<Vec<(Option<Arc<str>>, u64)>>,
     /// A reader has paused for as long as it may, and there was no room yet.
     stalled: AtomicBool,
+    /// Waits for the next event. A notice may be dropped after the queue was
+    /// found empty, so the queue alone cannot wake it.
+    reader: AtomicWaker,
 }
 
 impl Dropped {
@@ -349,6 +368,8 @@ impl Dropped {
             None => counts.push((server.cloned(), 1)),
         }
         self.any.store(true, Ordering::Release);
+        drop(counts);
+        self.reader.wake();
     }
 
     /// A notice about those of one server.
@@ -372,15 +393,19 @@ impl EventStream {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// The same for who polls.
+    /// Polls for the next event, like `recv`.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Box<Event>>> {
         match self.queue.poll_recv(cx) {
             Poll::Ready(Some(event)) => Poll::Ready(Some(event)),
             Poll::Ready(None) => Poll::Ready(self.dropped.take()),
-            Poll::Pending => match self.dropped.take() {
-                Some(event) => Poll::Ready(Some(event)),
-                None => Poll::Pending,
-            },
+            Poll::Pending => {
+                // Registered before the look, so that no count is missed.
+                self.dropped.reader.register(cx.waker());
+                match self.dropped.take() {
+                    Some(event) => Poll::Ready(Some(event)),
+                    None => Poll::Pending,
+                }
+            }
         }
     }
 
@@ -428,13 +453,6 @@ impl EventSink {
         }
     }
 
-    /// Counts an event that was dropped before it came here.
-    pub(crate) fn count_dropped(&self) {
-        if let Some(meter) = &self.meter {
-            meter.dropped();
-        }
-    }
-
     /// Events that wait to be read.
     pub(crate) fn waiting(&self) -> usize {
         self.queue.max_capacity() - self.queue.capacity()
@@ -451,17 +469,35 @@ impl EventSink {
             return true;
         };
         if let TrySendError::Full(event) = &error {
-            if let Event::Notice(notice) = &**event {
-                self.dropped.count(notice.server.as_ref());
-            }
-            if let Some(meter) = &self.meter {
-                meter.dropped();
-            }
+            self.count_dropped(event);
         }
         false
     }
 
-    /// Whether the next event would be dropped.
+    /// Sends a notice, charged to its client if it is large. A large one is
+    /// dropped while more is held for clients than the limits allow. Returns
+    /// false if it was dropped.
+    pub(crate) fn send_notice(&self, mut notice: Notice, memory: &Arc<MemoryShare>) -> bool {
+        if notice.is_large() {
+            if memory.is_over() || memory.budget().is_over() {
+                self.count_dropped(&Event::Notice(notice));
+                return false;
+            }
+            notice.params = notice.params.map(|params| memory.hold_raw(params));
+        }
+        self.send(Event::Notice(notice))
+    }
+
+    fn count_dropped(&self, event: &Event) {
+        if let Event::Notice(notice) = event {
+            self.dropped.count(notice.server.as_ref());
+        }
+        if let Some(meter) = &self.meter {
+            meter.dropped();
+        }
+    }
+
+    /// Returns true if the next event would be dropped.
     pub(crate) fn is_full(&self) -> bool {
         self.queue.capacity() == 0
     }
@@ -502,3 +538,6 @@ impl std::fmt::Debug for EventSink {
         f.debug_struct("EventSink").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

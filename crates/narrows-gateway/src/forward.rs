@@ -172,9 +172,7 @@ impl Forwarding {
         // No session has the number 0.
         let tag = Tag::of(0, self.count.fetch_add(1, Ordering::Relaxed) + 1);
         let method = request.method().and_then(Raw::as_text).unwrap_or_default();
-        let watched = self
-            .watch
-            .begin_for(principal, &method, request.body().len());
+        let watched = self.watch.begin_for(principal, &method, request.body_len());
         let carried = match self.destination(server, besides.as_ref()) {
             Ok(destination) => {
                 let trace = &watched.trace;
@@ -290,7 +288,7 @@ impl Forwarding {
 }
 
 impl Destination {
-    /// Whether anything of it may be used.
+    /// Returns true if anything of it may be used.
     fn is_shown(&self, besides: Option<&Arc<Preset>>) -> bool {
         let preset = Preset::both(self.preset.clone(), besides.cloned());
         let own = ServerName {

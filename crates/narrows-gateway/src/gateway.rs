@@ -9,19 +9,20 @@ mod measure;
 mod refused;
 mod report;
 mod roster;
+mod sessions;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use http::HeaderValue;
 use narrows_shape::prune::Lexical;
-use narrows_wire::{Raw, Revision};
+use narrows_wire::Raw;
 use tokio::sync::broadcast;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -33,21 +34,18 @@ use self::drain::Drain;
 pub(crate) use self::endpoint::{Endpoint, Face};
 pub use self::report::{Health, ListedTool, ToolReport, UpstreamReport};
 use self::roster::{Making, Roster};
+pub(crate) use self::sessions::Span;
 use crate::builtin::Pruner;
 use crate::catalogue::{Part, View, changes};
 use crate::chain;
 use crate::clients::{ClientPermit, Clients};
-use crate::error::{Error, ItemKind};
-use crate::exchange::{
-    Ask, AskKey, Caller, ClientHello, EventSink, EventStream, Notice, Principal, Refusal,
-};
+use crate::error::Error;
+use crate::exchange::{Ask, AskKey, EventStream, Notice, Principal, Refusal};
 use crate::feed::{CallRecord, Feed, Happening};
 use crate::forward::{ForwardError, PlainRequest, Reply};
-use crate::known_clients;
 use crate::lock::Mutex;
 use crate::memory::{ClientMemory, Memory, MemoryBudget};
-use crate::meter::{CountedStore, Evicted, Meter, RefusedFor};
-use crate::permit;
+use crate::meter::{CountedStore, Meter};
 use crate::recovery::{self, Store, totals::write_totals};
 use crate::session::{LogLevel, Session};
 use crate::settings::{Limits, Settings};
@@ -56,13 +54,6 @@ use crate::upstream::guard::LazyGuard;
 use crate::upstream::{
     HttpClient, ListKind, SharedEars, StartSlots, State, Surroundings, Upstream,
 };
-
-/// What a client says of itself is kept as long as its session.
-const MAX_HELLO: usize = 64 * 1024;
-
-/// A session without a call, a stream or a message for this long gives way to
-/// a new one when there are too many.
-const ABANDONED: Duration = Duration::from_secs(60);
 
 /// A running gateway. Cheap to clone.
 #[derive(Clone)]
@@ -93,13 +84,6 @@ pub enum Lifetime {
     Connection,
     /// Until `Limits::session_idle` has passed without a sign of life.
     Idle,
-}
-
-/// When a session began, and how long its lists wait.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Span {
-    pub(crate) began: Instant,
-    pub(crate) lists_by: Instant,
 }
 
 pub(crate) struct Inner {
@@ -148,71 +132,8 @@ impl Gateway {
         self.0.roster().endpoint(door).is_some()
     }
 
-    /// Opens a session for `initialize`. Waits for upstreams that are still
-    /// starting, at most `initialize_wait`. An unknown door is `None`, and so is one
-    /// that is not among the rights of a client.
-    pub async fn open(
-        &self,
-        door: Door<'_>,
-        principal: Principal,
-        lifetime: Lifetime,
-        revision: Revision,
-        client: ClientHello,
-    ) -> Option<Result<Opened, Error>> {
-        let memory = self.memory_of(&principal).unwrap_or_else(|| self.memory());
-        self.open_with(door, principal, lifetime, revision, client, memory)
-            .await
-    }
-
-    /// The same for a client whose memory is counted already: that of its
-    /// connection, or of its token.
-    pub async fn open_with(
-        &self,
-        door: Door<'_>,
-        principal: Principal,
-        lifetime: Lifetime,
-        revision: Revision,
-        client: ClientHello,
-        memory: ClientMemory,
-    ) -> Option<Result<Opened, Error>> {
-        let began = Instant::now();
-        let roster = self.0.roster();
-        let endpoint = roster.endpoint(door)?.clone();
-        if self.is_draining() {
-            return Some(Err(Error::ShuttingDown));
-        }
-        if let Principal::Client(_) = &principal {
-            if !self.0.may_enter(&principal, door) {
-                return None;
-            }
-            if let Err(refused) = self.0.clients.pass(&principal) {
-                return Some(Err(refused));
-            }
-        }
-        if client.capabilities.len() + client.client_info.len() > MAX_HELLO {
-            let told = format!("capabilities and clientInfo are longer than {MAX_HELLO} bytes");
-            return Some(Err(Error::BadParams(told)));
-        }
-        let client = ClientHello {
-            capabilities: client.capabilities.detached(),
-            client_info: client.client_info.detached(),
-        };
-        let lists_by = began + known_clients::list_wait(&roster.settings, &client);
-        let initialize_by = began + roster.settings.initialize_wait;
-        drop(roster);
-        self.0.wait_until_ready(&endpoint, initialize_by).await;
-        let caller = Caller {
-            endpoint: endpoint.name.clone(),
-            principal,
-            revision,
-            client,
-        };
-        let span = Span { began, lists_by };
-        Some(self.0.admit(caller, lifetime, endpoint, span, memory))
-    }
-
-    /// What is counted of the memory that a client with a token holds, over
-    /// all of its sessions and connections; `None` for clients without one.
+    /// The memory shares of a client with a token, over all of its sessions and
+    /// connections; `None` for clients without one.
     pub fn memory_of(&self, principal: &Principal) -> Option<ClientMemory> {
         self.0.clients.memory(principal, &self.0.memory)
     }
@@ -270,8 +191,8 @@ impl Gateway {
         self.0.surroundings.http.mark()
     }
 
-    /// Whether a request with this header `narrows-gateway` was made by this
-    /// gateway, or by one that it has started.
+    /// Returns true if a request with this `narrows-gateway` header came from
+    /// this gateway or from one that it started.
     pub fn is_own(&self, marks: &HeaderValue) -> bool {
         chain::lists(marks, self.mark())
     }
@@ -309,11 +230,6 @@ impl Gateway {
 
 impl Inner {
     fn new(settings: Settings) -> Inner {
-        let connect = settings
-            .upstreams
-            .iter()
-            .map(|upstream| upstream.connect_timeout)
-            .max();
         let memory = Memory::new(
             settings.limits.max_request_bytes_total,
             settings.limits.max_response_bytes_total,
@@ -322,28 +238,7 @@ impl Inner {
         let store = CountedStore::new(recovery::open(&settings.recovery), &meter);
         let store: Arc<dyn Store> = Arc::new(store);
         let stop = CancellationToken::new();
-        let connect = connect.unwrap_or(Duration::from_secs(5));
-        let http = HttpClient::new(&settings.proxy, connect).below(&settings.ancestry);
-        let surroundings = Arc::new(Surroundings {
-            limits: settings.limits.clone(),
-            chain: settings.ancestry.for_children(http.mark()),
-            http,
-            starts: StartSlots::default(),
-            guard: LazyGuard::new(settings.guard.clone()),
-            pruner: Arc::new(Pruner::new(
-                Arc::new(Lexical),
-                store.clone(),
-                settings.pruner,
-            )),
-            links: AtomicU64::new(1),
-            numbers: Default::default(),
-            stop: stop.clone(),
-            changes: Default::default(),
-            definitions: Default::default(),
-            meter,
-            feed: Arc::default(),
-            tasks: TaskTracker::new(),
-        });
+        let surroundings = surroundings(&settings, &store, meter, stop.clone());
         let shaping = Arc::new(Shaping::new(store, Arc::new(Lexical)));
         let making = Making {
             surroundings: surroundings.clone(),
@@ -377,116 +272,6 @@ impl Inner {
         self.roster.load_full()
     }
 
-    fn admit(
-        self: &Arc<Self>,
-        caller: Caller,
-        lifetime: Lifetime,
-        endpoint: Arc<Endpoint>,
-        span: Span,
-        memory: ClientMemory,
-    ) -> Result<Opened, Error> {
-        // What there is does not change meanwhile: whoever changes it finds
-        // this session, or this session finds what it was changed to.
-        let unchanged = self.built.lock();
-        let roster = self.roster();
-        let door = endpoint.door();
-        if !roster.has(&endpoint) || !self.may_enter(&caller.principal, door) {
-            return Err(Error::SessionClosed);
-        }
-        let seat = self.clients.seat(&caller.principal)?;
-        let face = endpoint.face(&roster.bound(&caller.principal, None), &roster);
-        let view = face.view();
-        if let Some(only) = view.only() {
-            let rules = face.plan().rules(only.index);
-            let (server, offer) = (only.names(), only.offer());
-            let denial = permit::named(rules, ItemKind::Server, server, &offer, server.id);
-            if let Some(denial) = denial {
-                self.meter().denied(ItemKind::Server);
-                return Err(permit::not_allowed(ItemKind::Server, server.id, &denial));
-            }
-            // There is nothing to mirror of a server that has failed. One that
-            // is still starting is announced when it comes.
-            if only.is_settled() {
-                only.shared_link()?;
-            }
-        }
-        let revision = caller.revision;
-        let mut sessions = self.sessions.lock();
-        if self.stop.is_cancelled() {
-            return Err(Error::SessionClosed);
-        }
-        if self.drain.has_begun() {
-            return Err(Error::ShuttingDown);
-        }
-        let max = self.limits.max_sessions;
-        if sessions.len() >= max {
-            // Ending a session takes the lock.
-            drop(sessions);
-            self.end_abandoned();
-            sessions = self.sessions.lock();
-        }
-        if sessions.len() >= max {
-            self.meter().refused(RefusedFor::Sessions);
-            return Err(Error::TooManySessions(max));
-        }
-        let (outbox, stream) = EventSink::channel(self.limits.client_queue);
-        let serial = self.last_session.fetch_add(1, Ordering::Relaxed) + 1;
-        let session = Session::new(serial, caller, lifetime, endpoint, face, self, outbox, span);
-        let session = Arc::new(session.seated(seat).charged_to(memory));
-        sessions.insert(serial, session.clone());
-        drop(sessions);
-        drop(unchanged);
-        session.survey();
-        Ok(Opened {
-            session,
-            result: hello(&view, revision),
-            outbox: stream,
-        })
-    }
-
-    pub(crate) fn forget_session(&self, serial: u64) {
-        self.sessions.lock().remove(&serial);
-    }
-
-    /// Ends one session to make room for another: the longest silent of those
-    /// that seem abandoned, of the client that holds most sessions.
-    fn end_abandoned(&self) {
-        let mut held: HashMap<Option<Arc<str>>, usize> = HashMap::new();
-        let mut abandoned = Vec::new();
-        for session in self.all_sessions() {
-            let client = match &session.caller().principal {
-                Principal::Client(known) => Some(known.name.clone()),
-                Principal::Local | Principal::Anonymous => None,
-            };
-            *held.entry(client.clone()).or_default() += 1;
-            if session.idle(ABANDONED) {
-                abandoned.push((client, session));
-            }
-        }
-        let rank = |(client, session): &(Option<Arc<str>>, Arc<Session>)| {
-            (held.get(client).copied(), session.silence())
-        };
-        let Some((_, session)) = abandoned.into_iter().max_by_key(rank) else {
-            return;
-        };
-        tracing::info!(
-            session = session.serial(),
-            "closing the longest idle session: max_sessions is reached"
-        );
-        session.close();
-        self.meter().evicted(Evicted::Session);
-    }
-
-    /// The session of these that has been silent for longest.
-    pub(crate) fn longest_silent(
-        &self,
-        fits: impl Fn(&Arc<Session>) -> bool,
-    ) -> Option<Arc<Session>> {
-        let sessions = self.sessions.lock();
-        let fitting = sessions.values().filter(|session| fits(session));
-        fitting.max_by_key(|session| session.silence()).cloned()
-    }
-
     /// Waits until `limit` for the upstreams behind an endpoint that are still
     /// starting, and then sees to it that its view holds what they offer. Late
     /// ones are announced when they come.
@@ -511,8 +296,8 @@ impl Inner {
         self.refresh_views();
     }
 
-    /// Whether a list of an endpoint has nothing to wait for, and the view is
-    /// of today. From `limit` on nothing is waited for.
+    /// Returns true if a list of the endpoint need not wait and its view is up
+    /// to date. After `limit` nothing is waited for.
     pub(crate) fn is_ready(&self, endpoint: &Endpoint, limit: Instant) -> bool {
         let roster = self.roster.load();
         let settled = (roster.behind(endpoint)).all(|upstream| upstream.is_settled());
@@ -638,15 +423,39 @@ impl Hearing {
     }
 }
 
-fn hello(view: &View, revision: Revision) -> Raw {
-    let hello = Raw::empty_object()
-        .with_member("protocolVersion", &Raw::string(revision.as_str()))
-        .with_member("capabilities", &view.capabilities)
-        .with_member("serverInfo", &view.server_info);
-    match &view.instructions {
-        Some(instructions) => hello.with_member("instructions", &Raw::string(instructions)),
-        None => hello,
-    }
+fn surroundings(
+    settings: &Settings,
+    store: &Arc<dyn Store>,
+    meter: Arc<Meter>,
+    stop: CancellationToken,
+) -> Arc<Surroundings> {
+    let connect = settings
+        .upstreams
+        .iter()
+        .map(|upstream| upstream.connect_timeout)
+        .max();
+    let connect = connect.unwrap_or(Duration::from_secs(5));
+    let http = HttpClient::new(&settings.proxy, connect).below(&settings.ancestry);
+    Arc::new(Surroundings {
+        limits: settings.limits.clone(),
+        chain: settings.ancestry.for_children(http.mark()),
+        http,
+        starts: StartSlots::default(),
+        guard: LazyGuard::new(settings.guard.clone(), settings.subreaper.clone()),
+        pruner: Arc::new(Pruner::new(
+            Arc::new(Lexical),
+            store.clone(),
+            settings.pruner,
+        )),
+        links: AtomicU64::new(1),
+        numbers: Default::default(),
+        stop,
+        changes: Default::default(),
+        definitions: Default::default(),
+        meter,
+        feed: Arc::default(),
+        tasks: TaskTracker::new(),
+    })
 }
 
 async fn keep_views(inner: Arc<Inner>) {

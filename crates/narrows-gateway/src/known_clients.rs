@@ -7,11 +7,12 @@ use narrows_wire::Raw;
 use crate::exchange::ClientHello;
 use crate::settings::Settings;
 
-/// Clients that ignore `list_changed`: the first list that they read is the
-/// only one. Both allow at least this long for starting a server.
+/// Clients that ignore `list_changed`, so that the first list they read is the
+/// only one.
 const IGNORES_LIST_CHANGED: [&str; 2] = ["codex-mcp-client", "goose"];
 
-/// How long lists wait for them.
+/// The list wait for those clients. Both allow a server at least this long to
+/// start.
 const PATIENT_LIST_WAIT: Duration = Duration::from_secs(20);
 
 /// Returns how long after the start of its session the lists of a client wait

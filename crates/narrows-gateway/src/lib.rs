@@ -33,6 +33,7 @@ mod repair;
 mod session;
 pub mod settings;
 mod shaping;
+pub mod text;
 mod twins;
 mod upstream;
 pub mod websocket;
@@ -50,4 +51,4 @@ pub use gateway::{
 pub use recover::NAME as RECOVER_TOOL;
 pub use session::{Session, Stay, random_id};
 pub use shaping::{GOAL_META, RECEIPT_META, Saved, Savings, ToolSavings};
-pub use upstream::{Failure, FailureKind, Found, State as UpstreamState, guard};
+pub use upstream::{Failure, FailureKind, Found, State as UpstreamState, guard, subreaper};

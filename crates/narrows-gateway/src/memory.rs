@@ -61,7 +61,7 @@ impl Memory {
 pub struct MemoryBudget {
     limit: usize,
     used: AtomicUsize,
-    /// What of that is held with the overdraft.
+    /// The part of that which an overdraft permit holds.
     overdrawn: AtomicUsize,
     refused: AtomicU64,
     /// Slow readers that were closed for it.
@@ -76,7 +76,7 @@ pub struct MemoryBudget {
     overdraft: Arc<Semaphore>,
 }
 
-/// What one client holds of a budget.
+/// One client's share of a budget.
 #[derive(Debug)]
 pub struct MemoryShare {
     budget: Arc<MemoryBudget>,
@@ -92,7 +92,7 @@ pub struct ClientMemory {
 }
 
 impl ClientMemory {
-    /// For who is not limited.
+    /// Shares without a limit.
     pub fn unlimited() -> ClientMemory {
         Memory::new(usize::MAX, usize::MAX).client()
     }
@@ -132,7 +132,7 @@ impl MemoryBudget {
         }
     }
 
-    pub fn limit(&self) -> usize {
+    pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
@@ -141,7 +141,7 @@ impl MemoryBudget {
     }
 
     /// Messages that were refused because the budget or a share was full.
-    pub fn refused(&self) -> u64 {
+    pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
@@ -149,14 +149,14 @@ impl MemoryBudget {
         self.closed_readers.load(Ordering::Relaxed)
     }
 
-    /// Whether more is held than may be.
+    /// Returns true if more bytes are held than the limit allows, overdraft aside.
     pub fn is_over(&self) -> bool {
         self.used()
             .saturating_sub(self.overdrawn.load(Ordering::Relaxed))
             > self.limit
     }
 
-    /// Whether a response waits for memory.
+    /// Returns true if a response waits for memory.
     pub fn is_waited_for(&self) -> bool {
         self.waiting.load(Ordering::SeqCst) > 0
     }
@@ -198,7 +198,7 @@ impl MemoryBudget {
 
     fn release(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::SeqCst);
-        // Whoever waits has said so before it looked at what is used.
+        // Waiters register before they read `used`, so this cannot miss one.
         if self.waiting.load(Ordering::SeqCst) > 0 {
             self.released.notify_waiters();
         }
@@ -222,7 +222,7 @@ impl MemoryShare {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Whether the client holds more than its share.
+    /// Returns true if the client holds more than its share.
     pub fn is_over(&self) -> bool {
         self.used()
             .saturating_sub(self.overdrawn.load(Ordering::Relaxed))
@@ -425,7 +425,7 @@ impl fmt::Debug for MemoryPermit {
     }
 }
 
-/// Counts somebody who waits, also where its future is dropped.
+/// Counts one waiter until it is dropped.
 struct Waiting<'a>(&'a MemoryBudget);
 
 impl<'a> Waiting<'a> {

@@ -30,11 +30,11 @@ use tokio::task::{spawn_blocking, yield_now};
 /// a thread switch is worth.
 pub const LARGE: usize = 256 * 1024;
 
-/// How many computations run at once.
+/// Limits the computations that run at the same time.
 static COMPUTATIONS: LazyLock<Arc<Semaphore>> = LazyLock::new(threads);
 
-/// How many futures are polled at once. Not the same: a future that is polled
-/// here may wait for a computation, which must not wait for that future.
+/// Limits the futures that are polled at the same time. A separate semaphore,
+/// because a polled future may wait for a computation.
 static POLLS: LazyLock<Arc<Semaphore>> = LazyLock::new(threads);
 
 /// One core is left to the async threads, where there is more than one.
@@ -44,8 +44,7 @@ fn threads() -> Arc<Semaphore> {
 }
 
 thread_local! {
-    /// Whether the future that is being polled may go to the blocking pool,
-    /// and has asked for it.
+    /// The offload state of the future that this thread polls.
     static ASKED: Cell<Asked> = const { Cell::new(Asked::Cannot) };
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// Whether there are any.
+    /// Returns true if any rule is in force.
     pub(crate) fn bind(&self) -> bool {
         self.preset.is_some() || self.filter.is_some()
     }
@@ -43,7 +43,7 @@ impl Rules<'_> {
     }
 }
 
-/// What the rules say against a thing that its server lists.
+/// Returns the rule that denies an item which its server lists.
 pub(crate) fn listed(
     rules: Rules<'_>,
     kind: ItemKind,
@@ -86,7 +86,7 @@ pub(crate) fn named(
     denial.map(Arc::new)
 }
 
-/// Whether a tool runs only as a task (MCP 2025-11-25, tasks, tool-level
+/// Returns true if a tool runs only as a task (MCP 2025-11-25, tasks, tool-level
 /// negotiation).
 pub(crate) fn needs_task(tool: &Item) -> bool {
     let execution = tool.raw.member("execution");
@@ -94,7 +94,7 @@ pub(crate) fn needs_task(tool: &Item) -> bool {
     support.is_some_and(|support| support.as_text().as_deref() == Some("required"))
 }
 
-/// Whether anything of a server may be used.
+/// Returns true if anything of a server may be used.
 pub(crate) fn uses(preset: Option<&Preset>, server: ServerName<'_>) -> bool {
     let allows = |preset: &Preset| preset.denies_server(server).is_none();
     preset.is_none_or(|preset| preset.each().all(allows))
@@ -124,10 +124,11 @@ pub(crate) fn method(preset: Option<&Preset>, method: &str) -> Result<(), Error>
 pub(crate) fn tell_denied(tag: Tag, error: &Error) {
     if let Error::NotAllowed { kind, name, denial } = error {
         events::trouble("proxy.tool.denied", tag, || {
+            let (key, source) = denial.source.named();
             vec![
                 ("kind", events::cut(&kind.to_string())),
                 ("name", events::cut(name)),
-                ("preset", events::cut(&denial.preset)),
+                (key, events::cut(source)),
                 ("reason", events::cut(&denial.to_string())),
             ]
         });

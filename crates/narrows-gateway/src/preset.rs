@@ -46,13 +46,20 @@ pub(crate) struct ServerName<'a> {
     pub(crate) slug: &'a str,
 }
 
-/// Why something is not allowed.
+/// A refusal: the rules that do not allow a thing, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
-    /// The id of the preset that says so, or the place in the configuration of
-    /// the server's own list that does.
-    pub preset: Arc<str>,
+    pub source: DenialSource,
     pub why: Why,
+}
+
+/// The rules that deny a thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DenialSource {
+    /// A preset, by its id.
+    Preset(Arc<str>),
+    /// A list in the server's own entry, by its path in the configuration.
+    ToolList(Arc<str>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -228,13 +235,13 @@ impl Preset {
         self.denied(Why::Unknowable)
     }
 
-    /// Whether no entry has anything to say on exactly this URI.
+    /// Returns true if no entry has anything to say on exactly this URI.
     pub(crate) fn is_silent_on_resource(&self, server: ServerName<'_>, uri: &str) -> bool {
         let rules = self.resources.as_deref().unwrap_or_default();
         last_match(rules, server, uri, None).is_none()
     }
 
-    /// Whether it says more on resources than of which servers.
+    /// Returns true if it says more on resources than of which servers.
     pub(crate) fn chooses_resources(&self) -> bool {
         self.resources.is_some()
     }
@@ -263,7 +270,7 @@ impl Preset {
 
     fn denied(&self, why: Why) -> Denial {
         Denial {
-            preset: self.id.clone(),
+            source: DenialSource::Preset(self.id.clone()),
             why,
         }
     }
@@ -331,28 +338,31 @@ fn last_match<'a>(
     rules.find(|rule| rule.matches(server, name, tool))
 }
 
-impl Denial {
-    /// Whether a preset says so, and not a list in the server's own entry.
-    pub fn is_by_preset(&self) -> bool {
-        !matches!(self.why, Why::Excluded | Why::NotIncluded)
+impl DenialSource {
+    /// Returns the key under which errors and events name it, and its name.
+    pub fn named(&self) -> (&'static str, &str) {
+        match self {
+            DenialSource::Preset(id) => ("preset", id),
+            DenialSource::ToolList(path) => ("tool_list", path),
+        }
     }
 }
 
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let preset = &self.preset;
+        let (_, source) = self.source.named();
         match &self.why {
-            Why::Forbidden(rule) => write!(f, "`{rule}` of preset '{preset}' forbids it"),
+            Why::Forbidden(rule) => write!(f, "`{rule}` of preset '{source}' forbids it"),
             Why::ForbiddenWithoutHints(rule, hint) => write!(
                 f,
-                "`{rule}` of preset '{preset}' forbids it: {}",
+                "`{rule}` of preset '{source}' forbids it: {}",
                 hint.unsaid()
             ),
-            Why::NotNamed => write!(f, "no entry of preset '{preset}' allows it"),
-            Why::ServerNotNamed => write!(f, "preset '{preset}' allows nothing of its server"),
-            Why::Unknowable => write!(f, "preset '{preset}' cannot allow it"),
-            Why::Excluded => write!(f, "`{preset}` excludes it"),
-            Why::NotIncluded => write!(f, "`{preset}` does not name it"),
+            Why::NotNamed => write!(f, "no entry of preset '{source}' allows it"),
+            Why::ServerNotNamed => write!(f, "preset '{source}' allows nothing of its server"),
+            Why::Unknowable => write!(f, "preset '{source}' cannot allow it"),
+            Why::Excluded => write!(f, "`{source}` excludes it"),
+            Why::NotIncluded => write!(f, "`{source}` does not name it"),
         }
     }
 }

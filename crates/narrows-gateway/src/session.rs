@@ -42,6 +42,7 @@ use crate::memory::ClientMemory;
 use crate::meter::Watch;
 use crate::offload;
 use crate::recovery::Owner;
+use crate::text::hex;
 use crate::upstream::{Link, ListKind, Upstream};
 
 /// How long the calls of a session that has ended may take to end as well.
@@ -60,7 +61,7 @@ pub struct Session {
     own_preset: Mutex<Option<String>>,
     gateway: Weak<Inner>,
     outbox: EventSink,
-    /// What is held for this client; shared with its other sessions if it has a token.
+    /// The memory shares of the client; shared by all sessions of its token.
     memory: ClientMemory,
     /// Given back when the session ends.
     seat: Mutex<Option<ClientSeat>>,
@@ -81,7 +82,7 @@ pub struct Session {
     level: AtomicU8,
     closed: CancellationToken,
     closing: AtomicBool,
-    /// Whether the gateway is about to end, so that no further call is taken.
+    /// True once the gateway is shutting down.
     refuses_calls: AtomicBool,
     stays: AtomicUsize,
     /// Milliseconds after `born`.
@@ -158,7 +159,7 @@ impl Session {
         &self.memory
     }
 
-    /// Whether the client owes an answer to a question of a server.
+    /// Returns true if the client has not answered a request of a server yet.
     pub fn owes_an_answer(&self) -> bool {
         !self.open_asks.is_empty()
     }
@@ -473,21 +474,13 @@ impl Session {
     }
 
     /// Sends a notice that belongs to no call.
-    pub(crate) fn tell(&self, mut notice: Notice) {
-        if notice.is_large() {
-            // Nobody waits for it, so it waits for nobody.
-            if self.memory.responses.is_over() || self.memory.responses.budget().is_over() {
-                self.watch.meter().dropped();
-                return;
-            }
-            notice.params = notice
-                .params
-                .map(|params| self.memory.responses.hold_raw(params));
-        }
-        if !self.outbox.send(Event::Notice(notice)) {
+    pub(crate) fn tell(&self, notice: Notice) {
+        // No call waits for this notice, so it is dropped instead of held
+        // while memory is short.
+        if !self.outbox.send_notice(notice, &self.memory.responses) {
             tracing::debug!(
                 session = self.serial,
-                "a notice was dropped: the client does not read"
+                "a notice was dropped: its queue or the memory for clients is full"
             );
         }
     }
@@ -547,7 +540,7 @@ impl Session {
         tokio::spawn(async move { session.close() });
     }
 
-    /// Whether nothing has been heard for longer than `limit`.
+    /// Returns true if nothing has been heard for longer than `limit`.
     pub(crate) fn idle(&self, limit: Duration) -> bool {
         self.lifetime == Lifetime::Idle
             && self.stays.load(Ordering::Relaxed) == 0
@@ -695,5 +688,5 @@ impl Drop for Admitted {
 pub fn random_id() -> String {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).expect("the operating system gives randomness");
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&bytes)
 }

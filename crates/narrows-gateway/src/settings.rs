@@ -20,9 +20,9 @@ pub struct Settings {
     /// Endpoints that join all upstreams. One of them is named `default`.
     /// The endpoint of a single upstream needs no entry.
     pub endpoints: Vec<EndpointSettings>,
-    /// How long `initialize` waits for upstreams that are still starting.
+    /// The longest time that `initialize` waits for upstreams that are still starting.
     pub initialize_wait: Duration,
-    /// How long after its session began a list waits for them.
+    /// The longest time after the start of a session that its lists wait for them.
     pub list_wait: Duration,
     /// The same for some clients, by the name in their `clientInfo`.
     pub list_wait_by_client: HashMap<String, Duration>,
@@ -32,6 +32,10 @@ pub struct Settings {
     /// The command that ends our children's process groups should we be
     /// killed: program and arguments. Without it a SIGKILL leaves them behind.
     pub guard: Option<Vec<OsString>>,
+    /// The command that starts a server and adopts what it leaves behind:
+    /// program and first arguments. Without it daemons of servers that clear
+    /// their environment are left behind.
+    pub subreaper: Option<Vec<OsString>>,
     /// The gateways above this one.
     pub ancestry: Ancestry,
     /// For outgoing HTTP.
@@ -59,6 +63,7 @@ impl Default for Settings {
             instructions_max_chars: 4_000,
             limits: Limits::default(),
             guard: None,
+            subreaper: None,
             ancestry: Ancestry::default(),
             proxy: ProxySettings::default(),
             recovery: RecoverySettings::default(),
@@ -277,7 +282,7 @@ pub struct Limits {
     pub calls_per_session: usize,
     /// How long processes get to end by themselves before they are killed.
     pub grace: Duration,
-    /// How long calls in flight get to end before the gateway does.
+    /// The time that calls in flight get to end at a shutdown.
     pub shutdown_grace: Duration,
     /// Items of one kind that are read from one upstream, over all pages.
     pub max_items_per_list: usize,
@@ -360,7 +365,7 @@ pub struct FacadeSettings {
     pub typescript: bool,
     /// Descriptions inside of schemas are cut here.
     pub max_description_len: usize,
-    /// Whether TypeScript tells constraints and defaults.
+    /// True if TypeScript tells constraints and defaults.
     pub constraints: bool,
     /// The fewest items or keys of data that are worth TOON.
     pub toon_min_size: usize,
@@ -473,8 +478,9 @@ impl UpstreamSettings {
 }
 
 impl UpstreamSettings {
-    /// Whether a connection that was made by the one will do for the other:
-    /// they differ only in what is done to results and in who may see them.
+    /// Returns true if a connection that was made by the one will do for the
+    /// other: they differ only in what is done to results and in who may see
+    /// them.
     pub(crate) fn same_connection(&self, other: &UpstreamSettings) -> bool {
         let connection = |own: &UpstreamSettings| UpstreamSettings {
             rpc_timeout: RPC_TIMEOUT,
@@ -576,7 +582,7 @@ pub enum RemoteManner {
 }
 
 impl RemoteManner {
-    /// Whether a connection of this manner is tried over `transport`.
+    /// Returns true if a connection of this manner is tried over `transport`.
     pub(crate) fn tries(self, transport: Transport) -> bool {
         self.transport() == transport
             || (self == RemoteManner::HttpOrSse && transport == Transport::Sse)

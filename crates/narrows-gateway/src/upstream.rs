@@ -23,6 +23,7 @@ mod secrets;
 mod sse;
 mod starts;
 mod stdio;
+pub mod subreaper;
 mod subscribers;
 mod supervisor;
 mod tenure;
@@ -100,7 +101,7 @@ pub(crate) struct Upstream {
     /// Those of all instances.
     pub(crate) subscribers: Arc<Subscribers>,
     tenure: Tenure,
-    /// What the processes behind the shared link wrote to stderr.
+    /// Stderr of the processes behind the shared link.
     stderr: Arc<StderrHistory>,
     /// Why it was taken for a server of the older transport, if it was.
     older_since: Mutex<Option<String>>,
@@ -126,7 +127,7 @@ pub(crate) struct Surroundings {
     /// Ends everything.
     pub(crate) stop: CancellationToken,
     pub(crate) changes: Changes,
-    /// The tools of all servers as they were first seen.
+    /// Digests of the tools of all servers, as last seen.
     pub(crate) definitions: Definitions,
     pub(crate) meter: Arc<Meter>,
     pub(crate) feed: Arc<Feed>,
@@ -481,7 +482,7 @@ impl Link {
         self.0.ended().await
     }
 
-    /// Whether it has ended.
+    /// Returns true if it has ended.
     pub(crate) fn has_ended(&self) -> bool {
         match &self.0 {
             Carrier::Duplex(link) => link.has_ended().is_some(),
@@ -497,7 +498,8 @@ impl Link {
         }
     }
 
-    /// Whether the server answers over this link, which may take `limit`.
+    /// Returns true if the server answers over this link, which may take
+    /// `limit`.
     pub(crate) async fn answers(&self, limit: Duration) -> bool {
         let asked = Instant::now();
         self.0.ping(limit).await;

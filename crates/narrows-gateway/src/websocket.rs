@@ -83,7 +83,7 @@ impl<S> Line<S> {
 }
 
 impl Signs {
-    /// Whether anything came.
+    /// Returns true if anything came.
     fn heard(&self) -> bool {
         self.heard.swap(false, Ordering::Relaxed)
     }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
 use narrows_gateway::Applied;
+use narrows_gateway::settings::Transport;
 use serde_json::Value;
 
 pub use self::desk::{AdminDesk, AdminToken, TokenOrigin};
@@ -61,10 +62,16 @@ pub enum Keep {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changed {
     pub applied: Applied,
+    /// Servers that ran before and cannot be started as they are configured now.
+    pub left_out: Vec<String>,
     /// The file it was written to.
     pub saved_to: Option<PathBuf>,
     /// Whether this file is new: there was no configuration file before.
     pub created: bool,
+    /// Whether the file says something else than before.
+    pub written: bool,
+    /// Whether the change wrote the whole entry of a server that the file did not have.
+    pub entry_created: bool,
     /// Warnings that the change brought, or that are about the server it changed.
     pub warnings: Vec<String>,
 }
@@ -96,6 +103,19 @@ pub struct ConfigurationStatus {
     pub problems: Vec<String>,
     /// Changes that are not in the file, one line each.
     pub unsaved: Vec<String>,
+    /// Servers that cannot be started as they are configured.
+    pub left_out: Vec<LeftOutServer>,
+}
+
+/// A server of the configuration that the gateway runs without.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOutServer {
+    pub id: String,
+    /// The number of servers before it in the configuration, left out or not.
+    pub place: usize,
+    pub transport: Transport,
+    /// One line for people; holds no secret.
+    pub reason: String,
 }
 
 /// Who changes the configuration.

@@ -185,7 +185,7 @@ impl Call {
         }
     }
 
-    /// Whether every request has had its answer.
+    /// Returns true if every request has had its answer.
     pub(crate) fn is_over(&self) -> bool {
         self.held.is_none()
             && match &self.work {
@@ -195,7 +195,7 @@ impl Call {
             }
     }
 
-    /// What is held for the client.
+    /// The memory shares of the client.
     pub(crate) fn memory(&self) -> &ClientMemory {
         self.session.memory()
     }
@@ -219,6 +219,15 @@ impl Call {
 }
 
 impl Answer {
+    /// The id of the request, where it is known.
+    pub(crate) fn id(&self) -> Option<&Id> {
+        match self {
+            Answer::Result(id, _) | Answer::Limited { id, .. } => Some(id),
+            Answer::Error(id, _) => id.as_ref(),
+            Answer::Nothing => None,
+        }
+    }
+
     /// The message, charged to the client: it is a copy of the result.
     pub(crate) fn encode(&self, memory: &ClientMemory) -> Option<Bytes> {
         match self {

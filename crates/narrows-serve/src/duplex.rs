@@ -233,11 +233,11 @@ impl<'a> Duplex<'a> {
         end
     }
 
-    /// Whether messages have to wait: until the session is open, since a
-    /// client may send on without waiting for the answer to `initialize`, and
+    /// Returns true if messages have to wait: until the session is open, since
+    /// a client may send on without waiting for the answer to `initialize`, and
     /// until our own answers are out, so that a client that writes faster than
-    /// it reads is slowed down and loses nothing. Reading goes on meanwhile,
-    /// up to a bound, because only reading finds the end of the input.
+    /// it reads is slowed down and loses nothing. Reading goes on meanwhile, up
+    /// to a bound, because only reading finds the end of the input.
     fn is_busy(&self) -> bool {
         matches!(self.state, State::Opening(_)) || !self.unsent.is_empty()
     }
@@ -281,7 +281,7 @@ impl<'a> Duplex<'a> {
                 let work = move || match message {
                     Message::Notification(notification) => session.notify(notification),
                     Message::Response(response) => session.answer(response),
-                    Message::Request(_) => {}
+                    Message::Request(_) => unreachable!("requests are not matched above"),
                 };
                 offload::run(bytes, work).await;
                 None
@@ -320,7 +320,7 @@ impl<'a> Duplex<'a> {
         }
     }
 
-    /// Whether the client may still come in where it did.
+    /// Returns true if the client may still come in where it did.
     fn is_welcome(&self) -> bool {
         match &self.visitor {
             Visitor::Host => true,

@@ -110,6 +110,8 @@ pub(crate) enum Refused {
     ShuttingDown,
     /// The client sends faster than it reads.
     Busy,
+    /// The response to a request was dropped before its client read it.
+    ResponseDropped,
     NotInitialized,
     AlreadyInitialized,
     BadInitialize(Cow<'static, str>),
@@ -135,7 +137,7 @@ impl Refused {
             TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             TooSlow => StatusCode::REQUEST_TIMEOUT,
             NoWebSocket => StatusCode::UPGRADE_REQUIRED,
-            TooManyConnections | ShuttingDown | Busy | TooMuchHeld => {
+            TooManyConnections | ShuttingDown | Busy | TooMuchHeld | ResponseDropped => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
             RepeatedHeader
@@ -193,7 +195,7 @@ impl Refused {
         })
     }
 
-    /// Whether the client may still be sending the body of its request.
+    /// Returns true if the client may still be sending the body of its request.
     pub(crate) fn leaves_body(&self) -> bool {
         use Refused::*;
         matches!(
@@ -218,7 +220,9 @@ impl Refused {
                 PARSE_ERROR
             }
             Refused::BadInitialize(_) => INVALID_PARAMS,
-            Refused::TooMuchHeld | Refused::ClientLimit { .. } => INTERNAL_ERROR,
+            Refused::TooMuchHeld | Refused::ClientLimit { .. } | Refused::ResponseDropped => {
+                INTERNAL_ERROR
+            }
             _ => INVALID_REQUEST,
         }
     }
@@ -254,6 +258,7 @@ impl Refused {
             TooManyConnections => "too_many_connections",
             ShuttingDown => "shutting_down",
             Busy => "client_too_slow",
+            ResponseDropped => "response_dropped",
             NotInitialized => "not_initialized",
             AlreadyInitialized => "already_initialized",
             BadInitialize(_) => "invalid_params",
@@ -276,7 +281,7 @@ impl Refused {
                 "The token is not valid, and too many came from this address that were not"
             }
             DoorNotAllowed => "This client may not use this endpoint",
-            UnknownEndpoint => "There is no such endpoint",
+            UnknownEndpoint => "There is no such endpoint; GET / lists those that there are",
             UnknownPath => "There is nothing at this path",
             NotLocal => "This page is for callers on the same machine",
             Method => "Method is not allowed at this path",
@@ -291,7 +296,7 @@ impl Refused {
                 "Request body did not arrive in time: it must not fall behind 16 KiB per second"
             }
             TooMuchHeld => {
-                "Request bodies hold all the memory that they may (limits.max_request_bytes_total); try again later"
+                "Too many bytes of request bodies are held for this client or for all clients. Try again later, or raise limits.max_request_bytes_total"
             }
             ClientLimit { message, .. } => return message.clone().into(),
             Unreadable => "Request body broke off",
@@ -311,9 +316,14 @@ impl Refused {
             OlderTransport => "This is HTTP+SSE, which begins with GET; Streamable HTTP is at /mcp",
             UnknownSession => "There is no such session; open a new one with initialize",
             NoWebSocket => "This path speaks WebSocket, version 13; it is opened by an upgrade",
-            TooManyConnections => "Too many connections are open",
+            TooManyConnections => {
+                "Too many connections are open. Close some, try again later, or raise limits.max_connections"
+            }
             ShuttingDown => "The gateway is shutting down. Try again when it has restarted",
             Busy => "Too many messages wait; read the stream of this session",
+            ResponseDropped => {
+                "The response was dropped before it was read, to free memory. Check whether the request took effect before you repeat it"
+            }
             NotInitialized => "Not initialized; the first request must be initialize",
             AlreadyInitialized => "Already initialized",
             BadInitialize(reason) => return format!("Invalid initialize: {reason}").into(),
@@ -497,7 +507,8 @@ fn details(error: &ForwardError) -> Map<String, Value> {
             json!({ RETRY_AFTER: millis(after) })
         }
         ForwardError::Core(Error::NotAllowed { denial, .. }) => {
-            json!({ "preset": &*denial.preset, "reason": denial.to_string() })
+            let (key, source) = denial.source.named();
+            json!({ key: source, "reason": denial.to_string() })
         }
         _ => Value::Null,
     };
@@ -528,7 +539,8 @@ pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
         }
         // Whoever is refused wants to know whom to ask.
         Error::NotAllowed { denial, .. } => {
-            data.insert("preset".into(), (&*denial.preset).into());
+            let (key, source) = denial.source.named();
+            data.insert(key.into(), source.into());
             data.insert("reason".into(), denial.to_string().into());
         }
         Error::UpstreamDown {

@@ -38,6 +38,7 @@ mod admin;
 mod answer;
 mod body;
 mod connection;
+mod current;
 mod entry;
 mod events;
 mod forward;
@@ -91,18 +92,19 @@ pub struct HttpSettings {
     /// of life. A client on a WebSocket is asked for one, and counts as gone
     /// if it owes three.
     pub keep_alive: Duration,
-    /// Connections at the same time. For further ones connections give way
-    /// that carry no request; if there are none, they are refused. As many
-    /// again may have become WebSockets; further ones are refused.
+    /// The most open connections. A new one evicts a connection that carries no
+    /// request, or is refused if there is none. As many again may have become
+    /// WebSockets; further ones are refused.
     pub max_connections: usize,
-    /// Connections from one address; those from this machine are not limited.
+    /// The same for the connections from one address; those from this machine
+    /// are not limited.
     pub max_connections_per_address: usize,
     /// How long a connection may take for the head of its next request, idle
     /// time between requests included.
     pub header_timeout: Duration,
-    /// How far a request body may fall behind 16 KiB per second.
+    /// The longest time that a request body may lag behind 16 KiB per second.
     pub body_timeout: Duration,
-    /// How long a message for a client on HTTP+SSE waits for those before it.
+    /// The longest time that a message for an HTTP+SSE client waits for earlier ones.
     pub inbox_timeout: Duration,
     /// How long a connection may go without taking any of what is written to it.
     pub write_timeout: Duration,
@@ -289,9 +291,9 @@ impl Drop for EndSessions {
     }
 }
 
-/// What a connection hears that finds no place. Written by hand, since nothing
-/// is kept for it; a client that does not read it sees a closed connection.
-const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 10\r\n\
+/// The response to a connection that finds no room. A client that has sent its
+/// request already may see a reset instead.
+const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 30\r\n\
 content-length: 0\r\nconnection: close\r\n\r\n";
 
 fn refuse(socket: &TcpStream) {
@@ -300,7 +302,7 @@ fn refuse(socket: &TcpStream) {
     }
 }
 
-/// Whether the process or the system has no file descriptor left.
+/// Returns true if the process or the system has no file descriptor left.
 fn is_full(error: &io::Error) -> bool {
     // EMFILE and ENFILE, for which the standard library has no kind.
     matches!(error.raw_os_error(), Some(23 | 24))

@@ -58,7 +58,8 @@ impl Default for StdioSettings {
 }
 
 /// Serves one client until its input ends, it asks for `shutdown`, it stops
-/// taking our output, or [`StdioSettings::stop`] is cancelled. Its calls are cancelled then and its session is closed.
+/// taking our output, or [`StdioSettings::stop`] is cancelled. Its calls are
+/// cancelled then and its session is closed.
 pub async fn stdio(
     gateway: Gateway,
     endpoint: &str,

@@ -47,6 +47,14 @@ pub fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
+/// Whether this word is among the arguments of a process.
+pub fn has_argument(pid: u32, word: &str) -> bool {
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    arguments
+        .split(|byte| *byte == 0)
+        .any(|own| own == word.as_bytes())
+}
+
 /// Waits until none of these lives. Panics if one does after all.
 #[track_caller]
 pub fn gone(pids: impl IntoIterator<Item = u32>) -> impl Future<Output = ()> {

@@ -20,6 +20,7 @@ use hyper_rustls::{ConfigBuilderExt, HttpsConnector};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use narrows_gateway::text::percent_encoded;
 use narrows_wire::sse::Decoder;
 use rustls::{ClientConfig, RootCertStore};
 use serde::de::DeserializeOwned;
@@ -95,7 +96,7 @@ impl AdminClient {
         })
     }
 
-    /// Whether the gateway runs on this machine, as far as its address tells.
+    /// Returns true if the gateway runs on this machine, judging by its address.
     pub(crate) fn is_local(&self) -> bool {
         matches!(self.source, TokenSource::Run(_)) || self.site.is_loopback()
     }
@@ -249,30 +250,17 @@ impl Resource {
             // Somebody on the way could take these for directions.
             "." => "/%2E".to_owned(),
             ".." => "/%2E%2E".to_owned(),
-            segment => format!("/{}", encoded(segment)),
+            segment => format!("/{}", percent_encoded(segment)),
         });
         Resource(segments.collect())
     }
 
     pub(crate) fn with(mut self, key: &str, value: &str) -> Resource {
         self.0.push(if self.0.contains('?') { '&' } else { '?' });
-        self.0.push_str(&format!("{key}={}", encoded(value)));
+        self.0
+            .push_str(&format!("{key}={}", percent_encoded(value)));
         self
     }
-}
-
-/// Everything but the unreserved characters of RFC 3986 as `%` and two digits.
-pub(crate) fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
 }
 
 /// Certificates are read only where they are needed, which takes its time.

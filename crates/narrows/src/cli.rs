@@ -311,13 +311,13 @@ Exit codes: 0 all servers are up, 1 one is not, 2 the configuration is wrong.
   ok        whether everything is fine
   config    the configuration file, or null for the built-in default
   problems  [{severity, file, line, column, path, server, message, help}]
-  servers   [{id, transport, configured, found, state, revision, took_ms, tools, prompts,
-            resources, templates, tokens, server_info, failure}], where state is up,
+  servers   [{id, transport, configured, found, state, revision, took_ms, tools, hidden,
+            prompts, resources, templates, tokens, server_info, failure}], where state is up,
             starting, down, disabled or left_out, and failure is {kind, message, hint,
             speaks, stderr}; transport is what carries the messages, configured the
             `type` of the file or null, found how another transport was found out, and
             speaks what a server speaks instead of what is configured
-  tools     the number of tools of all servers
+  tools     the number of tools that all servers offer
   tokens    the estimated tokens of their lists";
 
 const TOOLS_EXAMPLES: &str = "\

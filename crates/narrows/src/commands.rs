@@ -10,6 +10,8 @@ mod endpoint;
 mod entry;
 pub(crate) mod filter;
 mod hint;
+mod leads_back;
+mod own_tools;
 pub(crate) mod presets;
 pub(crate) mod pruner;
 pub(crate) mod serve;
@@ -34,7 +36,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::cli::ConfigOption;
 use crate::config::{self, Config, Environment, LeftOut, Problem, Severity};
 use crate::nearest::nearest_few;
-use crate::terminal::{Status, counted, plain, say};
+use crate::terminal::{Status, counted, grouped, plain, say};
+
+/// The first argument of the process that starts a server.
+pub(crate) const SUBREAPER: &str = "__subreaper";
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,9 +145,13 @@ fn start(mut settings: Settings) -> Gateway {
 }
 
 fn set_guard(settings: &mut Settings) {
-    settings.guard = std::env::current_exe()
-        .ok()
-        .map(|program| vec![program.into_os_string(), OsString::from("__guard")]);
+    let program = std::env::current_exe().ok().map(OsString::from);
+    let command = |word: &str| Some(vec![program.clone()?, OsString::from(word)]);
+    settings.guard = command("__guard");
+    // Other systems have no subreapers.
+    if cfg!(target_os = "linux") {
+        settings.subreaper = command(SUBREAPER);
+    }
 }
 
 /// The signals that ask us to end.
@@ -171,8 +180,12 @@ impl Signals {
     /// twice does not want to wait. The guard ends what we leave behind.
     fn exit_on_next(mut self) {
         tokio::spawn(async move {
-            self.next().await;
-            std::process::exit(130);
+            // As a shell reports a process that the signal ended.
+            let code = match self.next().await {
+                "SIGTERM" => 143,
+                _ => 130,
+            };
+            std::process::exit(code);
         });
     }
 }
@@ -211,6 +224,17 @@ async fn with_starting_gateway<T>(
         result = Box::pin(work(&gateway)) => result.map(Some),
         _ = signals.next() => Ok(None),
     };
+    if let Ok(None) = result {
+        let report = gateway.report();
+        let is_starting = |server: &UpstreamReport| matches!(server.state, UpstreamState::Starting);
+        match report.iter().any(is_starting) {
+            true => say(format_args!(
+                "interrupted while {}",
+                plain(&awaited(&report))
+            )),
+            false => say("interrupted"),
+        }
+    }
     signals.exit_on_next();
     gateway.shutdown().await;
     result
@@ -275,6 +299,18 @@ fn awaited(report: &[UpstreamReport]) -> String {
     );
     // A line that wraps could not be cleared.
     text.chars().take(78).collect()
+}
+
+/// How many servers are up, for the last line of a list.
+fn up_of(up: usize, wanted: usize, disabled: usize) -> String {
+    let mut text = match (wanted, disabled) {
+        (0, 0) => "no servers are configured".to_owned(),
+        _ => format!("{up} of {} up", counted(wanted, "server")),
+    };
+    if disabled > 0 {
+        text.push_str(&format!(", {} disabled", grouped(disabled)));
+    }
+    text
 }
 
 /// Keeps only some servers from being disabled. The others stay in the settings,

@@ -6,7 +6,9 @@
 //! otherwise everything stays as it was. Changes come one after the other, and
 //! one that has begun is finished even if nobody waits for it any more.
 
+mod added;
 mod disk;
+mod left_out;
 mod overlay;
 mod saved;
 #[cfg(test)]
@@ -29,9 +31,11 @@ use crate::config::{
     self, AdminChecked, Checked, Config, EditError, Environment, Problem, check_text, edit,
     has_preset, users_file,
 };
+use added::AddedServers;
 use disk::Unwritten;
+use left_out::{left_out_of, told_by_left_out};
 use overlay::{Layered, Overlay};
-use saved::saved;
+use saved::{is_new_entry, saved};
 use told::{Said, Unfit, errors, invalid, rejected, said_of, summary};
 
 /// The one who keeps the configuration.
@@ -69,6 +73,7 @@ struct Inner {
     follow_file: OnceLock<FollowFile>,
     state: Arc<Mutex<State>>,
     status: std::sync::Mutex<Status>,
+    added: AddedServers,
 }
 
 /// What is in force.
@@ -122,6 +127,7 @@ impl Keeper {
             applied_at: clock::now().rfc3339(),
             problems: Vec::new(),
             unsaved: Vec::new(),
+            left_out: left_out_of(&config.checked),
         };
         let preset_folder = config.checked.preset_folder;
         let mut settings = config.checked.gateway;
@@ -149,6 +155,7 @@ impl Keeper {
                 shown,
                 preset_folder,
             }),
+            added: AddedServers::default(),
         })))
     }
 
@@ -216,12 +223,18 @@ impl Keeper {
 impl Operations for Keeper {
     fn change(&self, change: Change, keep: Keep) -> BoxFuture<'_, Result<Changed, Rejected>> {
         Box::pin(async move {
+            let change = self.0.added.as_replacement(change, &self.0.gateway);
+            let made = change.clone();
             let done = self.work(move |inner, state| match keep {
                 Keep::Memory => inner.keep_in_memory(state, change),
                 Keep::File => inner.keep_in_file(state, change),
             });
             let ended = || Err(Rejected::Invalid(vec!["the program is ending".to_owned()]));
-            done.await.unwrap_or_else(ended)
+            let done = done.await.unwrap_or_else(ended);
+            if done.is_ok() {
+                self.0.added.note(&made);
+            }
+            done
         })
     }
 
@@ -253,12 +266,12 @@ impl Inner {
         let was_refused = !self.status().shown.problems.is_empty();
         let is_same_text = state.text == text;
         state.text = text;
-        let (applied, _) = self.apply(state, config, None);
+        let applied = self.apply(state, config, None);
         self.status().shown.problems.clear();
         if was_refused && is_same_text {
             tracing::info!("the configuration file says again what is in force");
         }
-        match applied.is_empty() {
+        match applied.applied.is_empty() && applied.left_out.is_empty() {
             true => Reloaded::Same,
             false => Reloaded::Applied,
         }
@@ -300,13 +313,7 @@ impl Inner {
         let config = self.check(&state.text, &overlay).map_err(invalid)?;
         is_startable(&config, overlay.changes().last())?;
         state.overlay = overlay;
-        let (applied, warnings) = self.apply(state, config, server.as_deref());
-        Ok(Changed {
-            applied,
-            saved_to: None,
-            created: false,
-            warnings,
-        })
+        Ok(self.apply(state, config, server.as_deref()))
     }
 
     fn keep_in_file(&self, state: &mut State, change: Change) -> Result<Changed, Rejected> {
@@ -339,7 +346,14 @@ impl Inner {
                     }
                 }
             }
-            return Ok(self.saved_to(file, state, text, overlay, config, &change));
+            let written = text != before;
+            let is_new = is_new_entry(&before, &text, &change);
+            let changed = self.saved_to(file, state, text, overlay, config, &change);
+            return Ok(Changed {
+                written,
+                entry_created: is_new,
+                ..changed
+            });
         }
         let told = "it changes all the time".to_owned();
         Err(Rejected::Unwritable(told))
@@ -372,6 +386,7 @@ impl Inner {
         let changed = self.saved_to(file, state, text, overlay, config, change);
         Ok(Changed {
             created: true,
+            written: true,
             ..changed
         })
     }
@@ -403,7 +418,11 @@ impl Inner {
         };
         written.map_err(Rejected::Unwritable)?;
         let config = self.check(&text, &overlay).map_err(invalid)?;
-        Ok(self.saved_to(path, state, text, overlay, config, change))
+        let changed = self.saved_to(path, state, text, overlay, config, change);
+        Ok(Changed {
+            written: true,
+            ..changed
+        })
     }
 
     /// Takes up what was written to `path`.
@@ -418,24 +437,17 @@ impl Inner {
     ) -> Changed {
         state.text = text;
         state.overlay = overlay;
-        let (applied, warnings) = self.apply(state, config, server_of(change));
+        let changed = self.apply(state, config, server_of(change));
         self.status().shown.problems.clear();
         Changed {
-            applied,
             saved_to: Some(path.to_owned()),
-            created: false,
-            warnings,
+            ..changed
         }
     }
 
     /// Hands the gateway what is new, and logs new warnings. Returns those
     /// that concern a change of `server`.
-    fn apply(
-        &self,
-        state: &mut State,
-        config: Config,
-        server: Option<&str>,
-    ) -> (Applied, Vec<String>) {
+    fn apply(&self, state: &mut State, config: Config, server: Option<&str>) -> Changed {
         let said = said_of(&config);
         for new in said.iter().filter(|said| !said.is_among(&state.said)) {
             tracing::warn!("{}", new.line);
@@ -443,6 +455,7 @@ impl Inner {
         let concerning = said.iter().filter(|one| one.concerns(server, &state.said));
         let warnings = concerning.map(|said| said.line.clone()).collect();
         let fixed = Fixed::of(&config.checked);
+        let left_out = left_out_of(&config.checked);
         let preset_folder = config.checked.preset_folder;
         let mut settings = config.checked.gateway;
         (self.prepare)(&mut settings);
@@ -461,17 +474,29 @@ impl Inner {
             }
             applied.settings.push("admin".to_owned());
         }
+        let before = self.status().shown.left_out.clone();
+        let newly_left_out = told_by_left_out(&mut applied, &before, &left_out, &settings);
         state.settings = settings;
         state.fixed = fixed;
         state.said = said;
-        if !applied.is_empty() {
-            tracing::info!("the configuration was taken up: {}", summary(&applied));
+        if !applied.is_empty() || !newly_left_out.is_empty() {
+            let told = summary(&applied, &newly_left_out);
+            tracing::info!("the configuration was taken up: {told}");
         }
         let mut status = self.status();
         status.preset_folder = preset_folder;
         status.shown.applied_at = clock::now().rfc3339();
         status.shown.unsaved = state.overlay.lines();
-        (applied, warnings)
+        status.shown.left_out = left_out;
+        Changed {
+            applied,
+            left_out: newly_left_out,
+            saved_to: None,
+            created: false,
+            written: false,
+            entry_created: false,
+            warnings,
+        }
     }
 
     /// The text with the unsaved changes, checked. Those of them that do not

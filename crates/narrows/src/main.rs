@@ -36,6 +36,14 @@ use crate::terminal::say;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // It lives as long as a server, and its arguments are the server's.
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments
+        .next()
+        .is_some_and(|first| first == commands::SUBREAPER)
+    {
+        return narrows_gateway::subreaper::run(arguments);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Help and version are answers, everything else is wrong usage. A

@@ -38,7 +38,7 @@ impl Problem {
         ranks.then_with(|| by_place(&self.noticed, &other.noticed))
     }
 
-    /// Whether it is about a name that may not be given.
+    /// Returns true if it is about a name that may not be given.
     pub(super) fn is_unknown(&self) -> bool {
         self.rank == Rank::Unknown
     }
@@ -197,7 +197,7 @@ impl<'a> Account<'a> {
     }
 }
 
-/// Whether a `false` that an object broke is about its members.
+/// Returns true if a `false` that an object broke is about its members.
 fn is_of_members(error: &ValidationError<'_>) -> bool {
     let path = error.schema_path().as_str();
     let owner = ["additionalProperties", "unevaluatedProperties"]

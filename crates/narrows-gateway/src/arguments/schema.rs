@@ -83,12 +83,12 @@ impl Compiled {
         self.effort.visits.max(1)
     }
 
-    /// Whether a value may have one of several forms anywhere.
+    /// Returns true if a value may have one of several forms anywhere.
     pub(super) fn has_choices(&self) -> bool {
         self.counted.choices > 0
     }
 
-    /// Whether a text may have to match a pattern anywhere.
+    /// Returns true if a text may have to match a pattern anywhere.
     pub(super) fn has_patterns(&self) -> bool {
         self.counted.patterns > 0
     }

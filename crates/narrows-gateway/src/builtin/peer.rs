@@ -77,8 +77,9 @@ impl Peer {
         *self.0.capabilities.lock() = capabilities;
     }
 
-    /// Whether forms can be put to the user. An empty declaration means them;
-    /// one that names only `url` does not (MCP 2025-11-25, elicitation, capabilities).
+    /// Returns true if forms can be put to the user. An empty declaration means
+    /// them; one that names only `url` does not (MCP 2025-11-25, elicitation,
+    /// capabilities).
     pub(super) fn takes_forms(&self) -> bool {
         let elicitation = self.0.capabilities.lock().member("elicitation");
         elicitation

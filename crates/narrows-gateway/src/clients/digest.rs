@@ -11,7 +11,8 @@ impl TokenDigest {
         TokenDigest(Sha256::digest(token.as_bytes()).into())
     }
 
-    /// Whether two are the same, in a time that does not tell how much of them is.
+    /// Returns true if two are the same, in a time that does not tell how much
+    /// of them is.
     pub fn matches(&self, other: &TokenDigest) -> bool {
         self.0.ct_eq(&other.0).into()
     }
@@ -59,8 +60,7 @@ mod tests {
         // The example of FIPS 180-2.
         let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         let digest = TokenDigest::of("abc");
-        let hex: String = digest.0.iter().map(|b| format!("{b:02x}")).collect();
-        assert_eq!(hex, known);
+        assert_eq!(crate::text::hex(&digest.0), known);
     }
 
     #[test]

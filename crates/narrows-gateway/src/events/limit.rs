@@ -1,4 +1,4 @@
-//! How much of the traffic is logged.
+//! Limits on how many calls are logged.
 //!
 //! A busy gateway answers thousands of calls a second. Logging all of them
 //! costs more than the calls and fills disks, so each second has room for a

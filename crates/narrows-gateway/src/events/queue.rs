@@ -16,10 +16,10 @@ use crate::lock::Mutex;
 /// Events that may wait to be formatted.
 const MAX_WAITING: usize = 4_096;
 
-/// How long an event may wait.
+/// The longest time that an event waits to be formatted.
 const DELAY: Duration = Duration::from_millis(20);
 
-/// How often events that were left out are reported.
+/// The interval at which left-out events are reported.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) static CALLS: Limit = Limit::new(MAX_CALLS);

@@ -13,7 +13,7 @@ use narrows_wire::Raw;
 
 use super::*;
 use crate::builtin::Pruner;
-use crate::preset::Why;
+use crate::preset::{DenialSource, Why};
 use crate::settings::{
     Builtin, ProxySettings, Settings, ShapeChoice, Telling, UpstreamKind, UpstreamSettings,
 };
@@ -82,7 +82,7 @@ fn hidden(id: &str, name: &str) -> Hidden {
 
 fn denial(why: Why) -> Arc<Denial> {
     Arc::new(Denial {
-        preset: "careful".into(),
+        source: DenialSource::Preset("careful".into()),
         why,
     })
 }

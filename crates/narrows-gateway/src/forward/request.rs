@@ -69,14 +69,19 @@ impl PlainRequest {
         self.id.as_ref()
     }
 
-    /// Whether nobody waits for an answer.
+    /// Returns true if nobody waits for an answer.
     pub(crate) fn is_notification(&self) -> bool {
         !self.has_id
     }
 
     /// As it came, byte for byte.
-    pub fn body(&self) -> &Bytes {
+    pub(crate) fn body(&self) -> &Bytes {
         &self.body
+    }
+
+    /// The bytes of the body.
+    pub fn body_len(&self) -> usize {
+        self.body.len()
     }
 
     pub(crate) fn method(&self) -> Option<&Raw> {

@@ -30,7 +30,7 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// Whether nothing has changed.
+    /// Returns true if nothing has changed.
     pub fn is_empty(&self) -> bool {
         *self == Applied::default()
     }

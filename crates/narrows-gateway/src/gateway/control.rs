@@ -31,7 +31,7 @@ pub struct SessionReport {
     pub number: u64,
     /// `default`, `lazy`, … or the id of a server.
     pub endpoint: String,
-    /// Whether `endpoint` is the id of a server.
+    /// True if `endpoint` is the id of a server.
     pub is_server: bool,
     pub client: Option<String>,
     /// The program behind it, as it introduced itself.
@@ -87,6 +87,7 @@ impl Gateway {
             list_wait_by_client: lasting.list_wait_by_client,
             limits: lasting.limits,
             guard: lasting.guard,
+            subreaper: lasting.subreaper,
             proxy: lasting.proxy,
             recovery: lasting.recovery,
             pruner: lasting.pruner,
@@ -274,6 +275,10 @@ impl Inner {
         let limit = self.limits.grace + Duration::from_secs(5);
         if timeout(limit, old.gone()).await.is_err() {
             tracing::warn!(server = %old.settings.id, "the server did not end in time");
+        }
+        // It may be back by now, as another instance.
+        if self.roster().numbered(old.index).is_none() {
+            self.surroundings.definitions.forget(old.index);
         }
     }
 

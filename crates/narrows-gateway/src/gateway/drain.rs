@@ -14,13 +14,13 @@ use super::{Gateway, Inner};
 use crate::error::Error;
 use crate::session::Session;
 
-/// How long interrupted calls may take to end.
+/// The time that interrupted calls get to end.
 const INTERRUPTED_WITHIN: Duration = Duration::from_secs(2);
 
-/// How far the gateway is on its way to its end.
+/// The state of a shutdown.
 #[derive(Default)]
 pub(crate) struct Drain {
-    /// Whether nothing new is begun any more.
+    /// True once no new work is accepted.
     begun: AtomicBool,
     /// Raised when calls in flight are not waited for any longer.
     interrupted: CancellationToken,
@@ -38,7 +38,7 @@ impl Drain {
         &self,
         request: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        // Counted first: whoever drains waits for all that were counted.
+        // Counted before the check, so that `drain` waits for it.
         let _in_flight = self.plain.token();
         if self.has_begun() {
             return Err(Error::ShuttingDown.into());
@@ -86,7 +86,7 @@ impl Gateway {
         let _ = timeout(INTERRUPTED_WITHIN, inner.calls_ended(&sessions)).await;
     }
 
-    /// Whether it is on its way to its end.
+    /// Returns true once the gateway is shutting down.
     pub fn is_draining(&self) -> bool {
         self.0.drain.has_begun()
     }

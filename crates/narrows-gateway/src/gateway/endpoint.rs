@@ -17,7 +17,7 @@ use crate::shaping::Shaping;
 /// the sessions that came in by it.
 pub(crate) struct Endpoint {
     pub(super) name: Arc<str>,
-    /// Whether it is that of one server, whose id is its name then.
+    /// True if it is that of one server, whose id is its name then.
     pub(super) single: bool,
     shaping: Arc<Shaping>,
     faces: Mutex<HashMap<Bound, Arc<Face>>>,

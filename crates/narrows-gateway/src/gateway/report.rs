@@ -53,17 +53,17 @@ pub struct ToolReport {
     pub raw: Raw,
     /// Why it is not to be had on that endpoint; `None` if it is.
     pub denied: Option<Arc<Denial>>,
-    /// Whether it is not to be had there because it runs only as a task.
+    /// True if it is hidden there because it runs only as a task.
     pub needs_task: bool,
 }
 
 impl ToolReport {
-    /// Whether clients of that endpoint may use it.
+    /// Returns true if clients of that endpoint may use it.
     pub fn is_usable(&self) -> bool {
         self.denied.is_none() && !self.needs_task
     }
 
-    /// Why they may not.
+    /// Returns the reason why clients may not use it.
     pub fn hidden_because(&self) -> Option<String> {
         match &self.denied {
             Some(denial) => Some(denial.to_string()),

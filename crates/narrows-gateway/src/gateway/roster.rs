@@ -173,7 +173,7 @@ impl Roster {
         }
     }
 
-    /// Whether an endpoint is one of these.
+    /// Returns true if an endpoint is one of these.
     pub(super) fn has(&self, endpoint: &Arc<Endpoint>) -> bool {
         let mut all = self.doors();
         all.any(|other| Arc::ptr_eq(other, endpoint))
@@ -196,7 +196,7 @@ impl Roster {
         all.filter(move |upstream| !single || *upstream.settings.id == *name)
     }
 
-    /// Whether a server of this id is known to any way in.
+    /// Returns true if a server of this id is known to any way in.
     pub(super) fn serves(&self, id: &str) -> bool {
         let mut plain = self.settings.rpc_servers.iter();
         self.upstream(id).is_some() || plain.any(|own| own.id == id)

@@ -37,7 +37,7 @@ pub(crate) struct Trace {
     server: OnceLock<Arc<str>>,
     name: OnceLock<Box<str>>,
     upstream_nanos: AtomicU64,
-    /// Whether a server may have received the request.
+    /// True if a server may have received the request.
     sent: AtomicBool,
     /// The error behind a result that reports one.
     failure: OnceLock<Ended>,

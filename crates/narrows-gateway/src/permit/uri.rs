@@ -44,7 +44,7 @@ pub(crate) fn plain_pattern(item: &str) -> String {
     }
 }
 
-/// Whether it begins with a scheme.
+/// Returns true if it begins with a scheme.
 pub(crate) fn is_absolute(uri: &str) -> bool {
     scheme(uri).is_some()
 }
@@ -79,8 +79,9 @@ pub(super) fn without_slash(plain: &str) -> &str {
     }
 }
 
-/// Whether it has characters that parsers leave out or change without a word:
-/// tabs and line ends anywhere, white space at the ends, letters of hosts.
+/// Returns true if it has characters that parsers leave out or change without a
+/// word: tabs and line ends anywhere, white space at the ends, letters of
+/// hosts.
 pub(super) fn is_odd(uri: &str) -> bool {
     let odd = |text: &str| text.trim() != text || text.contains(|c: char| c.is_ascii_control());
     let undone = undone(uri);
@@ -90,7 +91,8 @@ pub(super) fn is_odd(uri: &str) -> bool {
     odd(uri) || odd(&undone) || is_foreign
 }
 
-/// Whether it leaves a folder, so that it does not lead where it begins.
+/// Returns true if it leaves a folder, so that it does not lead where it
+/// begins.
 pub(super) fn climbs(uri: &str) -> bool {
     let climbs = |text: &str| text.split([':', '/', '\\']).any(|part| part == "..");
     let decoded_all = decoded(uri);

@@ -124,7 +124,7 @@ impl Hint {
         }
     }
 
-    /// Whether a server says anything of a tool that decides this.
+    /// Returns true if a server says anything of a tool that decides this.
     pub(super) fn is_said_of(self, tool: Option<&Raw>) -> bool {
         let members: &[&str] = match self {
             Hint::ReadOnly => &["readOnlyHint"],
@@ -200,7 +200,7 @@ impl Rule {
         self.allows
     }
 
-    /// Whether it goes by what a server says of its tools. Prompts and
+    /// Returns true if it goes by what a server says of its tools. Prompts and
     /// resources have no hints.
     pub fn is_hint(&self) -> bool {
         self.hint().is_some()
@@ -250,15 +250,15 @@ impl Rule {
         }
     }
 
-    /// Whether it can be about anything of the servers with these ids, which
-    /// are all there are.
+    /// Returns true if it can be about anything of the servers with these ids,
+    /// which are all there are.
     pub fn names_any_of(&self, ids: &[&str]) -> bool {
         let slugs = names::slugs(ids);
         let mut servers = ids.iter().zip(&slugs);
         servers.any(|(id, slug)| self.names_server(ServerName { id, slug }))
     }
 
-    /// Whether it can be about anything of this server.
+    /// Returns true if it can be about anything of this server.
     pub(super) fn names_server(&self, server: ServerName<'_>) -> bool {
         match &self.what {
             What::Pattern(pattern) => pattern.names_server(server),
@@ -267,7 +267,7 @@ impl Rule {
         }
     }
 
-    /// Whether it is about all things of this server.
+    /// Returns true if it is about all things of this server.
     pub(super) fn names_all_of(&self, server: ServerName<'_>) -> bool {
         match &self.what {
             What::Pattern(pattern) => pattern.names_all_of(server),
@@ -299,7 +299,7 @@ fn hinted(body: &str) -> Option<(&str, &str)> {
     is_hint.then_some((server, word))
 }
 
-/// Whether `text` is `pattern`, in which `*` stands for anything.
+/// Returns true if `text` is `pattern`, in which `*` stands for anything.
 fn fits(pattern: &str, text: &str) -> bool {
     let Some((head, mut rest)) = pattern.split_once('*') else {
         return pattern == text;

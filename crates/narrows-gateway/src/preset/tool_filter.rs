@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Denial, Why};
+use super::{Denial, DenialSource, Why};
 
 /// The tools of one server that may be used, whatever preset is in force.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl ToolFilter {
         let (list, why) =
             excluded.or_else(|| not_allowed().map(|list| (list, Why::NotIncluded)))?;
         Some(Denial {
-            preset: list.place.clone(),
+            source: DenialSource::ToolList(list.place.clone()),
             why,
         })
     }

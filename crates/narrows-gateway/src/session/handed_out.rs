@@ -48,7 +48,12 @@ impl Uris {
         if let Some(owner) = self.owner(uri) {
             return owner == upstream;
         }
-        if self.owners.len() >= MAX_URIS || self.bytes + uri.len() > MAX_BYTES {
+        // A client that wants to read it has to find it in a list.
+        if uri.len() > MAX_BYTES {
+            return true;
+        }
+        // Once is not enough where the old ones are short and the new ones long.
+        while self.owners.len() >= MAX_URIS || self.bytes + uri.len() > MAX_BYTES {
             self.make_room();
         }
         self.bytes += uri.len();
@@ -110,5 +115,21 @@ mod tests {
             let bytes: usize = uris.owners.keys().map(|uri| uri.len()).sum();
             assert_eq!(uris.bytes, bytes);
         }
+    }
+
+    #[test]
+    fn long_uris_after_many_short_ones_stay_within_the_bytes() {
+        let mut uris = Uris::default();
+        for number in 0..MAX_URIS - 2 {
+            uris.remember(&format!("x://{number}"), 1);
+        }
+        for number in 0..100 {
+            let uri = format!("x://{number}{}", "0".repeat(MAX_BYTES / 2 - 100));
+            assert!(uris.remember(&uri, 1));
+            assert!(uris.bytes <= MAX_BYTES, "{}", uris.bytes);
+            assert_eq!(uris.owner(&uri), Some(1), "the newest is there");
+        }
+        assert!(uris.remember(&"x".repeat(MAX_BYTES + 1), 1));
+        assert!(uris.bytes <= MAX_BYTES);
     }
 }

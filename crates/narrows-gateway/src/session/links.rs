@@ -44,7 +44,7 @@ struct Slot {
 /// An open link and what is known of it.
 pub(super) struct Held {
     pub(super) own: OwnLink,
-    /// Whether a call took it.
+    /// True if a call took it.
     used: AtomicBool,
     /// The server says that its lists have changed.
     changed: Notify,
@@ -131,7 +131,7 @@ impl Session {
         }
     }
 
-    /// Whether its calls to `upstream` take the shared link.
+    /// Returns true if its calls to `upstream` take the shared link.
     pub(crate) fn shares(&self, upstream: &Upstream) -> bool {
         let view = self.view();
         let mut upstreams = view.upstreams();

@@ -28,11 +28,11 @@ struct Variant {
     base: Arc<Offer>,
 }
 
-/// What has been looked at for a session, and whether it still is.
+/// The servers whose offers were read for a session.
 pub(super) struct Survey {
     /// Numbers of instances.
     seen: Mutex<HashSet<u64>>,
-    /// How many servers are being looked at; none before the first look.
+    /// The number of servers being read; `None` before the first.
     running: watch::Sender<Option<usize>>,
 }
 

@@ -72,7 +72,7 @@ impl Upstream {
             UpstreamKind::Stdio(settings) => stdio::open(
                 settings,
                 self.slug.clone(),
-                around.guard.get(),
+                &around.guard,
                 &around.chain,
                 history,
                 max,

@@ -1,9 +1,10 @@
-//! The definitions of tools as they were first seen, as digests, so that a
-//! server that changes one afterwards is noticed.
+//! Digests of the tool definitions last seen, so that a server that changes
+//! one is noticed.
 //!
 //! A client, or the person behind it, may have approved a tool by its
 //! description. Digests are kept for one run of the gateway, over restarts and
-//! reconnects of a server. Tools that appear or vanish are no changes.
+//! reconnects of a server, until the server is removed from the configuration.
+//! Tools that appear or vanish are no changes.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use super::{Item, Offer, Upstream};
 use crate::exchange::Asks;
 use crate::feed::Happening;
 use crate::lock::Mutex;
+use crate::text::hex;
 
 /// Tools that are remembered, of all servers together. Those beyond it are not
 /// compared.
@@ -44,7 +46,7 @@ const OTHER: &str = "other";
 
 type Digest = [u8; 32];
 
-/// What is remembered of all servers.
+/// Definitions of the tools of all servers.
 #[derive(Default)]
 pub(crate) struct Definitions(Mutex<Seen>);
 
@@ -54,6 +56,8 @@ struct Seen {
     /// asked: servers may have other tools for other clients.
     servers: HashMap<(usize, Asks), HashMap<Box<str>, Definition>>,
     tools: usize,
+    /// True once it was logged that there are too many tools.
+    is_full: bool,
     told: HashMap<usize, Told>,
 }
 
@@ -65,7 +69,7 @@ struct Definition {
     members: Box<[Option<Digest>; MEMBERS.len() + 1]>,
 }
 
-/// How much was told of one server lately.
+/// Reports about one server in the current window.
 struct Told {
     since: Instant,
     count: u32,
@@ -143,7 +147,12 @@ impl Definitions {
             .map(|item| (&*item.key, Definition::of(&item.raw)))
             .collect();
         let mut seen = self.0.lock();
-        let Seen { servers, tools, .. } = &mut *seen;
+        let Seen {
+            servers,
+            tools,
+            is_full,
+            ..
+        } = &mut *seen;
         let known = servers.entry(server).or_default();
         let mut changes = Vec::new();
         for (name, new) in read {
@@ -158,7 +167,13 @@ impl Definitions {
                         members: old.differences(&new),
                     });
                 }
-                None if *tools >= MAX_TOOLS => {}
+                None if *tools >= MAX_TOOLS => {
+                    if !std::mem::replace(is_full, true) {
+                        tracing::warn!(
+                            "tool definitions beyond {MAX_TOOLS} are not watched for changes"
+                        );
+                    }
+                }
                 None => {
                     *tools += 1;
                     known.insert(name.into(), new);
@@ -168,8 +183,17 @@ impl Definitions {
         changes
     }
 
-    /// Whether one more change of a server is told, and how many before it were
-    /// not: a server could fill the log otherwise.
+    /// Forgets the tools of a server that was removed.
+    pub(crate) fn forget(&self, server: usize) {
+        let mut seen = self.0.lock();
+        seen.servers.retain(|(own, _), _| *own != server);
+        seen.tools = seen.servers.values().map(HashMap::len).sum();
+        seen.is_full &= seen.tools >= MAX_TOOLS;
+        seen.told.remove(&server);
+    }
+
+    /// Returns the number of unreported changes if one more change may be
+    /// reported, `None` if not: a server could fill the log otherwise.
     fn may_tell(&self, server: usize) -> Option<u64> {
         let now = Instant::now();
         let mut seen = self.0.lock();
@@ -263,10 +287,6 @@ fn add_text(hash: &mut Sha256, text: &str) {
     hash.update(text.as_bytes());
 }
 
-fn hex(digest: &Digest) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,6 +351,24 @@ mod tests {
         assert_eq!(compare(&[r#"{"name":"a","description":"x"}"#]), 0);
         assert_eq!(compare(&[]), 0);
         assert_eq!(compare(&[r#"{"name":"a","description":"y"}"#]), 1);
+    }
+
+    #[test]
+    fn a_removed_server_is_forgotten_and_makes_room_for_others() {
+        let definitions = Definitions::default();
+        let (first, other) = ((1, Asks::default()), (2, Asks::default()));
+        definitions.compare(first, &items(&[r#"{"name":"a"}"#]));
+        definitions.0.lock().tools = MAX_TOOLS;
+        let changed = |server| {
+            let old = items(&[r#"{"name":"a"}"#]);
+            let new = items(&[r#"{"name":"a","description":"x"}"#]);
+            definitions.compare(server, &old);
+            definitions.compare(server, &new).len()
+        };
+        assert_eq!(changed(other), 0, "there is no room");
+        definitions.forget(1);
+        assert_eq!(changed(other), 1);
+        assert_eq!(definitions.0.lock().tools, 1);
     }
 
     #[test]

@@ -3,7 +3,12 @@
 //!
 //! Over such a channel nothing ties a notice or a question of the server to a
 //! call, except a progress token. So who might be meant is decided here, and
-//! where it cannot be told, nobody is: see [`Duplex::meant`].
+//! where it cannot be told, nobody is: see [`incoming`].
+
+mod incoming;
+mod quoting;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -14,24 +19,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use narrows_wire::{Id, Incoming, Message, Notification, Raw, Request, Response, decode};
+use narrows_wire::{Id, Raw};
 use narrows_wire::{encode_error, encode_notification, encode_request, encode_result};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
 
+pub(crate) use self::quoting::Quoting;
 use super::channel::{Arrival, Channel, Closer};
 use super::health::Vitals;
 use super::link::{
     Complaints, Ears, Failure, FailureKind, LinkError, Origin, Outgoing, ServerHello,
 };
-use super::secrets::Secrets;
-use crate::exchange::{
-    AnswerTo, Ask, AskKey, AskReply, ClientHello, Event, EventSink, Notice, Refusal,
-};
+use crate::exchange::{AnswerTo, AskKey, ClientHello, Event, EventSink};
 use crate::lock::Mutex;
-use crate::memory::{MemoryBudget, SMALL};
-use crate::offload;
 
 /// How long a server whose input has ended gets to tell why.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -42,49 +43,8 @@ const AFTERMATH: Duration = Duration::from_secs(30);
 /// Calls given up that are remembered at once.
 const GIVEN_UP: usize = 1_024;
 
-/// How long the link is not read while more is held for clients than may be.
-const PAUSE: Duration = Duration::from_secs(1);
-
 /// Answers that may wait for a server that does not read; then it is given up.
 const LATE_ANSWERS: usize = 256;
-
-/// Characters of an unreadable message that are shown.
-const QUOTED: usize = 120;
-
-/// How messages that cannot be read are shown to people.
-#[derive(Clone, Default)]
-pub(crate) struct Quoting {
-    pub(crate) secrets: Secrets,
-    /// Whether the server writes them to its stdout.
-    pub(crate) is_stdout: bool,
-}
-
-impl Quoting {
-    /// The beginning of the message, escaped, on one line.
-    fn quote(&self, frame: &[u8]) -> String {
-        // Longer than any secret, so that no cut goes through one.
-        let start = &frame[..frame.len().min(8 * 1024)];
-        let text = self
-            .secrets
-            .blot(String::from_utf8_lossy(start).into_owned());
-        let shown: String = text.trim().chars().take(QUOTED).collect();
-        let more = if text.trim().chars().count() > QUOTED {
-            "…"
-        } else {
-            ""
-        };
-        format!("{shown:?}{more}")
-    }
-
-    /// What is wrong with the message.
-    fn explain(&self, frame: &[u8], error: &narrows_wire::Error) -> String {
-        let quoted = self.quote(frame);
-        match self.is_stdout {
-            true => format!("{quoted} on stdout, which is reserved for MCP messages"),
-            false => format!("{quoted}, which is no message ({error})"),
-        }
-    }
-}
 
 pub(crate) struct Duplex {
     /// Tells this link from all others.
@@ -125,32 +85,6 @@ struct Pending {
 enum Asked {
     Call(EventSink),
     Ears(Arc<dyn Ears>),
-}
-
-/// Whom a message that names no call may be meant for.
-enum Meant {
-    /// The session with the only calls in flight; the sink is that of its newest call.
-    Call(Origin),
-    /// No call is in flight.
-    Nobody,
-    /// Calls of several sessions are.
-    Unclear,
-}
-
-/// What messages of a server have filled.
-#[derive(Default)]
-struct Heard {
-    /// The queue that a notice went to.
-    filled: Option<EventSink>,
-    /// The memory that a large answer was charged to.
-    charged: Option<Arc<MemoryBudget>>,
-}
-
-impl Heard {
-    fn add(&mut self, later: Heard) {
-        self.filled = later.filled.or(self.filled.take());
-        self.charged = later.charged.or(self.charged.take());
-    }
 }
 
 impl Duplex {
@@ -215,17 +149,6 @@ impl Duplex {
             vitals: Vitals::new(),
             closer: AsyncMutex::new(Some(closer)),
         }
-    }
-
-    /// Adds what could not be read to the failure that it may explain.
-    fn with_garbage(&self, mut failure: Failure) -> Failure {
-        if failure.kind != FailureKind::Closed
-            && let Some(garbage) = &*self.garbage.lock()
-        {
-            failure.detail.push_str("; it wrote ");
-            failure.detail.push_str(garbage);
-        }
-        failure
     }
 
     async fn greet(
@@ -455,52 +378,6 @@ impl Duplex {
         }
     }
 
-    /// Gives back the queue that a notice went to.
-    async fn hear(self: &Arc<Self>, frame: Bytes, ears: &Arc<dyn Ears>) -> Option<EventSink> {
-        let mut heard = Heard::default();
-        let text = frame.clone();
-        match offload::run(frame.len(), move || decode(text)).await {
-            Ok(Incoming::Single(message)) => heard = self.hear_message(message, ears),
-            Ok(Incoming::Batch(messages)) => {
-                for message in messages {
-                    match message {
-                        Ok(message) => heard.add(self.hear_message(message, ears)),
-                        Err(error) => self.hear_garbage(error),
-                    }
-                }
-            }
-            Err(error @ narrows_wire::Error::Parse(_)) => {
-                let what = self.quoting.explain(&frame, &error);
-                match self.greeted.load(Ordering::Relaxed) {
-                    true => self.complaints.hear(&self.server, &what),
-                    // Part of the failure, if there is one.
-                    false => {
-                        self.garbage.lock().get_or_insert(what);
-                    }
-                }
-            }
-            Err(error) => self.hear_garbage(error),
-        }
-        drop(frame);
-        // The link is everybody's: it waits no longer than it takes to close
-        // a client that does not read.
-        if let Some(memory) = heard.charged {
-            memory.settle(PAUSE).await;
-        }
-        heard.filled
-    }
-
-    /// An answer that cannot be read is one all the same: nobody should wait
-    /// for a better one.
-    fn hear_garbage(&self, error: narrows_wire::Error) {
-        self.complaints.hear(&self.server, &error);
-        if let narrows_wire::Error::Invalid { id: Some(id), .. } = &error
-            && let Some(id) = id.as_u64()
-        {
-            self.fail(id, LinkError::Invalid(error.to_string()));
-        }
-    }
-
     /// Fails a request that the server may be at work on.
     fn give_up(&self, id: u64, error: LinkError) {
         let entry = self.pending.lock().remove(&id);
@@ -529,156 +406,6 @@ impl Duplex {
         let entry = self.pending.lock().remove(&id);
         if let Some(entry) = entry {
             let _ = entry.done.send(Err(error));
-        }
-    }
-
-    fn hear_message(self: &Arc<Self>, message: Message, ears: &Arc<dyn Ears>) -> Heard {
-        self.vitals.heard();
-        let mut heard = Heard::default();
-        match message {
-            Message::Response(response) => heard.charged = self.hear_answer(response),
-            Message::Notification(notification) => {
-                heard.filled = self.hear_notice(notification, ears);
-            }
-            Message::Request(request) => self.hear_question(request, ears),
-        }
-        heard
-    }
-
-    fn hear_answer(&self, response: Response) -> Option<Arc<MemoryBudget>> {
-        let id = response.id.as_ref().and_then(Id::as_u64);
-        let entry = id.and_then(|id| self.pending.lock().remove(&id));
-        match entry {
-            Some(Pending { done, origin, .. }) => {
-                let memory = origin.as_ref().and_then(|origin| origin.memory.as_ref());
-                let memory = memory.map(|memory| &memory.responses);
-                let is_large = matches!(&response.body, Ok(result) if result.len() >= SMALL);
-                let answer = match (response.body, memory) {
-                    (Ok(result), Some(memory)) => Ok(memory.hold_raw(result)),
-                    (body, _) => body.map_err(LinkError::Answered),
-                };
-                let _ = done.send(answer);
-                return memory
-                    .filter(|_| is_large)
-                    .map(|memory| memory.budget().clone());
-            }
-            // Late answers to cancelled calls are usual; anything else is the server's mistake.
-            None if id.is_some_and(|id| self.given_up.lock().remove(&id).is_some()) => {}
-            None => tracing::debug!(server = %self.server, "the server answered what nobody asked"),
-        }
-        None
-    }
-
-    fn hear_notice(&self, notification: Notification, ears: &Arc<dyn Ears>) -> Option<EventSink> {
-        let Notification { method, params } = notification;
-        match &*method {
-            "notifications/progress" => return self.hear_progress(params),
-            "notifications/cancelled" => {
-                let id = params
-                    .and_then(|params| params.member("requestId"))
-                    .and_then(Id::from_raw);
-                let asked = |id| self.asked.lock().remove_entry(&id);
-                if let Some((id, asked)) = id.and_then(asked) {
-                    self.withdraw(id, &asked);
-                }
-            }
-            "notifications/message" | "notifications/elicitation/complete" => {
-                let notice = Notice::from_server(&self.server, method, params);
-                match self.meant() {
-                    Meant::Call(origin) => {
-                        origin.notice(notice);
-                        return Some(origin.sink);
-                    }
-                    Meant::Nobody => {
-                        ears.notice(notice);
-                        return ears.outbox();
-                    }
-                    Meant::Unclear => {
-                        tracing::debug!(server = %self.server, method = %notice.method, "dropped: calls of several sessions are in flight");
-                    }
-                }
-            }
-            _ if method.starts_with("notifications/") => {
-                ears.notice(Notice::from_server(&self.server, method, params));
-            }
-            _ => {
-                tracing::debug!(server = %self.server, %method, "the server sent a notification of no known kind")
-            }
-        }
-        None
-    }
-
-    fn hear_progress(&self, params: Option<Raw>) -> Option<EventSink> {
-        let params = params?;
-        let token = params.member("progressToken")?;
-        let mut pending = self.pending.lock();
-        let entry = token.as_u64().and_then(|id| pending.get_mut(&id))?;
-        entry.alive = Instant::now();
-        let (Some(origin), Some(own)) = (&entry.origin, &entry.token) else {
-            return None;
-        };
-        let params = params.edit().replace(&token, own.clone()).finish();
-        let notice = Notice::from_server(&self.server, "notifications/progress", Some(params));
-        origin.notice(notice);
-        Some(origin.sink.clone())
-    }
-
-    fn hear_question(self: &Arc<Self>, request: Request, ears: &Arc<dyn Ears>) {
-        if &*request.method == "ping" {
-            return self.answer(&request.id, Ok(Raw::empty_object()));
-        }
-        let meant = self.meant();
-        let ask = Ask {
-            server: self.server.clone(),
-            method: request.method,
-            params: request.params,
-            key: AskKey {
-                link: self.serial,
-                id: request.id.clone(),
-            },
-            reply: AskReply::new(self.clone(), request.id.clone()),
-        };
-        match meant {
-            Meant::Call(origin) if origin.asks.allows(&ask.method) => {
-                let asked = Asked::Call(origin.sink.clone());
-                self.asked.lock().insert(request.id, asked);
-                origin.sink.send(Event::Ask(ask));
-            }
-            Meant::Call(_) => ask.reply.answer(Err(Refusal::NotSupported.error())),
-            Meant::Nobody => {
-                let asked = Asked::Ears(ears.clone());
-                self.asked.lock().insert(request.id, asked);
-                ears.ask(ask);
-            }
-            Meant::Unclear => ask.reply.answer(Err(Refusal::NoOwner.error())),
-        }
-    }
-
-    fn meant(&self) -> Meant {
-        let pending = self.pending.lock();
-        let mut newest: Option<(u64, &Origin)> = None;
-        for (id, entry) in pending.iter() {
-            let Some(origin) = &entry.origin else {
-                continue;
-            };
-            match newest {
-                Some((_, other)) if other.session != origin.session => return Meant::Unclear,
-                Some((newer, _)) if newer > *id => {}
-                _ => newest = Some((*id, origin)),
-            }
-        }
-        let Some((_, origin)) = newest else {
-            return Meant::Nobody;
-        };
-        let now = Instant::now();
-        let mut given_up = self.given_up.lock();
-        given_up.retain(|_, (_, until)| *until > now);
-        match given_up
-            .values()
-            .any(|(session, _)| *session != origin.session)
-        {
-            true => Meant::Unclear,
-            false => Meant::Call(origin.clone()),
         }
     }
 
@@ -763,6 +490,3 @@ impl Drop for Entry<'_> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -10,47 +10,68 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, BufRead, Write};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use super::process::{self, Tree};
+use crate::lock::Mutex;
 
 /// How long trees get to end by SIGTERM once the gateway is gone.
 const GRACE: Duration = Duration::from_secs(2);
+/// Between two starts of a guard that ends at once.
+const RESTART_PAUSE: Duration = Duration::from_secs(1);
 /// How long SIGKILL is repeated for what keeps appearing.
 const KILL_LIMIT: Duration = Duration::from_secs(1);
 
 /// A running guard, as the gateway holds it. Cheap to clone; when the last
-/// clone is dropped the guard sees the end of its pipe and exits.
+/// clone is dropped the guard sees the end of its pipe and exits. A guard that
+/// is killed is replaced by another.
 #[derive(Clone)]
 pub(crate) struct Guard(Arc<Held>);
 
 struct Held {
-    /// Taken only by `drop`.
-    child: Option<Child>,
+    command: Vec<OsString>,
     mark: String,
     marks_given: AtomicU64,
-    lost: AtomicBool,
+    state: Mutex<Watching>,
+}
+
+/// The guard process and what it must know.
+struct Watching {
+    /// None while there is no such process.
+    pipe: Option<ChildStdin>,
+    /// True if it missed something.
+    behind: bool,
+    #[cfg(test)]
+    pid: u32,
+    groups: BTreeSet<u32>,
 }
 
 /// A guard that starts with the first child process that needs one.
 #[derive(Default)]
 pub(crate) struct LazyGuard {
     command: Option<Vec<OsString>>,
+    subreaper: Option<Vec<OsString>>,
     started: OnceLock<Option<Guard>>,
 }
 
 impl LazyGuard {
-    pub(crate) fn new(command: Option<Vec<OsString>>) -> LazyGuard {
+    /// The commands lead to [`run`] and to [`subreaper::run`](super::subreaper::run).
+    pub(crate) fn new(
+        command: Option<Vec<OsString>>,
+        subreaper: Option<Vec<OsString>>,
+    ) -> LazyGuard {
         LazyGuard {
             command,
+            subreaper,
             started: OnceLock::new(),
         }
     }
@@ -58,6 +79,9 @@ impl LazyGuard {
     /// `None` where there is none, or where it cannot be started.
     pub(crate) fn get(&self) -> Option<&Guard> {
         let start = || {
+            if self.subreaper.is_some() {
+                process::adopt_orphans();
+            }
             let started = Guard::start(self.command.as_deref()?);
             started
                 .inspect_err(|error| tracing::warn!("no guard process: {error}"))
@@ -65,45 +89,30 @@ impl LazyGuard {
         };
         self.started.get_or_init(start).as_ref()
     }
+
+    /// The command that starts servers.
+    pub(crate) fn subreaper(&self) -> Option<&[OsString]> {
+        self.subreaper.as_deref()
+    }
 }
 
 impl Guard {
     /// Starts the guard by `command`, program and arguments, which must lead to [`run`].
     pub(crate) fn start(command: &[OsString]) -> io::Result<Guard> {
-        let Some((program, arguments)) = command.split_first() else {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "the guard's command is empty",
-            ));
-        };
-        let mut child = std::os::unix::process::CommandExt::process_group(
-            Command::new(program)
-                .args(arguments)
-                // It needs no variable of ours, and it must not carry the mark
-                // of a gateway above us: that one would end it before its work.
-                .env_clear()
-                .stdin(Stdio::piped())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null()),
-            // A Ctrl-C at the terminal is not for the guard.
-            0,
-        )
-        .spawn()?;
-        if let Some(pipe) = &child.stdin
-            // A guard that was stopped must not stop us, so a full pipe is an error instead of a wait.
-            && let Err(error) = rustix::io::ioctl_fionbio(pipe, true)
-        {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(error.into());
-        }
         let guard = Guard(Arc::new(Held {
-            child: Some(child),
+            command: command.to_vec(),
             mark: process::fresh_mark(),
             marks_given: AtomicU64::new(0),
-            lost: AtomicBool::new(false),
+            state: Mutex::new(Watching {
+                pipe: None,
+                behind: false,
+                #[cfg(test)]
+                pid: 0,
+                groups: BTreeSet::new(),
+            }),
         }));
-        guard.tell(&format!("={}\n", guard.0.mark));
+        let child = guard.0.begin()?;
+        keep(Arc::downgrade(&guard.0), child)?;
         Ok(guard)
     }
 
@@ -119,39 +128,112 @@ impl Guard {
 
     /// To be called as soon as a group leader has been started.
     pub(crate) fn watch(&self, group: u32) {
-        self.tell(&format!("+{group}\n"));
+        let mut state = self.0.state.lock();
+        state.groups.insert(group);
+        state.tell(&format!("+{group}\n"));
     }
 
     /// To be called when the group's tree is gone.
     pub(crate) fn release(&self, group: u32) {
-        self.tell(&format!("-{group}\n"));
+        let mut state = self.0.state.lock();
+        state.groups.remove(&group);
+        state.tell(&format!("-{group}\n"));
     }
+}
 
-    /// One line; short enough that a pipe takes it whole or not at all.
-    fn tell(&self, line: &str) {
-        let Some(mut pipe) = self.0.child.as_ref().and_then(|child| child.stdin.as_ref()) else {
-            return;
+impl Held {
+    /// Starts the process and says all that it must know.
+    fn begin(&self) -> io::Result<Child> {
+        let Some((program, arguments)) = self.command.split_first() else {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the guard's command is empty",
+            ));
         };
-        if let Err(error) = pipe.write_all(line.as_bytes())
-            && !self.0.lost.swap(true, Ordering::Relaxed)
+        let mut command = Command::new(program);
+        let command = std::os::unix::process::CommandExt::process_group(
+            command
+                .args(arguments)
+                // It needs no variable of ours, and it must not carry the mark
+                // of a gateway above us: that one would end it before its work.
+                .env_clear()
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null()),
+            // A Ctrl-C at the terminal is not for the guard.
+            0,
+        );
+        let mut child = process::start(|| command.spawn(), |child| Some(child.id()))?;
+        let pipe = child.stdin.take();
+        if let Some(pipe) = &pipe
+            // A guard that was stopped must not stop us, so a full pipe is an error instead of a wait.
+            && let Err(error) = rustix::io::ioctl_fionbio(pipe, true)
         {
-            tracing::warn!(%error, "the guard process is gone; a SIGKILL of the gateway would leave servers running");
+            let _ = child.kill();
+            let _ = child.wait();
+            process::forget(child.id());
+            return Err(error.into());
+        }
+        let mut state = self.state.lock();
+        state.pipe = pipe;
+        state.behind = false;
+        #[cfg(test)]
+        {
+            state.pid = child.id();
+        }
+        let groups = state.groups.iter().map(|group| format!("+{group}\n"));
+        let known: String = groups.collect();
+        state.tell(&format!("={}\n{known}", self.mark));
+        Ok(child)
+    }
+}
+
+impl Watching {
+    /// Short enough that a pipe takes it whole or not at all. The pipe to a
+    /// guard that is gone is closed, and the next guard learns all from
+    /// `groups`. One that was stopped keeps its pipe: it would take its end for
+    /// that of the gateway.
+    fn tell(&mut self, lines: &str) {
+        let Some(pipe) = &mut self.pipe else { return };
+        match pipe.write_all(lines.as_bytes()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.pipe = None,
+            Err(error) if !self.behind => {
+                self.behind = true;
+                tracing::warn!(%error, "the guard process does not read; a SIGKILL of the gateway may leave servers running");
+            }
+            _ => {}
         }
     }
 }
 
-impl Drop for Held {
-    fn drop(&mut self) {
-        let Some(mut child) = self.child.take() else {
-            return;
-        };
-        drop(child.stdin.take());
-        // Waiting for it keeps no zombie where the process lives on (tests, an
-        // embedder); it takes a moment, or a grace if groups were left to it.
-        let _ = thread::Builder::new()
-            .name("guard-reaper".into())
-            .spawn(move || child.wait());
-    }
+/// Waits for the guard process in a thread of its own, and starts another for
+/// as long as the gateway needs one.
+fn keep(held: Weak<Held>, mut child: Child) -> io::Result<()> {
+    let keeping = move || {
+        loop {
+            let _ = child.wait();
+            process::forget(child.id());
+            let Some(held) = held.upgrade() else { return };
+            held.state.lock().pipe = None;
+            tracing::warn!("the guard process has ended; starting another");
+            match held.begin() {
+                Ok(next) => child = next,
+                Err(error) => {
+                    tracing::warn!(
+                        "no guard process, so a SIGKILL of the gateway may leave servers running: {error}"
+                    );
+                    return;
+                }
+            }
+            drop(held);
+            // One that cannot live is not started without a pause.
+            thread::sleep(RESTART_PAUSE);
+        }
+    };
+    thread::Builder::new()
+        .name("guard-keeper".into())
+        .spawn(keeping)
+        .map(drop)
 }
 
 /// The guard process itself: returns when the gateway is gone and its trees are ended.
@@ -183,7 +265,7 @@ fn read_orders(input: impl BufRead) -> Tree {
 }
 
 /// Ends what is left, in order if it lets us.
-fn end(tree: &mut Tree) {
+pub(super) fn end(tree: &mut Tree) {
     if tree.is_gone() {
         return;
     }
@@ -219,7 +301,7 @@ fn gone_within(tree: &mut Tree, limit: Duration) -> bool {
 ///
 /// Setting a handler is `unsafe` in std, so tokio's are used: they stay when the
 /// runtime that set them is gone, and nobody listens to what they report.
-fn ignore_signals() -> io::Result<()> {
+pub(super) fn ignore_signals() -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
 
     let runtime = tokio::runtime::Builder::new_current_thread()

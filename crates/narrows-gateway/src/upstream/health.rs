@@ -106,7 +106,7 @@ impl Vitals {
         }
     }
 
-    /// Whether there was a sign of life at that time or after it.
+    /// Returns true if there was a sign of life at that time or after it.
     pub(crate) fn heard_since(&self, then: Instant) -> bool {
         self.last_heard() >= then
     }
@@ -115,7 +115,7 @@ impl Vitals {
         self.start + Duration::from_nanos(self.heard.load(Ordering::Acquire))
     }
 
-    /// Whether its silence is explained by what it has to do.
+    /// Returns true if its silence is explained by what it has to do.
     fn is_busy(&self, limit: Duration) -> bool {
         let works = self.work.get().is_some_and(Work::any);
         works && self.last_heard().elapsed() < limit

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use narrows_wire::{Kind, Raw, Revision};
 
 use crate::chain::Recursion;
-use crate::exchange::{Ask, AskKey, Asks, Cancel, ClientHello, Event, EventSink, Notice};
+use crate::exchange::{Ask, AskKey, Asks, Cancel, ClientHello, Event, EventSink, Notice, Refusal};
 use crate::memory::ClientMemory;
 use crate::settings::Transport;
 
@@ -152,28 +152,19 @@ pub(crate) struct Origin {
     pub(crate) session: u64,
     pub(crate) sink: EventSink,
     pub(crate) asks: Asks,
-    /// What is held for the client.
+    /// The memory shares of the client.
     pub(crate) memory: Option<ClientMemory>,
     /// Says why, when the call is dropped before its end.
     pub(crate) cancel: Arc<Cancel>,
 }
 
 impl Origin {
-    /// Sends a notice to the client of the call. One that is large is dropped
-    /// where more is held for clients than may be.
-    pub(crate) fn notice(&self, mut notice: Notice) {
-        if let Some(ClientMemory {
-            responses: memory, ..
-        }) = &self.memory
-            && notice.is_large()
-        {
-            if memory.is_over() || memory.budget().is_over() {
-                self.sink.count_dropped();
-                return;
-            }
-            notice.params = notice.params.map(|params| memory.hold_raw(params));
-        }
-        self.sink.send(Event::Notice(notice));
+    /// Sends a notice to the client of the call.
+    pub(crate) fn notice(&self, notice: Notice) {
+        match &self.memory {
+            Some(memory) => self.sink.send_notice(notice, &memory.responses),
+            None => self.sink.send(Event::Notice(notice)),
+        };
     }
 }
 
@@ -183,8 +174,8 @@ pub(crate) trait Ears: Send + Sync {
     fn ask(&self, ask: Ask);
     /// A question that was heard is asked no more.
     fn withdraw(&self, key: AskKey);
-    /// Whether the link serves one session alone, so that reading from it may
-    /// wait for that session's client.
+    /// Returns true if the link serves one session alone, so that reading from
+    /// it may wait for that session's client.
     fn is_own(&self) -> bool {
         false
     }
@@ -222,7 +213,7 @@ pub(crate) enum LinkError {
     /// The link is gone, or was never there.
     Closed {
         failure: Arc<Failure>,
-        /// Whether the server may have got the request. False only where that
+        /// True if the server may have got the request. False only where that
         /// is certain: it was never handed to what writes to the server.
         sent: bool,
     },
@@ -254,6 +245,11 @@ impl LinkError {
             LinkError::Answered(error) => {
                 if let Some(supported) = supported_revisions(&error) {
                     return unsupported(&supported);
+                }
+                // Our refusal of what it asked for, which was our own request.
+                if error.as_str() == Refusal::NotSupported.error().as_str() {
+                    let detail = "it sends back what it receives, so it is no MCP server";
+                    return Failure::new(FailureKind::Protocol, detail);
                 }
                 let is_recursion = is_recursion(&error);
                 let message = error.member("message");
@@ -328,7 +324,7 @@ fn unsupported(supported: &[String]) -> Failure {
     Failure::new(FailureKind::UnsupportedRevision, detail)
 }
 
-/// Whether a gateway refuses to serve us because one above it is the same.
+/// Returns true if a gateway refused to serve its own descendant.
 fn is_recursion(error: &Raw) -> bool {
     let code = error.member("data").and_then(|data| data.member("code"));
     let code = code.as_ref().and_then(Raw::as_text);
@@ -394,7 +390,7 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Whether the server may be back without anybody doing something about it.
+    /// Returns true if the server may recover without user action.
     pub(crate) fn heals(self) -> bool {
         !matches!(
             self,
@@ -411,5 +407,13 @@ impl Failure {
             stderr: Vec::new(),
             speaks: None,
         }
+    }
+
+    /// A server that turned out to be a gateway above this one. `shown` is its
+    /// address.
+    pub(crate) fn recursion(shown: &str) -> Failure {
+        let detail =
+            format!("{shown} leads back to this gateway, or to one above it. Remove the entry");
+        Failure::new(FailureKind::Recursion, detail)
     }
 }

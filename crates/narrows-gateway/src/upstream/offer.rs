@@ -206,7 +206,7 @@ impl Offer {
             .is_some_and(|hello| has(hello, capability))
     }
 
-    /// Whether the lists are the same, whatever else is.
+    /// Returns true if the lists are the same, whatever else is.
     pub(crate) fn same_lists(&self, other: &Offer) -> bool {
         ListKind::ALL
             .into_iter()

@@ -106,8 +106,8 @@ pub(super) fn words(values: &[impl AsRef<str>]) -> Vec<String> {
         .collect()
 }
 
-/// Whether a word names a way to authenticate: those registered for HTTP, and
-/// two that are in use besides.
+/// Returns true if a word names a way to authenticate: those registered for
+/// HTTP, and two that are in use besides.
 fn is_scheme(word: &str) -> bool {
     const SCHEMES: [&str; 12] = [
         "apikey",

@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::channel::{Arrival, Channel};
-use super::guard::Guard;
+use super::guard::{Guard, LazyGuard};
 use super::link::{Failure, FailureKind};
 use super::process::{self, Tree};
 use super::secrets::Secrets;
@@ -50,7 +50,7 @@ const SETTLE: Duration = Duration::from_millis(500);
 pub(crate) fn open(
     settings: &StdioSettings,
     server: Arc<str>,
-    guard: Option<&Guard>,
+    guard: &LazyGuard,
     chain: &str,
     history: Option<&Arc<StderrHistory>>,
     max_message_bytes: usize,
@@ -58,8 +58,9 @@ pub(crate) fn open(
 ) -> Result<Channel, Failure> {
     // Before the process, so that none of an earlier one is taken for its own.
     let tail = history.map_or_else(Tail::default, |history| history.begin());
+    let (guard, subreaper) = (guard.get(), guard.subreaper());
     let mark = guard.map_or_else(process::fresh_mark, Guard::mark);
-    let spawned = spawn::spawn(settings, &mark, chain)?;
+    let spawned = spawn::spawn(settings, &mark, chain, subreaper)?;
     if let Some(guard) = guard {
         guard.watch(spawned.pid);
     }
@@ -92,6 +93,7 @@ pub(crate) fn open(
         life: watched,
         closing,
         tail,
+        settings: settings.clone(),
         phase: Phase::Reading,
     };
     let incoming = stream::unfold(reader, async |mut reader| {
@@ -158,6 +160,7 @@ struct Reader {
     life: watch::Receiver<Life>,
     closing: CancellationToken,
     tail: Tail,
+    settings: StdioSettings,
     phase: Phase,
 }
 
@@ -226,6 +229,10 @@ impl Reader {
         }
         // The reason is in the last lines, which may be still on their way.
         let _ = timeout(SETTLE, self.tail.complete()).await;
+        if let Some(number) = self.tail.not_started() {
+            let error = std::io::Error::from_raw_os_error(number);
+            return spawn::explain(&self.settings, &error);
+        }
         let detail = describe(*self.life.borrow());
         Failure {
             stderr: self.tail.lines(),

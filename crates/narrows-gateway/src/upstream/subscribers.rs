@@ -60,9 +60,9 @@ impl Subscribers {
     }
 }
 
-/// Whether an update of `uri` is one for who subscribed to `subscribed`. A
-/// server may name a part of it (MCP 2025-11-25, resources, subscriptions),
-/// but not something else whose URI merely begins alike.
+/// Returns true if an update of `uri` is one for who subscribed to
+/// `subscribed`. A server may name a part of it (MCP 2025-11-25, resources,
+/// subscriptions), but not something else whose URI merely begins alike.
 pub(crate) fn concerns(uri: &str, subscribed: &str) -> bool {
     uri.strip_prefix(subscribed).is_some_and(|rest| {
         rest.is_empty() || subscribed.ends_with('/') || rest.starts_with(['/', '?', '#'])

@@ -18,7 +18,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The longest pause after failures that cannot heal by themselves.
 const HOPELESS_PAUSE: Duration = Duration::from_secs(300);
-/// How long a server is down before its repeated failures are logged as a count.
+/// The first interval at which repeated failures are logged as a count.
 const FIRST_COUNT: Duration = Duration::from_secs(300);
 const LONGEST_COUNT: Duration = Duration::from_secs(6 * 3_600);
 /// Between two readings of changed lists.
@@ -174,7 +174,7 @@ async fn open(upstream: &Arc<Upstream>, ears: &Arc<dyn SharedEars>) -> Result<Op
     })
 }
 
-/// What was logged since a server went down. Each kind of failure is logged
+/// The log state of an outage. Each kind of failure is logged
 /// when it first occurs, and repeats are counted.
 #[derive(Default)]
 struct Outage {
@@ -183,7 +183,7 @@ struct Outage {
     repeats: u32,
     /// When something was logged last.
     logged: Option<Instant>,
-    /// How many counts were logged.
+    /// The number of counts logged.
     counts: u32,
 }
 
@@ -191,7 +191,10 @@ impl Outage {
     fn log(&mut self, id: &str, failure: &Failure, attempts: u32, pause: Option<Duration>) {
         let detail = &failure.detail;
         let Some(pause) = pause else {
-            tracing::warn!(server = id, "server \"{id}\" is left out: {detail}");
+            tracing::warn!(
+                server = id,
+                "server \"{id}\" is down and is not tried again: {detail}"
+            );
             return;
         };
         let retry_ms = pause.as_millis() as u64;
@@ -361,8 +364,8 @@ fn pause(attempts: u32, kind: FailureKind) -> Option<Duration> {
         return None;
     }
     let steps = (attempts - 1).min(10);
-    // Somebody has to do something first, so there is no hurry. A call or a
-    // change of the entry brings the next attempt forward.
+    // The user has to fix something first. A call or a changed entry brings
+    // the next attempt forward.
     let (factor, longest): (u32, _) = match kind.heals() {
         true => (2, LONGEST_PAUSE),
         false => (4, HOPELESS_PAUSE),

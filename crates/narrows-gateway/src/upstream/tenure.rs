@@ -59,7 +59,7 @@ impl Tenure {
 }
 
 impl Upstream {
-    /// Whether this instance can go on under other settings.
+    /// Returns true if this instance can go on under other settings.
     pub(crate) fn goes_on_as(&self, settings: &UpstreamSettings, slug: &str) -> bool {
         self.settings.same_connection(settings) && *self.slug == *slug
     }

@@ -10,7 +10,7 @@ use ::http::header::{
     CONNECTION, HOST, PROXY_AUTHORIZATION, SEC_WEBSOCKET_EXTENSIONS, SEC_WEBSOCKET_KEY,
     SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use ::http::{HeaderName, HeaderValue, Uri};
+use ::http::{HeaderName, HeaderValue, StatusCode, Uri};
 use bytes::Bytes;
 use futures_util::stream::{self, SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
@@ -158,9 +158,8 @@ fn explain(error: Error, address: &Address) -> Failure {
         }
         Error::Http(response) => {
             let status = response.status();
-            if status.as_u16() == 508 {
-                let told = "leads back to this gateway, or to one above it. Remove the entry";
-                return Failure::new(FailureKind::Recursion, format!("{shown} {told}"));
+            if status == StatusCode::LOOP_DETECTED {
+                return Failure::recursion(shown);
             }
             let kind = match status.as_u16() {
                 401 | 403 => FailureKind::SignIn,

@@ -23,7 +23,7 @@ pub struct AdminDesk {
 struct Accepted {
     /// Any of these.
     tokens: Vec<AdminToken>,
-    /// Whether others than who is on this machine may come.
+    /// True if others than who is on this machine may come.
     remote: bool,
 }
 
@@ -67,7 +67,7 @@ impl AdminDesk {
         *accepted = Accepted { tokens, remote };
     }
 
-    /// Whether others than who is on this machine may come.
+    /// Returns true if others than who is on this machine may come.
     pub(crate) fn admits_others(&self) -> bool {
         self.accepted().remote
     }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use narrows_gateway::preset::{Denial, Why};
+use narrows_gateway::preset::{Denial, DenialSource, Why};
 use narrows_wire::JsonError;
 
 use super::*;
@@ -63,9 +63,29 @@ fn an_unknown_resource_has_the_code_of_its_era() {
 
 fn denial() -> Arc<Denial> {
     Arc::new(Denial {
-        preset: "review".into(),
+        source: DenialSource::Preset("review".into()),
         why: Why::NotNamed,
     })
+}
+
+#[test]
+fn a_tool_list_is_not_called_a_preset() {
+    let denial = Denial {
+        source: DenialSource::ToolList("mcpServers.git.disabledTools".into()),
+        why: Why::Excluded,
+    };
+    let error = Error::NotAllowed {
+        kind: ItemKind::Tool,
+        name: "push".into(),
+        denial: Arc::new(denial),
+    };
+    check_core(
+        error.clone(),
+        r#"{"code":-32602,"message":"Tool 'push' is not allowed: `mcpServers.git.disabledTools` excludes it","data":{"code":"not_allowed","tool_list":"mcpServers.git.disabledTools","reason":"`mcpServers.git.disabledTools` excludes it"}}"#,
+    );
+    let data = details(&ForwardError::Core(error));
+    assert_eq!(data.get("preset"), None);
+    assert_eq!(data["tool_list"], "mcpServers.git.disabledTools");
 }
 
 #[test]

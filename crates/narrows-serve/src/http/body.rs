@@ -46,7 +46,7 @@ impl Body {
         }
     }
 
-    /// Whether its bytes are counted while the client does not read them.
+    /// Returns true if its bytes are charged while the client does not read them.
     pub(super) fn is_large(&self) -> bool {
         match self {
             Body::Whole(bytes) => bytes.len() >= SMALL,
@@ -124,12 +124,12 @@ const UNASKED: usize = 64 * 1024;
 /// is not copied again and again.
 const RESERVE_ABOVE: usize = 1024 * 1024;
 
-/// What a request body must keep to.
+/// Limits of a request body.
 pub(super) struct BodyLimits<'a> {
     pub(super) max: usize,
-    /// How far a body may fall behind [`RATE`].
+    /// The longest time that a body may lag behind [`RATE`].
     pub(super) grace: Duration,
-    /// Where its bytes are counted.
+    /// The memory share that its bytes are charged to.
     pub(super) memory: &'a Arc<MemoryShare>,
 }
 
@@ -234,7 +234,7 @@ async fn next_piece(
 /// a body that was fast at first may not rest on it.
 pub(super) struct Pace {
     grace: Duration,
-    /// None until something was waited for.
+    /// `None` until the first wait.
     deadline: Option<Instant>,
 }
 

@@ -5,8 +5,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock};
 
 use http::header::CONNECTION;
 use http::request::Parts;
@@ -23,12 +22,11 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
+use super::current::Current;
 use super::head::Head;
 use super::occupancy::Place;
 use super::pages::Reader;
-use super::readers::SlowReaders;
 use super::socket::Socket;
-use super::stream::Stream;
 use super::target::Way;
 use super::{Edge, admin, answer, entry, forward, guard, mcp, pages, rpc, sse, ws};
 use crate::error::Refused;
@@ -44,7 +42,7 @@ pub(super) type Pages = TowerToHyperService<axum::Router>;
 /// Who is at the other end, as handed to the router with each request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer {
-    /// Whether it is on this machine, and speaks for itself.
+    /// True if it is on this machine, and speaks for itself.
     pub(super) from_here: bool,
 }
 
@@ -55,19 +53,8 @@ pub(super) struct Connection {
     peer: SocketAddr,
     current: Arc<Current>,
     place: Place,
-    /// What is held for requests without a session or a token.
+    /// The memory shares of requests without a session or token.
     memory: OnceLock<ClientMemory>,
-}
-
-/// What a connection carries at the moment.
-pub(super) struct Current {
-    /// The stream, if it does.
-    stream: Mutex<Weak<Stream>>,
-    /// What is held for the client, if its answer is a large one.
-    memory: Mutex<Option<Arc<MemoryShare>>>,
-    /// Whether the client may still be sending what will not be read.
-    lingers: AtomicBool,
-    pub(super) readers: Arc<SlowReaders>,
 }
 
 impl Connection {
@@ -77,12 +64,7 @@ impl Connection {
         peer: SocketAddr,
         place: Place,
     ) -> Arc<Connection> {
-        let current = Arc::new(Current {
-            stream: Mutex::default(),
-            memory: Mutex::default(),
-            lingers: AtomicBool::new(false),
-            readers: edge.readers.clone(),
-        });
+        let current = Arc::new(Current::new(edge.readers.clone()));
         Arc::new(Connection {
             edge,
             pages,
@@ -149,19 +131,8 @@ impl Connection {
         let path = parts.uri.path_and_query().cloned();
         let way = path.as_ref().and_then(|path| Way::parse(path.path()));
         let head = Head::read(&headers);
-        let authority = parts.uri.authority().map(|authority| authority.as_str());
-        let checked = match edge.guard.check(authority, &head) {
-            Ok(()) if head.repeated => Err(Refused::RepeatedHeader),
-            Ok(()) if head.mark.is_some_and(|marks| edge.gateway.is_own(marks)) => {
-                Err(Refused::Loop)
-            }
-            checked => checked,
-        };
         let is_admin = way.is_none() && admin::is_meant(edge, parts.uri.path());
-        if let Err(refused) = checked {
-            if matches!(refused, Refused::Host | Refused::Origin) {
-                edge.gateway.meter().refused(RefusedFor::Origin);
-            }
+        if let Err(refused) = self.check(&parts, &head) {
             return match way {
                 Some(_) => answer::refused(None, &refused),
                 None if is_admin => admin::refused(refused),
@@ -205,6 +176,7 @@ impl Connection {
                 self.current.hold(Some(&memory.responses));
                 ws::open(&self.edge, target, principal, memory, parts, &body)
             }
+            // Boxed, like pages: their futures would make everybody's larger.
             (Some(Way::Rpc), Ok(principal)) => match rpc::enter(&parts.method, &head) {
                 Some(answer) => answer,
                 None => {
@@ -215,7 +187,6 @@ impl Connection {
             (Some(Way::Forward(server)), Ok(principal)) => {
                 match forward::enter(&server, &parts.method, &head) {
                     Some(answer) => answer,
-                    // Boxed, like pages: its future would make everybody's larger.
                     None => {
                         let memory = self.memory(&principal);
                         let posted = forward::post(edge, principal, &server, body, &memory);
@@ -236,17 +207,7 @@ impl Connection {
                     let from_here = entry::is_from_here(&head, self.peer.ip());
                     parts.headers = headers;
                     parts.extensions.insert(Peer { from_here });
-                    if is_admin {
-                        parts.extensions.insert(self.memory(&Principal::Anonymous));
-                    }
-                    if let Some(reader) = reader {
-                        parts.extensions.insert(reader);
-                    }
-                    let page = self.pages.call(Request::from_parts(parts, body));
-                    match Box::pin(page).await {
-                        Ok(page) => page.map(Body::Page),
-                        Err(never) => match never {},
-                    }
+                    Box::pin(self.page(parts, body, reader, is_admin)).await
                 }
                 Err(refused) => pages::refused(&refused),
             },
@@ -254,6 +215,52 @@ impl Connection {
         if let Some(origin) = origin {
             guard::expose(origin, answer.headers_mut());
         }
+        self.account(&answer);
+        answer
+    }
+}
+
+impl Connection {
+    /// Checks that a request may come in at all, by its headers.
+    fn check(&self, parts: &Parts, head: &Head<'_>) -> Result<(), Refused> {
+        let gateway = &self.edge.gateway;
+        let authority = parts.uri.authority().map(|authority| authority.as_str());
+        let checked = self.edge.guard.check(authority, head);
+        if let Err(Refused::Host | Refused::Origin) = &checked {
+            gateway.meter().refused(RefusedFor::Origin);
+        }
+        checked?;
+        if head.repeated {
+            return Err(Refused::RepeatedHeader);
+        }
+        match head.mark.is_some_and(|marks| gateway.is_own(marks)) {
+            true => Err(Refused::Loop),
+            false => Ok(()),
+        }
+    }
+
+    /// Answers a request for one of the pages, or of the operator.
+    async fn page(
+        &self,
+        mut parts: Parts,
+        body: Incoming,
+        reader: Option<Reader>,
+        is_admin: bool,
+    ) -> Response<Body> {
+        if is_admin {
+            parts.extensions.insert(self.memory(&Principal::Anonymous));
+        }
+        if let Some(reader) = reader {
+            parts.extensions.insert(reader);
+        }
+        match self.pages.call(Request::from_parts(parts, body)).await {
+            Ok(page) => page.map(Body::Page),
+            Err(never) => match never {},
+        }
+    }
+
+    /// Notes what the connection carries from now on.
+    fn account(&self, answer: &Response<Body>) {
         match answer.body() {
             Body::Events(events) => {
                 self.current.set(events.stream());
@@ -270,12 +277,9 @@ impl Connection {
         {
             self.current.linger();
         }
-        answer
     }
-}
 
-impl Connection {
-    /// What is held for a client without a session.
+    /// Returns the memory shares of a client without a session.
     fn memory(&self, principal: &Principal) -> ClientMemory {
         let gateway = &self.edge.gateway;
         let own = || self.memory.get_or_init(|| gateway.memory()).clone();
@@ -293,57 +297,5 @@ impl Connection {
             Err(Refused::NoToken) => Ok(None),
             Err(refused) => Err(refused),
         }
-    }
-}
-
-impl Current {
-    /// The client does not read. What it waits for goes on without it, so that
-    /// nothing upstream is held up meanwhile.
-    pub(super) fn stalled(&self) {
-        let stream = self
-            .stream
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .upgrade();
-        if let Some(stream) = stream {
-            stream.hand_over();
-        }
-    }
-
-    fn set(&self, stream: &Arc<Stream>) {
-        *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(stream);
-    }
-
-    fn hold(&self, memory: Option<&Arc<MemoryShare>>) {
-        *self.memory.lock().unwrap_or_else(PoisonError::into_inner) = memory.cloned();
-    }
-
-    /// What is held for the client that does not read.
-    pub(super) fn memory(&self) -> Option<Arc<MemoryShare>> {
-        self.memory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    /// The client has to give way: nothing is kept for it.
-    pub(super) fn give_way(&self) {
-        let stream = self
-            .stream
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .upgrade();
-        if let Some(stream) = stream {
-            stream.forget();
-        }
-    }
-
-    fn linger(&self) {
-        self.lingers.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the client may still be sending what will not be read.
-    pub(super) fn lingers(&self) -> bool {
-        self.lingers.load(Ordering::Relaxed)
     }
 }

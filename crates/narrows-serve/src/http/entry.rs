@@ -79,8 +79,8 @@ pub(super) async fn identify(
     })
 }
 
-/// Takes the leave of a client for one request before its body is read; `None`
-/// for who has no limits.
+/// Takes the client's permit for one request before its body is read; `None`
+/// if the client has no limits.
 pub(super) fn permit(edge: &Edge, principal: &Principal) -> Result<Option<ClientPermit>, Refused> {
     if !matches!(principal, Principal::Client(_)) {
         return Ok(None);
@@ -92,8 +92,8 @@ pub(super) fn permit(edge: &Edge, principal: &Principal) -> Result<Option<Client
     }
 }
 
-/// Whether a request was made on this machine. One that somebody passed on here
-/// may come from anywhere.
+/// Returns true if a request was made on this machine. One that somebody passed
+/// on here may come from anywhere.
 pub(super) fn is_from_here(head: &Head<'_>, peer: IpAddr) -> bool {
     // A socket for both families tells 127.0.0.1 as ::ffff:127.0.0.1.
     peer.to_canonical().is_loopback() && !head.passed_on

@@ -60,7 +60,7 @@ pub(super) async fn post(
     let id = request.id().cloned();
     let (gateway, name) = (edge.gateway.clone(), server.to_owned());
     let forwarded = offload::polled(Box::pin(async move {
-        offload::large(request.body().len()).await;
+        offload::large(request.body_len()).await;
         gateway.forward(&principal, &name, &request, permit).await
     }));
     match (forwarded.await, id.as_ref()) {

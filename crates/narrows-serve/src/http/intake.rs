@@ -22,7 +22,7 @@ use super::body::Pace;
 /// Less of a message is neither charged nor timed.
 const UNCOUNTED: usize = 16 * 1024;
 
-/// What a frame takes besides its payload, at least.
+/// The least size of a frame header.
 const HEADER: usize = 6;
 
 pub(super) struct Intake<S> {
@@ -44,7 +44,7 @@ struct State {
     /// Bytes of the message that is not whole yet.
     partial: usize,
     grace: Duration,
-    /// None while no message is arriving.
+    /// `None` while no message is arriving.
     pace: Option<Pace>,
     is_full: bool,
 }
@@ -70,7 +70,7 @@ impl<S> Intake<S> {
 impl State {
     /// False if there is no room for more.
     fn received(&mut self, bytes: usize) -> bool {
-        // What comes after that is passed over.
+        // Bytes after a refusal are ignored.
         if self.is_full {
             return true;
         }
@@ -142,7 +142,7 @@ impl Arriving {
         state.partial = state.partial.saturating_sub(message.len() + HEADER);
     }
 
-    /// Whether reading ended because there was no room.
+    /// Returns true if reading ended for lack of memory.
     pub(super) fn is_full(&self) -> bool {
         lock(&self.state).is_full
     }

@@ -111,7 +111,7 @@ impl Found {
         })
     }
 
-    /// Whether the client owes an answer to a question of a server.
+    /// Returns true if the client has not answered a request of a server yet.
     fn owes_an_answer(&self) -> bool {
         match self {
             Found::Session(session) => session.session.owes_an_answer(),

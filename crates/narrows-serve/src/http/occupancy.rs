@@ -85,9 +85,12 @@ impl Occupancy {
             && own.open >= self.max_per_address
         {
             // Other addresses do not give way for this one.
-            let number = own.silent.first().copied()?;
+            let (number, what) = match own.silent.first() {
+                Some(number) => (*number, Evicted::SilentConnection),
+                None => (table.idle_longest(Some(*address))?, Evicted::IdleConnection),
+            };
             table.evict(number);
-            evicted(Evicted::SilentConnection);
+            evicted(what);
         }
         if table.all.len() >= self.max {
             evicted(table.make_room()?);
@@ -131,12 +134,19 @@ impl Table {
             self.evict(number);
             return Some(Evicted::SilentConnection);
         }
-        let since = |seat: &Seat| Some(seat.state.load(Ordering::Relaxed)).filter(|at| *at < BUSY);
-        let idle = self.all.iter();
-        let idle = idle.filter_map(|(number, seat)| Some((since(seat)?, *number)));
-        let (_, number) = idle.min()?;
+        let number = self.idle_longest(None)?;
         self.evict(number);
         Some(Evicted::IdleConnection)
+    }
+
+    /// Returns the connection that has been idle for longest, of one address or
+    /// of all.
+    fn idle_longest(&self, of: Option<IpAddr>) -> Option<u64> {
+        let since = |seat: &Seat| Some(seat.state.load(Ordering::Relaxed)).filter(|at| *at < BUSY);
+        let fitting = self.all.iter();
+        let fitting = fitting.filter(|(_, seat)| of.is_none() || seat.address == of);
+        let idle = fitting.filter_map(|(number, seat)| Some((since(seat)?, *number)));
+        idle.min().map(|(_, number)| number)
     }
 
     fn evict(&mut self, number: u64) {

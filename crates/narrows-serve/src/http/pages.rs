@@ -52,6 +52,8 @@ async fn health(State(edge): State<Arc<Edge>>) -> Response<axum::body::Body> {
     let mut all = edge.gateway.pruner().health();
     if edge.settings.front == Front::Gateway {
         let health = edge.gateway.health();
+        let admin = edge.settings.admin.as_ref();
+        let left_out = admin.map_or(0, |desk| desk.operations.status().left_out.len());
         all["gateway"] = json!({
             "version": VERSION,
             "uptime_s": health.uptime.as_secs(),
@@ -59,6 +61,7 @@ async fn health(State(edge): State<Arc<Edge>>) -> Response<axum::body::Body> {
                 "up": health.up,
                 "starting": health.starting,
                 "down": health.down,
+                "left_out": left_out,
             },
         });
     }
@@ -86,8 +89,20 @@ async fn index(
     };
     let mut text = format!(
         "Narrows {VERSION}, an MCP gateway.\n\n\
-         MCP (Streamable HTTP):\n  /mcp\n  /mcp/{{endpoint}}\n"
+         MCP (Streamable HTTP):\n  /mcp\n  /mcp/{{endpoint}}"
     );
+    let may_enter = |endpoint: &str| match &reader {
+        Some(Extension(Reader(who))) => edge.gateway.may_enter(who, Door::Endpoint(endpoint)),
+        None => false,
+    };
+    let endpoints = edge.gateway.endpoints();
+    let others = endpoints.iter().map(|endpoint| endpoint.name.as_str());
+    let others = others.filter(|name| *name != "default" && may_enter(name));
+    let others: Vec<&str> = others.collect();
+    if !others.is_empty() {
+        let _ = write!(text, ", where endpoint is {}", others.join(" or "));
+    }
+    text.push('\n');
     let servers = edge.gateway.report();
     for upstream in servers.iter().filter(|server| may_see(&server.id)) {
         // A slug needs no escaping in a path, and names its server as well as the id does.

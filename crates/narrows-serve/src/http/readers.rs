@@ -1,5 +1,5 @@
-//! Clients that do not read, and who of them is closed when responses hold
-//! more memory than they may.
+//! Slow readers: clients that do not read their responses, and which of them
+//! is closed when responses hold too much memory.
 //!
 //! Responses over a connection of one call are read from the server no faster
 //! than there is room for them. What comes over a connection that many calls
@@ -23,7 +23,7 @@ const STALLED: Duration = Duration::from_millis(250);
 /// to responses that wait.
 const STALLED_FOR_LONG: u32 = 4;
 
-/// How often it is looked for room, and for how long after the last need of it.
+/// The interval of checks, and the number of them after the last shortage.
 const STEP: Duration = Duration::from_millis(50);
 const STEPS: usize = 40;
 
@@ -96,7 +96,7 @@ impl SlowReaders {
 }
 
 impl Stall {
-    /// Whether the connection has to give way.
+    /// Returns true if the connection is to be closed.
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
@@ -121,8 +121,8 @@ pub(super) async fn make_room(edge: Arc<Edge>) {
                 let is_needed = budget.is_over() || budget.is_waited_for();
                 if is_needed {
                     left = STEPS;
-                    // What is kept for clients that may come back goes first:
-                    // nobody waits for it.
+                    // Messages kept for resumption go first, since no client is
+                    // reading them.
                     edge.sessions.forget_unread();
                 }
                 let closed = (budget.is_over()

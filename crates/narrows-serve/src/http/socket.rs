@@ -5,6 +5,8 @@
 //! go on by itself, and after a longer one the connection is given up; a
 //! stream on it can be resumed.
 
+mod fair;
+
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,21 +19,21 @@ use tokio::io::{AsyncRead as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::connection::Current;
+use super::current::Current;
 use super::readers::Stall;
+use fair::FairStream;
 
 /// Longer than any client that reads at all keeps us waiting.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// How long a client that was refused may go on sending.
+/// The time that a refused client gets to stop sending.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Read at once of that, and how often before others get their turn.
+/// Bytes discarded by one read meanwhile.
 const WASTE: usize = 8 * 1024;
-const READS: usize = 32;
 
 pub(super) struct Socket {
-    io: TokioIo<TcpStream>,
+    io: TokioIo<FairStream>,
     patience: Duration,
     current: Arc<Current>,
     /// Runs while the peer does not read; there is none on the usual way.
@@ -51,7 +53,7 @@ struct Stalled {
 impl Socket {
     pub(super) fn new(socket: TcpStream, patience: Duration, current: Arc<Current>) -> Socket {
         Socket {
-            io: TokioIo::new(socket),
+            io: TokioIo::new(FairStream::new(socket)),
             patience,
             current,
             stalled: None,
@@ -63,7 +65,7 @@ impl Socket {
     /// connection that is closed with input unread takes the refusal back.
     fn drain(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut waste = [0; WASTE];
-        for _ in 0..READS {
+        loop {
             let mut waste = ReadBuf::new(&mut waste);
             match Pin::new(self.io.inner_mut()).poll_read(cx, &mut waste) {
                 Poll::Ready(Ok(())) if !waste.filled().is_empty() => {}
@@ -75,12 +77,6 @@ impl Socket {
                     };
                 }
             }
-        }
-        // Others want to be served as well.
-        cx.waker().wake_by_ref();
-        match &mut self.lingering {
-            Some(timer) => timer.as_mut().poll(cx),
-            None => Poll::Ready(()),
         }
     }
 

@@ -257,7 +257,7 @@ pub(super) struct Channel {
     written: mpsc::Receiver<Bytes>,
     /// What is ready to be written.
     ready: VecDeque<Bytes>,
-    /// What is held for the client.
+    /// The memory shares of the client.
     memory: Arc<MemoryShare>,
     beat: Interval,
     ended: bool,

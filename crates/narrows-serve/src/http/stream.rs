@@ -17,11 +17,13 @@ use bytes::Bytes;
 use narrows_gateway::Session;
 use narrows_gateway::exchange::{EventStream, Notice};
 use narrows_gateway::memory::{ClientMemory, MemoryShare, SMALL};
+use narrows_wire::Id;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::replay::{Bounds, Replay};
 use crate::call::{Call, Step};
+use crate::error::Refused;
 
 #[cfg(test)]
 mod tests;
@@ -33,7 +35,7 @@ pub(super) struct Stream {
     number: u64,
     state: Mutex<State>,
     tasks: TaskTracker,
-    /// What is held for the client.
+    /// The memory shares of the client.
     memory: ClientMemory,
 }
 
@@ -42,11 +44,14 @@ struct State {
     source: Source,
     /// Which reader is the current one.
     turn: u64,
-    /// Whether it is still there.
+    /// True while that reader is connected.
     is_read: bool,
     waker: Option<Waker>,
     /// When the last message was handed to a connection, after which there is no other.
     delivered: Option<Instant>,
+    /// The requests whose responses are among the messages, by number. At most
+    /// as many as a batch has entries.
+    answers: Vec<(u64, Id)>,
 }
 
 enum Source {
@@ -104,6 +109,7 @@ impl Stream {
             is_read: false,
             waker: None,
             delivered: None,
+            answers: Vec::new(),
         };
         Arc::new(Stream {
             number,
@@ -231,10 +237,36 @@ impl State {
     fn take_in(&mut self, step: Step, memory: &ClientMemory) {
         let message = match step {
             Step::Event(message) => Some(message),
-            Step::Answer(answer) => answer.encode(memory),
+            Step::Answer(answer) => {
+                let message = answer.encode(memory);
+                if let (Some(_), Some(id)) = (&message, answer.id()) {
+                    self.answers.push((self.replay.last() + 1, id.clone()));
+                }
+                message
+            }
         };
         if let Some(message) = message {
             self.replay.push(message);
+        }
+    }
+
+    /// Returns what a reader gets in place of messages from `next` on that are
+    /// not kept any more: an error for each response, a notice for the others.
+    fn missing(&self, next: u64, found: Option<u64>) -> Option<(u64, Bytes)> {
+        let end = found.unwrap_or_else(|| self.replay.last() + 1);
+        if end <= next {
+            return None;
+        }
+        let mut answers = self.answers.iter();
+        match answers.find(|(number, _)| (next..end).contains(number)) {
+            Some((number, id)) if *number == next => {
+                Some((next, Refused::ResponseDropped.encode(Some(id))))
+            }
+            answer => {
+                let until = answer.map_or(end, |(number, _)| *number);
+                // Under the number of the last one that is missing.
+                Some((until - 1, Notice::not_kept(until - next).encode()))
+            }
         }
     }
 
@@ -288,14 +320,9 @@ impl Reader {
             return Poll::Ready(None);
         }
         loop {
-            if let Some((number, message)) = state.replay.read(self.next) {
-                let missed = number - self.next;
-                if missed > 0 {
-                    // Under the number of the last one that is missing.
-                    self.next = number;
-                    let notice = Notice::dropped(missed, None).encode();
-                    return Poll::Ready(Some((number - 1, notice)));
-                }
+            let found = state.replay.read(self.next);
+            let missing = state.missing(self.next, found.as_ref().map(|(number, _)| *number));
+            if let Some((number, message)) = missing.or(found) {
                 self.next = number + 1;
                 return Poll::Ready(Some((number, message)));
             }

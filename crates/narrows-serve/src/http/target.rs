@@ -24,7 +24,7 @@ pub(super) enum Way<'a> {
 }
 
 impl Way<'_> {
-    /// Whether requests may belong to a session that is open already.
+    /// Returns true if requests may belong to an open session.
     pub(super) fn is_of_session(&self) -> bool {
         matches!(self, Way::Mcp(_) | Way::Messages)
     }
@@ -49,8 +49,8 @@ const FIXED: [&str; 10] = [
     "mcp", "sse", "ws", "servers", "api", "messages", "rpc", "health", "ready", "metrics",
 ];
 
-/// Whether fixed paths begin with this segment, so that `/{segment}/mcp` is no
-/// way to an endpoint of this name.
+/// Returns true if fixed paths begin with this segment, so that
+/// `/{segment}/mcp` is no way to an endpoint of this name.
 pub fn is_fixed_path(segment: &str) -> bool {
     FIXED.contains(&segment)
 }

@@ -204,8 +204,9 @@ impl Source for &mut Frames {
                     self.over = self.take_in(&message);
                 }
                 Ok(Some(Err(_))) if self.arriving.is_full() => {
-                    let told = "too many bytes are held, try again later";
-                    self.over = Some(Over::Fault(CloseCode::Again, told));
+                    let reason = "too many bytes are held for clients \
+                                  (limits.max_request_bytes_total); reconnect later";
+                    self.over = Some(Over::Fault(CloseCode::Again, reason));
                 }
                 Ok(Some(Err(error))) => {
                     tracing::debug!(%error, "a WebSocket client sent what cannot be read");
@@ -213,8 +214,8 @@ impl Source for &mut Frames {
                 }
                 Ok(None) => self.over = Some(Over::Lost),
                 Err(TooSlow) => {
-                    let told = "a message did not arrive in time";
-                    self.over = Some(Over::Fault(CloseCode::Policy, told));
+                    let reason = "the message fell too far behind 16 KiB per second";
+                    self.over = Some(Over::Fault(CloseCode::Policy, reason));
                 }
             }
         }

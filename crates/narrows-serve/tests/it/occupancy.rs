@@ -68,7 +68,7 @@ async fn connections_in_use_stay_and_further_ones_are_refused() {
     general.head().await;
     let refused = closed(TcpStream::connect(gate.address).await.unwrap()).await;
     assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
-    assert!(refused.contains("retry-after: 10\r\n"), "{refused}");
+    assert!(refused.contains("retry-after: 30\r\n"), "{refused}");
     held.answer("done").await;
     assert_eq!(call.reply().await.json()["id"], 7);
 }

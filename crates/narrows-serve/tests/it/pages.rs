@@ -41,7 +41,7 @@ async fn health_counts_the_upstreams() {
             "gateway": {
                 "version": version,
                 "uptime_s": null,
-                "upstreams": { "up": 1, "starting": 0, "down": 0 },
+                "upstreams": { "up": 1, "starting": 0, "down": 0, "left_out": 0 },
             },
         })
     );

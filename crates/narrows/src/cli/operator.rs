@@ -138,7 +138,6 @@ pub(crate) struct AddServer {
         value_name = "CMD",
         num_args = 1..,
         allow_hyphen_values = true,
-        required_unless_present_any = ["url", "json", "kind", "line"],
         conflicts_with_all = ["url", "json", "line"]
     )]
     pub(crate) command: Vec<String>,
@@ -377,7 +376,8 @@ of another machine it runs where that gateway does, unless --cwd names a folder 
 A secret is best a variable of the gateway, such as ${SEARCH_KEY}: other users of this machine
 can read command lines.
 
-A server that does not come up stays: the gateway goes on trying, and the exit code is 1.
+A server that does not come up stays: the gateway goes on trying, and the exit code is 1. The same
+command with other options then takes its place.
 --answer-json prints what has changed, and the server in `server`.";
 
 const PUT_EXAMPLES: &str = "\

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use narrows_gateway::exchange::{Ask, ClientHello, Event, EventSink, Notice, Principal};
+use narrows_gateway::preset::DenialSource;
 use narrows_gateway::{
     Door, Error, GOAL_META, Gateway, Lifetime, Opened, RECOVER_TOOL, UpstreamReport,
 };
@@ -399,7 +400,9 @@ fn failed(error: &Error) -> Exit {
             let message = message.as_ref().and_then(|message| message.as_text());
             message.map_or_else(|| error.to_string(), |message| message.into_owned())
         }
-        Error::NotAllowed { denial, .. } => format!("{error}: {denial}"),
+        Error::NotAllowed { denial, .. } if matches!(denial.source, DenialSource::Preset(_)) => {
+            format!("{error}: {denial}")
+        }
         _ => error.to_string(),
     };
     say(format_args!("error: {}", plain(&text)));

@@ -6,6 +6,12 @@ use serde::Deserialize;
 
 use crate::terminal::{plain, say};
 
+/// The setting for servers of the plain JSON-RPC route that exist only while
+/// there is no configuration file.
+const RPC_SERVERS: &str = "rpc_servers";
+const WITHOUT_FILE: &str = "the predefined servers of /api/mcp-gateway/ are gone: they exist only \
+                            without a configuration file";
+
 /// A change as the gateway tells it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -18,7 +24,11 @@ pub(super) struct Change {
     enabled: Vec<String>,
     disabled: Vec<String>,
     restarted: Vec<String>,
+    /// What a saved change has done to the file alone, in words of the command.
+    #[serde(skip)]
+    in_file: Option<String>,
     adjusted: Vec<String>,
+    left_out: Vec<String>,
     endpoints: Vec<String>,
     presets: Vec<String>,
     clients: Vec<String>,
@@ -26,6 +36,8 @@ pub(super) struct Change {
     at_next_start: Vec<String>,
     saved_to: Option<String>,
     created: bool,
+    written: bool,
+    entry_created: bool,
     warnings: Vec<String>,
 }
 
@@ -36,8 +48,15 @@ impl Change {
         for part in self.parts() {
             let _ = writeln!(text, "{part}");
         }
-        if text.is_empty() {
-            text.push_str("nothing has changed\n");
+        match (&self.in_file, self.written) {
+            _ if !text.is_empty() => {}
+            (Some(in_file), true) => {
+                let _ = writeln!(text, "{in_file}");
+            }
+            _ => text.push_str("nothing has changed\n"),
+        }
+        if self.entry_created {
+            text.push_str("wrote the whole entry, which the file did not have\n");
         }
         match &self.saved_to {
             Some(file) => {
@@ -45,7 +64,11 @@ impl Change {
                 if self.created {
                     let _ = writeln!(text, "created {file}");
                 }
-                let _ = writeln!(text, "saved to {file}");
+                match self.written || !self.is_empty() {
+                    true => writeln!(text, "saved to {file}"),
+                    false => writeln!(text, "{file} says so already"),
+                }
+                .unwrap_or_default();
             }
             None if !save => {
                 text.push_str("not saved: it lasts until the gateway ends; --save keeps it\n");
@@ -71,6 +94,16 @@ impl Change {
         }
     }
 
+    /// Says what has happened to a server in the file, for a change that the
+    /// gateway had made before without saving it. `ID` in `done` is its id.
+    pub(super) fn name_in_file(&mut self, done: &str, id: &str) {
+        self.in_file = Some(done.replace("ID", &plain(id)));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.parts().is_empty()
+    }
+
     /// All of it in a line.
     pub(super) fn summary(&self) -> String {
         match self.parts() {
@@ -87,6 +120,8 @@ impl Change {
     }
 
     fn parts(&self) -> Vec<String> {
+        let settings = self.settings.iter().filter(|key| *key != RPC_SERVERS);
+        let settings: Vec<String> = settings.cloned().collect();
         let kinds = [
             ("added", &self.added),
             ("removed", &self.removed),
@@ -95,15 +130,18 @@ impl Change {
             ("disabled", &self.disabled),
             ("restarted", &self.restarted),
             ("adjusted", &self.adjusted),
+            ("left out", &self.left_out),
             ("endpoints changed:", &self.endpoints),
             ("presets changed:", &self.presets),
             ("clients changed:", &self.clients),
-            ("settings changed:", &self.settings),
+            ("settings changed:", &settings),
             ("counts from the next start on:", &self.at_next_start),
         ];
         let kinds = kinds.into_iter().filter(|(_, names)| !names.is_empty());
-        kinds
-            .map(|(word, names)| format!("{word} {}", plain(&names.join(", "))))
+        let parts = kinds.map(|(word, names)| format!("{word} {}", plain(&names.join(", "))));
+        let rpc_servers = self.settings.iter().any(|key| key == RPC_SERVERS);
+        parts
+            .chain(rpc_servers.then(|| WITHOUT_FILE.to_owned()))
             .collect()
     }
 }

@@ -6,13 +6,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use narrows_gateway::settings::{Settings, Transport, UpstreamSettings};
-use narrows_gateway::{Failure, Gateway, UpstreamReport, UpstreamState};
+use narrows_gateway::{Failure, Gateway, ToolReport, UpstreamReport, UpstreamState};
 use narrows_shape::estimate_tokens;
 use rustix::fs::Access;
 use serde_json::{Value, json};
 
 use super::hint::{hint, word};
-use super::{Exit, in_order, settle, state_word, tell, trouble, with_starting_gateway};
+use super::leads_back::{down, leading_back};
+use super::own_tools::GatewayTools;
+use super::{Exit, in_order, settle, state_word, tell, trouble, up_of, with_starting_gateway};
 use crate::cli::Check;
 use crate::config::{self, Config, Environment, LeftOut, Place, Problem, Severity};
 use crate::nearest::nearest_few;
@@ -42,15 +44,17 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
         let problem = trouble_with_folder(&folder, config.file.as_deref());
         config.problems.extend(problem);
     }
+    let own = leading_back(&mut settings, config.checked.listen);
     tell(&config.problems);
     let lines = (!options.json).then(|| Lines::new(&config, &settings, environment));
     if let Some(lines) = &lines {
         answer(&lines.head(&config))?;
     }
     let found = with_starting_gateway(settings.clone(), async |gateway| {
-        find_out(gateway, &config, &settings, lines.as_ref()).await
+        let servers = find_out(gateway, &config, &settings, &own, lines.as_ref()).await?;
+        Ok((servers, GatewayTools::of(gateway, &settings)))
     });
-    let Some(servers) = found.await? else {
+    let Some((servers, gateway_tools)) = found.await? else {
         return Ok(Exit::Failed);
     };
     let report: Vec<&UpstreamReport> = servers.iter().filter_map(|it| it.report.as_ref()).collect();
@@ -63,7 +67,7 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
             let file = config.file.as_ref().map(|file| file.display().to_string());
             render(&as_json(file, &config.problems, &servers))
         }
-        false => totals_line(&servers),
+        false => totals_line(&servers, &gateway_tools),
     })?;
     let wrong = config
         .problems
@@ -185,6 +189,7 @@ async fn find_out(
     gateway: &Gateway,
     config: &Config,
     settings: &Settings,
+    own: &[(usize, Failure)],
     lines: Option<&Lines>,
 ) -> anyhow::Result<Vec<Finding>> {
     let said = |id: &str| config.checked.said.get(id).copied();
@@ -210,7 +215,11 @@ async fn find_out(
     let mut tried = Vec::new();
     settle(gateway, |server| {
         let settings = &settings.upstreams[server.place];
-        let finding = finding(said(&settings.id), server.report, settings, server.elapsed);
+        let mut report = server.report;
+        if let Some((_, failure)) = own.iter().find(|(place, _)| *place == server.place) {
+            report.state = down(failure.clone());
+        }
+        let finding = finding(said(&settings.id), report, settings, server.elapsed);
         tell(&finding)?;
         tried.push((server.place, finding));
         Ok(())
@@ -245,9 +254,7 @@ fn finding(
         left_out: None,
         state: state_word(&report.state),
         reason: trouble(&report.state),
-        tokens: report
-            .tools
-            .iter()
+        tokens: offered(&report)
             .map(|tool| estimate_tokens(tool.raw.as_str()))
             .sum(),
         report: Some(report),
@@ -332,18 +339,21 @@ impl Lines {
 }
 
 /// The last line: what there is in all.
-fn totals_line(servers: &[Finding]) -> String {
-    let up = servers.iter().filter(|server| server.state == "up").count();
-    let all = servers
-        .iter()
-        .filter(|server| server.state != "disabled")
-        .count();
+fn totals_line(servers: &[Finding], own: &GatewayTools) -> String {
+    let count = |state: &str| {
+        servers
+            .iter()
+            .filter(|server| server.state == state)
+            .count()
+    };
+    let (up, disabled) = (count("up"), count("disabled"));
     let (tools, tokens) = totals(servers);
     format!(
-        "{up} of {} up, {}, ~{} tokens\n",
-        counted(all, "server"),
+        "{}, {}, ~{} tokens{}\n",
+        up_of(up, servers.len() - disabled, disabled),
         counted(tools, "tool"),
-        grouped(tokens)
+        grouped(tokens),
+        own.behind_totals()
     )
 }
 
@@ -363,9 +373,13 @@ fn summary(server: &Finding) -> String {
     let mut parts = vec![
         revision.to_string(),
         format!("{:.2} s", took.as_secs_f64()),
-        counted(report.tools.len(), "tool"),
-        format!("~{} tokens", grouped(server.tokens)),
+        counted(offered(report).count(), "tool"),
     ];
+    let hidden = report.tools.len() - offered(report).count();
+    if hidden > 0 {
+        parts.push(format!("{} hidden", grouped(hidden)));
+    }
+    parts.push(format!("~{} tokens", grouped(server.tokens)));
     let others = [
         (report.prompts, "prompt"),
         (report.resources, "resource"),
@@ -388,9 +402,14 @@ fn name(transport: Transport) -> &'static str {
     }
 }
 
+/// The tools of a server that the default endpoint offers.
+fn offered(report: &UpstreamReport) -> impl Iterator<Item = &ToolReport> {
+    report.tools.iter().filter(|tool| tool.is_usable())
+}
+
 fn totals(servers: &[Finding]) -> (usize, usize) {
     let tools = servers.iter().filter_map(|server| server.report.as_ref());
-    let tools = tools.map(|report| report.tools.len()).sum();
+    let tools = tools.map(|report| offered(report).count()).sum();
     (tools, servers.iter().map(|server| server.tokens).sum())
 }
 
@@ -461,7 +480,8 @@ fn server_as_json(server: &Finding) -> Value {
         "state": server.state,
         "revision": up.map(|(revision, _)| revision.as_str()),
         "took_ms": server.elapsed.map(|elapsed| elapsed.as_millis() as u64),
-        "tools": report.map_or(0, |report| report.tools.len()),
+        "tools": report.map_or(0, |report| offered(report).count()),
+        "hidden": report.map_or(0, |report| report.tools.len() - offered(report).count()),
         "prompts": report.map_or(0, |report| report.prompts),
         "resources": report.map_or(0, |report| report.resources),
         "templates": report.map_or(0, |report| report.templates),

@@ -29,7 +29,7 @@ fn by_name(path: &Path) -> Option<&'static str> {
         (_, "cline_mcp_settings.json") => "Cline",
         (_, "mcp_config.json") => "Windsurf",
         // The user profile of VS Code, and whatever else has its servers there.
-        (_, "mcp.json") => "another MCP client",
+        (_, "mcp.json") => "the client that uses this file",
         _ => return None,
     })
 }
@@ -49,7 +49,7 @@ mod tests {
             ("/home/u/.gemini/settings.json", Some("Gemini CLI")),
             (
                 "/home/u/.config/Code/User/mcp.json",
-                Some("another MCP client"),
+                Some("the client that uses this file"),
             ),
             (
                 "/home/u/.codeium/windsurf/mcp_config.json",

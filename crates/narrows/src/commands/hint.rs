@@ -33,13 +33,19 @@ pub(super) fn hint(failure: &Failure, settings: &UpstreamSettings) -> Option<Str
             let text = "use a release of the server that also speaks an older revision";
             Some(text.to_owned())
         }
-        (UpstreamKind::Stdio(stdio), FailureKind::NotFound) => Some(not_found(stdio)),
+        (UpstreamKind::Stdio(stdio), FailureKind::NotFound) => Some(not_found(stdio, failure)),
         (UpstreamKind::Stdio(stdio), FailureKind::Process) if never_ran(failure) => {
             not_started(stdio, failure)
         }
-        // What it wrote to stderr says more than we could.
         (UpstreamKind::Stdio(_), FailureKind::Process) if failure.stderr.is_empty() => {
             Some("run the command by hand to see more".to_owned())
+        }
+        (UpstreamKind::Stdio(_), FailureKind::Process) => missing_part(failure),
+        (UpstreamKind::Stdio(_), FailureKind::Closed) if failure.stderr.is_empty() => {
+            Some("run the command by hand to see more".to_owned())
+        }
+        (UpstreamKind::Stdio(_), FailureKind::Protocol) if is_echo(failure) => {
+            Some("look at \"command\" and \"args\": they start another program".to_owned())
         }
         (UpstreamKind::Stdio(_), FailureKind::Protocol | FailureKind::WrongTransport) => {
             let text = "stdout is for messages only: does it print something else there?";
@@ -199,14 +205,40 @@ fn silent(stdio: &StdioSettings, settings: &UpstreamSettings) -> String {
     )
 }
 
-fn not_found(stdio: &StdioSettings) -> String {
+/// A module or a file that the program did not find, by what the usual
+/// interpreters write to stderr.
+fn missing_part(failure: &Failure) -> Option<String> {
+    let has = |text: &str| failure.stderr.iter().any(|line| line.contains(text));
+    let hint = if has("ModuleNotFoundError: No module named") {
+        "a Python module is missing: install it for the Python of \"command\", or start the \
+         server with uvx, which brings its modules"
+    } else if has("can't open file") || has("Cannot find module '/") {
+        "look at the path of the script in \"args\": a relative one starts at \"cwd\""
+    } else if has("Cannot find module") || has("Cannot find package") {
+        "a Node.js package is missing: run npm install where the server is, or start it with npx"
+    } else {
+        return None;
+    };
+    Some(hint.to_owned())
+}
+
+/// Whether the program sends back what it receives, in the gateway's words.
+fn is_echo(failure: &Failure) -> bool {
+    failure.detail.starts_with("it sends back ")
+}
+
+fn not_found(stdio: &StdioSettings, failure: &Failure) -> String {
+    if failure.detail.contains("arguments belong in 'args'") {
+        let program = stdio.command.split_whitespace().next().unwrap_or_default();
+        return format!("write \"command\": \"{program}\", and the rest in \"args\"");
+    }
     match stdio.command.as_str() {
         command @ ("npx" | "node") => {
-            format!("{command} comes with Node.js; install it, or mend PATH")
+            format!("{command} comes with Node.js; install it, or fix PATH")
         }
-        command @ ("uvx" | "uv") => format!("{command} comes with uv; install it, or mend PATH"),
+        command @ ("uvx" | "uv") => format!("{command} comes with uv; install it, or fix PATH"),
         command if command.contains('/') => "look at the path of the command".to_owned(),
-        _ => "install it, write its whole path, or mend PATH".to_owned(),
+        _ => "install it, write its whole path, or fix PATH".to_owned(),
     }
 }
 

@@ -103,9 +103,8 @@ pub(crate) async fn run(
     });
     let runtime_file = Arc::downgrade(&file);
     keeper.follow_file(move |config| {
-        let file = runtime_file.upgrade();
-        if let Some(Err(error)) =
-            file.and_then(|file| Some(file.as_ref().as_ref()?.set_config(config)))
+        if let Some(Some(file)) = runtime_file.upgrade().as_deref()
+            && let Err(error) = file.set_config(config)
         {
             tracing::warn!("the runtime file does not name the new configuration file: {error}");
         }
@@ -345,8 +344,8 @@ impl fmt::Display for MoveFirst<'_> {
         let name = plain(&file.to_string_lossy()).into_owned();
         writeln!(
             f,
-            "  This gateway reads the configuration file of {client}. Do not save narrows to {name}:\n  \
-             that would remove all servers. To connect {client}, stop the gateway and move them first:"
+            "  Do not add the narrows entry to {name}: the gateway reads its servers from that\n  \
+             file. To connect {client}, stop the gateway and move the servers first:"
         )?;
         let word = |path: &Path| shell_word(&path.to_string_lossy());
         let file = word(file);

@@ -32,11 +32,13 @@ pub(crate) async fn run(options: Servers, environment: &Environment) -> anyhow::
         ServersAction::Add(options) => add(&options, environment).await,
         ServersAction::Remove(options) => {
             let path = Resource::at(&["servers", &options.id]);
-            change(Method::DELETE, path, &options, environment).await
+            let done = "removed ID from the file; the gateway had removed it before";
+            change(Method::DELETE, path, done, &options, environment).await
         }
         ServersAction::Disable(options) => {
             let path = Resource::at(&["servers", &options.id, "disable"]);
-            change(Method::POST, path, &options, environment).await
+            let done = "disabled ID in the file; the gateway had disabled it before";
+            change(Method::POST, path, done, &options, environment).await
         }
         ServersAction::Enable(options) => enable(&options, environment).await,
         ServersAction::Restart(options) => restart(&options, environment).await,
@@ -91,7 +93,8 @@ async fn add(options: &AddServer, environment: &Environment) -> Result<Exit, Tro
         seconds: options.waiting.wait,
         // One that is added as switched off is at its end.
         until_enabled: false,
-        is_replaced: options.replace,
+        // Without --replace too: a server that was just added and never came up is replaced.
+        is_entry: true,
         json: options.answer_json,
     };
     tell_change(&client, sent?, save, wait, environment).await
@@ -106,7 +109,7 @@ async fn enable(options: &StartServer, environment: &Environment) -> Result<Exit
         id: &options.id,
         seconds: options.waiting.wait,
         until_enabled: true,
-        is_replaced: false,
+        is_entry: false,
         json: options.asking.json,
     };
     tell_change(&client, value, save, wait, environment).await
@@ -123,7 +126,7 @@ async fn restart(options: &RestartServer, environment: &Environment) -> Result<E
         id: &options.id,
         seconds: options.waiting.wait,
         until_enabled: true,
-        is_replaced: false,
+        is_entry: false,
         json: options.asking.json,
     };
     tell_end(&client, value, wait, environment).await
@@ -133,6 +136,7 @@ async fn restart(options: &RestartServer, environment: &Environment) -> Result<E
 async fn change(
     method: Method,
     path: Resource,
+    done: &str,
     options: &ChangeServer,
     environment: &Environment,
 ) -> Result<Exit, Trouble> {
@@ -140,7 +144,8 @@ async fn change(
     let save = options.keeping.save;
     let path = path.with("save", flag(save));
     let value = client.send(method, path, None).await?;
-    let change: Change = client.understood(&value)?;
+    let mut change: Change = client.understood(&value)?;
+    change.name_in_file(done, &options.id);
     change.tell_warnings();
     answer(&match options.asking.json {
         true => format!("{value:#}\n"),
@@ -155,8 +160,8 @@ struct Wait<'a> {
     seconds: u64,
     /// Whether a server that is switched off is still to be switched on.
     until_enabled: bool,
-    /// Whether the change puts another entry in the place of the server's.
-    is_replaced: bool,
+    /// Whether the change is a whole entry, and not a switch.
+    is_entry: bool,
     json: bool,
 }
 
@@ -169,8 +174,12 @@ async fn tell_change(
     environment: &Environment,
 ) -> Result<Exit, Trouble> {
     let mut change: Change = client.understood(&value)?;
-    if wait.is_replaced {
-        change.name_replaced(wait.id);
+    match wait.is_entry {
+        true => change.name_replaced(wait.id),
+        false => {
+            let done = "enabled ID in the file; the gateway had enabled it before";
+            change.name_in_file(done, wait.id);
+        }
     }
     change.tell_warnings();
     if !wait.json {
@@ -207,6 +216,23 @@ async fn tell_end(
         return Ok(Exit::Done);
     }
     let id = plain(wait.id);
+    if server.is_left_out() {
+        say(format_args!(
+            "error: server '{id}' cannot be started as it is configured, and stays left out until \
+             that is corrected"
+        ));
+        return Ok(Exit::Failed);
+    }
+    if server.is_given_up() {
+        say(format_args!(
+            "error: server '{id}' did not come up, and is not tried again until its entry changes"
+        ));
+        let id = shell_word(wait.id);
+        say(format_args!(
+            "  help: `narrows servers remove {id}` removes it"
+        ));
+        return Ok(Exit::Failed);
+    }
     match server.is_starting() {
         true => {
             let seconds = wait.seconds;

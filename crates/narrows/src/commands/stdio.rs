@@ -59,7 +59,7 @@ pub(crate) async fn run(options: Stdio, environment: &Environment) -> anyhow::Re
     };
     drop(drained);
     let served = match ended {
-        // A client that has left waits for nothing.
+        // The client is gone, so its calls are not waited for.
         Some(served) => {
             Signals::new()?.exit_on_next();
             gateway.shutdown().await;
@@ -87,8 +87,9 @@ pub(crate) async fn run(options: Stdio, environment: &Environment) -> anyhow::Re
 /// circle.
 const REFUSE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Tells the gateway that started us that it has started itself. Only a person
-/// reads stderr: to a gateway the answer says all, and it logs stderr too.
+/// Refuses to serve a gateway that has started itself. A gateway reads the
+/// reason in the response; it is printed to stderr only for a person at a
+/// terminal, because a gateway would log it a second time.
 async fn refuse(recursion: Recursion, config: &Config) -> anyhow::Result<Exit> {
     if std::io::stdin().is_terminal()
         && let Some(problem) = config.recursion()

@@ -6,7 +6,7 @@ mod savings;
 use std::fmt::Write;
 use std::io;
 
-use narrows_gateway::preset::Denial;
+use narrows_gateway::preset::DenialSource;
 use narrows_gateway::recovery::totals::read_totals;
 use narrows_gateway::settings::Expose;
 use narrows_gateway::{ToolReport, UpstreamReport, UpstreamState};
@@ -14,6 +14,7 @@ use narrows_shape::estimate_tokens;
 use serde_json::{Value, json};
 
 use super::endpoint::{Offered, allowed, choose, word};
+use super::own_tools::GatewayTools;
 use super::why::why;
 use super::{
     Exit, command_line, in_order, load, only, refuse_server, state_word, suggest, trouble,
@@ -53,10 +54,12 @@ pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Re
     if let Some(id) = &options.server {
         only(&mut settings, std::slice::from_ref(id));
     }
+    let chosen = settings.clone();
     let offered = with_gateway(settings, async |gateway| {
-        Ok(Offered::by(gateway, &endpoint))
+        let own = GatewayTools::of(gateway, &chosen);
+        Ok((Offered::by(gateway, &endpoint), own))
     });
-    let Some(mut offered) = offered.await? else {
+    let Some((mut offered, own)) = offered.await? else {
         return Ok(Exit::Failed);
     };
     if let Some(id) = &options.server {
@@ -77,6 +80,7 @@ pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Re
                 offered: &offered,
                 left_out,
                 savings: &savings,
+                own: &own,
                 server: options.server.as_deref(),
             };
             show_all(&list, &options, palette)
@@ -163,24 +167,34 @@ struct List<'a> {
     offered: &'a Offered,
     left_out: &'a [LeftOut],
     savings: &'a Savings,
+    own: &'a GatewayTools,
     /// The only server that was asked for.
     server: Option<&'a str>,
 }
 
 impl List<'_> {
-    /// How many tools are hidden by what, behind how many there are.
+    /// Returns the counts of hidden tools by reason, as text.
     fn hidden<'a>(&self, servers: impl IntoIterator<Item = &'a UpstreamReport>) -> String {
-        let hidden = servers.into_iter().flat_map(hidden);
-        let (by_preset, by_list): (Vec<_>, Vec<_>) =
-            hidden.partition(|denial| denial.is_by_preset());
+        let (mut by_preset, mut by_list, mut as_tasks) = (0, 0, 0);
+        for tool in servers.into_iter().flat_map(|server| &server.tools) {
+            match tool.denied.as_deref().map(|denial| &denial.source) {
+                Some(DenialSource::Preset(_)) => by_preset += 1,
+                Some(DenialSource::ToolList(_)) => by_list += 1,
+                None => as_tasks += usize::from(tool.needs_task),
+            }
+        }
         let mut text = String::new();
-        if let (false, Some(preset)) = (by_preset.is_empty(), &self.offered.preset) {
-            let (number, preset) = (grouped(by_preset.len()), plain(preset));
+        if let (1.., Some(preset)) = (by_preset, &self.offered.preset) {
+            let (number, preset) = (grouped(by_preset), plain(preset));
             let _ = write!(text, ", {number} hidden by preset '{preset}'");
         }
-        if !by_list.is_empty() {
-            let number = grouped(by_list.len());
+        if by_list > 0 {
+            let number = grouped(by_list);
             let _ = write!(text, ", {number} hidden by tool lists");
+        }
+        if as_tasks > 0 {
+            let number = grouped(as_tasks);
+            let _ = write!(text, ", {number} hidden because they run only as tasks");
         }
         text
     }
@@ -288,7 +302,14 @@ fn for_people(list: &List<'_>, palette: Palette) -> String {
     let tokens: usize = report.iter().map(cost).sum();
     let (number, grouped_tokens) = (counted(tools().count(), "tool"), grouped(tokens));
     let hidden = list.hidden(report);
-    let _ = writeln!(text, "in all {number}, ~{grouped_tokens} tokens{hidden}");
+    let own = match list.server {
+        Some(_) => String::new(),
+        None => list.own.behind_totals(),
+    };
+    let _ = writeln!(
+        text,
+        "in all {number}, ~{grouped_tokens} tokens{hidden}{own}"
+    );
     if let Some(listed) = list.listed_at_start(tokens) {
         let _ = writeln!(text, "{listed}");
     }
@@ -357,14 +378,6 @@ fn cost(server: &UpstreamReport) -> usize {
     allowed(server)
         .map(|tool| estimate_tokens(tool.raw.as_str()))
         .sum()
-}
-
-/// The tools of a server that a preset or a tool list hides, with the reason.
-fn hidden(server: &UpstreamReport) -> impl Iterator<Item = &Denial> {
-    server
-        .tools
-        .iter()
-        .filter_map(|tool| tool.denied.as_deref())
 }
 
 fn description(tool: &ToolReport) -> Option<String> {

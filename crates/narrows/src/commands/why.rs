@@ -3,14 +3,14 @@
 #[cfg(test)]
 mod tests;
 
-use narrows_gateway::preset::{Denial, Why};
+use narrows_gateway::preset::{Denial, DenialSource, Why};
 use narrows_gateway::settings::Expose;
+use narrows_gateway::text::percent_encoded;
 use narrows_gateway::{NEEDS_TASK, RECOVER_TOOL, ToolReport, UpstreamReport};
 use serde_json::json;
 
 use super::endpoint::{Offered, allowed, word};
 use super::{Exit, rest_after, suggest, trouble};
-use crate::admin_client::encoded;
 use crate::config::LeftOut;
 use crate::nearest::nearest_few;
 use crate::terminal::{answer, plain};
@@ -138,7 +138,7 @@ fn of_tool(server: &UpstreamReport, tool: &ToolReport, name: &str, offered: &Off
         return Verdict {
             reason: format!(
                 "not here: it {NEEDS_TASK}; /servers/{}/mcp does",
-                encoded(id)
+                percent_encoded(id)
             ),
             ..verdict
         };
@@ -169,13 +169,13 @@ fn there(reason: String) -> Verdict {
 /// The preset that hides a tool, and the entry of it that does; or, without a
 /// preset, the place of the list in the server's own entry.
 fn preset_and_rule(denial: &Denial) -> (Option<String>, Option<String>) {
-    let source = denial.preset.to_string();
-    match &denial.why {
-        Why::Forbidden(rule) | Why::ForbiddenWithoutHints(rule, _) => {
-            (Some(source), Some(rule.to_string()))
-        }
-        Why::NotNamed | Why::ServerNotNamed | Why::Unknowable => (Some(source), None),
-        Why::Excluded | Why::NotIncluded => (None, Some(source)),
+    let rule = match &denial.why {
+        Why::Forbidden(rule) | Why::ForbiddenWithoutHints(rule, _) => Some(rule.to_string()),
+        _ => None,
+    };
+    match &denial.source {
+        DenialSource::Preset(id) => (Some(id.to_string()), rule),
+        DenialSource::ToolList(path) => (None, Some(path.to_string())),
     }
 }
 

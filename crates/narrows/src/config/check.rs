@@ -103,6 +103,7 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
         // Read from the environment by the caller.
         ancestry: Ancestry::default(),
         guard: None,
+        subreaper: None,
         proxy: scope.environment.proxies(),
         recovery: recovery::recovery(raw.recovery.value(), scope, problems),
         pruner: defaults.pruner,

@@ -33,6 +33,8 @@ pub(crate) enum Unexpanded {
     Malformed,
     /// `${input:...}`, which VS Code asks its user for.
     Input,
+    /// A variable that only an editor has a value for, such as `${file}`.
+    Editor(String),
 }
 
 pub(crate) const NOBODY_TO_ASK: &str = "there is nobody to ask for ${input:...}";
@@ -56,6 +58,11 @@ impl Unexpanded {
             Unexpanded::Input => {
                 let help = "set an environment variable and name it as ${VAR}";
                 vec![(NOBODY_TO_ASK.to_owned(), help.to_owned())]
+            }
+            Unexpanded::Editor(name) => {
+                let help = "write the value itself, or set an environment variable and name it \
+                            as ${VAR}";
+                vec![(only_in_editor(name), help.to_owned())]
             }
         }
     }
@@ -125,6 +132,15 @@ fn value(inner: &str, scope: Scope<'_>) -> Result<Option<String>, Unexpanded> {
     if inner.starts_with("input:") {
         return Err(Unexpanded::Input);
     }
+    if inner == "/" {
+        return Ok(editor_variable(inner, scope));
+    }
+    if let Some(prefix) = EDITOR_PREFIXES
+        .iter()
+        .find(|prefix| inner.starts_with(**prefix))
+    {
+        return Err(Unexpanded::Editor(format!("{prefix}...")));
+    }
     let (name, default) = match inner.split_once(":-") {
         Some((name, default)) => (name_of(name), Some(default)),
         None => (name_of(inner), None),
@@ -133,6 +149,9 @@ fn value(inner: &str, scope: Scope<'_>) -> Result<Option<String>, Unexpanded> {
         return Err(Unexpanded::Malformed);
     }
     let set = scope.environment.text(name);
+    if set.is_none() && default.is_none() && ONLY_IN_EDITOR.contains(&name) {
+        return Err(Unexpanded::Editor(name.to_owned()));
+    }
     Ok(match default {
         // As in a shell, a default also stands in for an empty value.
         Some(default) => Some(
@@ -146,9 +165,43 @@ fn value(inner: &str, scope: Scope<'_>) -> Result<Option<String>, Unexpanded> {
     })
 }
 
-/// The two variables of editors that make sense without one.
+/// Variables of VS Code and Cursor that have no value outside of the editor.
+const ONLY_IN_EDITOR: &[&str] = &[
+    "cwd",
+    "defaultBuildTask",
+    "execPath",
+    "extensionInstallFolder",
+    "file",
+    "fileBasename",
+    "fileBasenameNoExtension",
+    "fileDirname",
+    "fileDirnameBasename",
+    "fileExtname",
+    "fileWorkspaceFolder",
+    "lineNumber",
+    "columnNumber",
+    "relativeFile",
+    "relativeFileDirname",
+    "selectedText",
+];
+
+/// `${command:...}` and the like, which an editor looks up.
+const EDITOR_PREFIXES: &[&str] = &["command:", "config:", "workspaceFolder:"];
+
+/// Says why a variable of an editor has no value.
+pub(crate) fn only_in_editor(name: &str) -> String {
+    format!("`${{{name}}}` is a variable of VS Code and Cursor and exists only in the editor")
+}
+
+/// The variables of editors that make sense without one.
 fn editor_variable(name: &str, scope: Scope<'_>) -> Option<String> {
     let path = match name {
+        "pathSeparator" | "/" => return Some("/".to_owned()),
+        "workspaceFolderBasename" => {
+            let folder = editor_variable("workspaceFolder", scope)?;
+            let name = Path::new(&folder).file_name().and_then(OsStr::to_str);
+            return name.map(str::to_owned);
+        }
         "userHome" => scope.environment.home()?,
         // `.vscode/mcp.json` and `.cursor/mcp.json` lie one below the workspace.
         "workspaceFolder" => match scope.folder.file_name().and_then(OsStr::to_str) {

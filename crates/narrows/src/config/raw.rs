@@ -12,7 +12,7 @@ use super::read::{Given, Map, table, words};
 
 pub(crate) use values::{
     Anything, Command, Entry, Health, InheritEnv, PresetChoice, RateChoice, Selection, Servers,
-    ServersById, ServersInList, Shape, Tools,
+    ServersById, ServersInList, Shape, Tools, TransportWord,
 };
 
 table! {
@@ -170,10 +170,12 @@ table! {
         "includeTools" => include_tools: Vec<Given<String>>,
         /// The same in another word.
         "allowedTools" => allowed_tools: Vec<Given<String>>,
+        /// The same in the words of Codex and others.
+        "enabledTools" | "enabled_tools" => enabled_tools: Vec<Given<String>>,
         /// Tools that may not be used, even if another list names them (Gemini CLI).
         "excludeTools" => exclude_tools: Vec<Given<String>>,
-        /// The same in another word (Windsurf, Roo).
-        "disabledTools" => disabled_tools: Vec<Given<String>>,
+        /// The same in another word (Windsurf, Roo, Codex).
+        "disabledTools" | "disabled_tools" => disabled_tools: Vec<Given<String>>,
         /// The preset of `/servers/{id}/mcp` and of the route of plain JSON-RPC:
         /// an id, or `false` or `null` for none. Default that of the default endpoint.
         "preset" => preset: PresetChoice,
@@ -188,17 +190,6 @@ table! {
         "sandboxEnabled": "the server runs with our own rights",
         "sandbox": "the server runs with our own rights",
     ]
-}
-
-words! {
-    enum TransportWord, "transport" {
-        "stdio" => Stdio,
-        "http" | "streamable-http" | "streamableHttp" => Http,
-        "sse" => Sse,
-        "ws" | "websocket" => WebSocket,
-        "rpc" => Rpc,
-        "builtin" => Builtin,
-    }
 }
 
 words! {

@@ -223,7 +223,9 @@ pub(crate) fn read_table(
         }
     }
     for member in unknown.iter().take(UNKNOWN_KEYS_TOLD) {
-        let help = match nearest(&member.key, keys.read.iter().copied()) {
+        let candidates = keys.read.iter().copied();
+        let candidates = candidates.filter(|key| !are_opposite(key, &member.key));
+        let help = match nearest(&member.key, candidates) {
             Some(key) => format!("did you mean `{key}`?"),
             None => String::new(),
         };
@@ -242,6 +244,20 @@ pub(crate) fn read_table(
         problems.add(keys.unknown, &next.key_at, what, String::new());
     }
     Some(())
+}
+
+/// Whether one key allows and the other forbids: letters apart they are near
+/// each other, and a user who follows the suggestion gets the contrary.
+fn are_opposite(one: &str, other: &str) -> bool {
+    let forbids = |key: &str| {
+        let key = key.to_ascii_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| key.contains(word));
+        match has(&["disable", "disallow", "exclude", "deny", "denied", "block"]) {
+            true => Some(true),
+            false => has(&["enable", "allow", "include"]).then_some(false),
+        }
+    };
+    matches!((forbids(one), forbids(other)), (Some(one), Some(other)) if one != other)
 }
 
 /// Two values for one key: which of them holds depends on who reads the file.

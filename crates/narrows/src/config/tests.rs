@@ -10,6 +10,7 @@ mod presets;
 mod servers;
 mod settings;
 mod shapes;
+mod tool_lists;
 mod transports;
 mod variables;
 

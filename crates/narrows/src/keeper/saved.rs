@@ -7,6 +7,13 @@ use super::overlay::Overlay;
 use super::told::rejected;
 use crate::config::{EditError, edit};
 
+/// Whether a change that switches a server on or off has written its whole
+/// entry, which the file did not have.
+pub(super) fn is_new_entry(before: &str, after: &str, change: &Change) -> bool {
+    let is_switch = matches!(change, Change::EnableServer { .. });
+    is_switch && before != after && matches!(edit(before, change), Err(EditError::Unknown { .. }))
+}
+
 /// The text of a file with a change in it, and the unsaved changes that are
 /// left then. What was unsaved of the same thing is settled by it.
 pub(super) fn saved(

@@ -78,14 +78,15 @@ pub(super) fn said_of(config: &Config) -> Vec<Said> {
 }
 
 /// What has changed, in one line.
-pub(super) fn summary(applied: &Applied) -> String {
-    let parts = [
+pub(super) fn summary(applied: &Applied, left_out: &[String]) -> String {
+    let parts: [(&str, &[String]); 12] = [
         ("added", &applied.added),
         ("removed", &applied.removed),
         ("enabled", &applied.enabled),
         ("disabled", &applied.disabled),
         ("restarted", &applied.restarted),
         ("adjusted", &applied.adjusted),
+        ("left out", left_out),
         ("endpoints", &applied.endpoints),
         ("presets", &applied.presets),
         ("clients", &applied.clients),

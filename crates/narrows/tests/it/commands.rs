@@ -105,8 +105,8 @@ fn check_says_what_is_there_and_what_is_wrong() {
                       | my last words
             disabled  off     stdio    disabled in the configuration
             down      spaced  stdio    N s, 'no such program' was not found in PATH; arguments belong in 'args', not in 'command'
-                      hint: install it, write its whole path, or mend PATH
-            1 of 5 servers up, N tools, N tokens
+                      hint: write "command": "no", and the rest in "args"
+            1 of 5 servers up, 1 disabled, N tools, N tokens, and recover_text of the gateway, N tokens
             --- stderr
         "#]],
     );
@@ -139,7 +139,7 @@ fn check_prints_each_server_as_soon_as_it_is_known() {
         up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
         down      slow  stdio    N s, exited with status 3
                   hint: run the command by hand to see more
-        1 of 2 servers up, N tools, N tokens"#]]
+        1 of 2 servers up, N tools, N tokens, and recover_text of the gateway, N tokens"#]]
     .assert_eq(&shown.join("\n"));
     assert_eq!(running.wait().code, Some(1));
 }
@@ -252,7 +252,7 @@ fn check_names_the_variable_that_is_not_set_and_still_tries_the_others() {
             configuration  narrows.json
             left out  a     http     environment variable NOT_SET is not set
             up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
-            1 of 2 servers up, N tools, N tokens
+            1 of 2 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
             --- stderr
             error: narrows.json:1:102: server 'a': environment variable NOT_SET is not set
               path: mcpServers.a.headers.Authorization
@@ -285,7 +285,7 @@ fn check_still_tries_the_others_where_one_is_left_out() {
             up        more  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
             left out  old   sse      environment variable NOT_SET is not set
             left out  wire  ws       there is nobody to ask for ${input:...}
-            2 of 5 servers up, N tools, N tokens
+            2 of 5 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
             --- stderr
             error: narrows.json:2:36: server 'old': environment variable NOT_SET is not set
               path: servers.old.url
@@ -417,7 +417,7 @@ fn tools_lists_names_and_costs() {
             loud  down: exited with status 3
             far  down: no connection to http://127.0.0.1:1/mcp: tcp connect error: Connection refused (os error 111)
             off  disabled in the configuration
-            in all N tools, N tokens
+            in all N tools, N tokens, and recover_text of the gateway, N tokens
             --- stderr
             4 servers are down; narrows check says more
         "#]],
@@ -569,4 +569,89 @@ fn why_a_tool_is_there_or_not() {
         assert_eq!(ran.code, Some(code), "{name}: {}", ran.shown());
         assert!(ran.stdout.starts_with(name), "{}", ran.shown());
     }
+}
+
+#[test]
+fn check_recognises_a_url_that_is_the_address_of_the_same_file() {
+    let folder = Folder::with(
+        r#"{"listen": "127.0.0.1:17463", "mcpServers": {"demo": {"type": "builtin"},
+            "loop": {"url": "http://localhost:17463/mcp"}}}"#,
+    );
+    check(
+        &folder.run(&["check"]),
+        expect![[r#"
+        exit 1
+        --- stdout
+        configuration  narrows.json
+        up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+        down      loop  http     N s, the url leads back to this gateway, which listens on 127.0.0.1:17463. Remove the entry, or give the gateway another address in `listen`
+        1 of 2 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
+        --- stderr
+    "#]],
+    );
+}
+
+#[test]
+fn hints_name_what_a_program_did_not_find() {
+    let folder = Folder::with(
+        r#"{"mcpServers": {
+            "module": {"command": "sh", "args": ["-c", "echo \"ModuleNotFoundError: No module named 'x'\" >&2; exit 1"]},
+            "script": {"command": "sh", "args": ["-c", "echo \"Error: Cannot find module '/srv/x.js'\" >&2; exit 1"]},
+            "package": {"command": "sh", "args": ["-c", "echo \"Error: Cannot find module 'x'\" >&2; exit 1"]},
+            "echo": {"command": "cat"}}}"#,
+    );
+    check(
+        &folder.run(&["check"]),
+        expect![[r#"
+        exit 1
+        --- stdout
+        configuration  narrows.json
+        down      echo     stdio    N s, it sends back what it receives, so it is no MCP server
+                  hint: look at "command" and "args": they start another program
+        down      module   stdio    N s, exited with status 1
+                  | ModuleNotFoundError: No module named 'x'
+                  hint: a Python module is missing: install it for the Python of "command", or start the server with uvx, which brings its modules
+        down      package  stdio    N s, exited with status 1
+                  | Error: Cannot find module 'x'
+                  hint: a Node.js package is missing: run npm install where the server is, or start it with npx
+        down      script   stdio    N s, exited with status 1
+                  | Error: Cannot find module '/srv/x.js'
+                  hint: look at the path of the script in "args": a relative one starts at "cwd"
+        0 of 4 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
+        --- stderr
+    "#]],
+    );
+}
+
+#[test]
+fn tools_that_are_hidden_are_counted_apart() {
+    let folder =
+        Folder::with(r#"{"mcpServers": {"demo": {"type": "builtin", "includeTools": []}}}"#);
+    let ran = folder.run(&["check"]);
+    assert!(
+        ran.stdout.contains("0 tools, 6 hidden, ~0 tokens"),
+        "{}",
+        ran.shown()
+    );
+}
+
+#[test]
+fn an_interrupted_check_names_the_servers_that_were_still_starting() {
+    let folder = Folder::with(
+        r#"{"mcpServers": {"slow": {"command": "sh", "args": ["-c", "echo > started; sleep 60"]}},
+            "limits": {"grace_s": 0.1}}"#,
+    );
+    let running = Running::start(folder.command(&["check"]));
+    while folder.read("started").is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    running.signal("INT");
+    let ran = running.wait();
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    assert!(
+        ran.stderr
+            .contains("interrupted while waiting for 1 server: slow"),
+        "{}",
+        ran.shown()
+    );
 }

@@ -139,7 +139,7 @@ fn an_unknown_transport() {
         expect![[r#"
             error: narrows.json:1:31: server 'a': unknown transport `carrier-pigeon`
               path: servers.a.type
-              help: one of stdio, http, streamable-http, streamableHttp, sse, ws, websocket, rpc, builtin
+              help: one of stdio, http, sse, ws, rpc, builtin
             The configuration has 1 error.
         "#]],
     );

@@ -1,13 +1,17 @@
 //! However the gateway ends, nothing that it has started is left.
 
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use narrows_testkit::scripted::{Grandchild, Installed, Script, Step};
-use narrows_testkit::{processes, until};
+use narrows_testkit::{LIMIT, processes, until};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
 use crate::gateway::{Gateway, Piped, config, with};
+use crate::program::{Folder, NARROWS};
 
 /// What processes get to end by themselves; the usual 5 s would make this slow.
 const GRACE: Duration = Duration::from_secs(2);
@@ -62,10 +66,15 @@ impl Servers {
     }
 }
 
-/// The one child of the gateway that is no server.
-fn guard_of(gateway: u32, servers: &[u32]) -> u32 {
+/// The children of the gateway that were started with this argument.
+fn children_with(gateway: u32, word: &str) -> Vec<u32> {
     let mut children = processes::children(gateway);
-    children.retain(|pid| !servers.contains(pid));
+    children.retain(|pid| processes::has_argument(*pid, word));
+    children
+}
+
+fn guard_of(gateway: u32) -> u32 {
+    let children = children_with(gateway, "__guard");
     let [guard] = children[..] else {
         panic!("no guard, or several: {children:?}")
     };
@@ -97,7 +106,7 @@ async fn check_stdio(end: impl AsyncFnOnce(&mut Piped), code: Option<i32>) {
     let list = client.call("tools/list", json!({})).await;
     assert_eq!(list["result"]["tools"].as_array().map(Vec::len), Some(2));
     let all = servers.all();
-    let guard = guard_of(client.pid(), &all);
+    let guard = guard_of(client.pid());
     let began = Instant::now();
     end(&mut client).await;
     let status = client.wait().await;
@@ -159,7 +168,7 @@ async fn check_serve(name: &str, in_flight: bool) {
         servers.stubborn.reached("held").await;
     }
     let all = servers.all();
-    let guard = guard_of(gateway.program.pid(), &all);
+    let guard = guard_of(gateway.program.pid());
     let began = Instant::now();
     signal(name, gateway.program.pid()).await;
     let status = gateway.program.wait().await;
@@ -189,7 +198,7 @@ async fn sigkill() {
     let servers = Servers::install();
     let mut client = Piped::open(&servers.config()).await;
     let mut all = servers.all();
-    all.push(guard_of(client.pid(), &all));
+    all.push(guard_of(client.pid()));
     let began = Instant::now();
     client.kill().await;
     processes::gone(all.clone()).await;
@@ -240,4 +249,159 @@ async fn a_session_with_links_of_its_own() {
         !own.iter().any(unreaped)
     })
     .await;
+}
+
+/// A server with a daemon that is tied to it by nothing: it has a session of
+/// its own, an environment without anything, and no parent.
+struct WithDaemon {
+    server: Installed,
+    folder: Folder,
+}
+
+impl WithDaemon {
+    fn install() -> WithDaemon {
+        let folder = Folder::new();
+        let file = folder.path().join("daemon");
+        let script = format!(
+            "(setsid env -i /bin/sh -c 'echo $$ > {0}.tmp; mv {0}.tmp {0}; exec sleep 600' &)\n\
+             exec \"$@\"\n",
+            file.display()
+        );
+        folder.write(
+            "start.sh",
+            script
+                .replace("mv ", "/bin/mv ")
+                .replace("sleep", "/bin/sleep"),
+        );
+        let script = Script::new("s").plain_tool("hold");
+        WithDaemon {
+            server: script.install(),
+            folder,
+        }
+    }
+
+    fn config(&self) -> Value {
+        let start = self.folder.path().join("start.sh");
+        let mut args = vec![start.display().to_string(), self.server.command()];
+        args.extend(self.server.args());
+        let limits = json!({ "limits": { "grace_s": GRACE.as_secs() } });
+        with(
+            config([("s", json!({ "command": "sh", "args": args }))]),
+            limits,
+        )
+    }
+
+    async fn daemon(&self) -> u32 {
+        let pid = || self.folder.read("daemon")?.trim().parse().ok();
+        until("the daemon runs", || pid().is_some()).await;
+        pid().expect("it was just there")
+    }
+
+    async fn serve(&self) -> (Gateway, u32) {
+        let gateway = Gateway::serve(&self.config()).await;
+        let mut session = gateway.session("/mcp").await;
+        assert_eq!(session.tool_names().await, ["s__hold"]);
+        (gateway, self.daemon().await)
+    }
+}
+
+#[tokio::test]
+async fn a_daemon_without_environment_ends_with_the_gateway() {
+    let with = WithDaemon::install();
+    let (gateway, daemon) = with.serve().await;
+    signal("TERM", gateway.program.pid()).await;
+    processes::gone([daemon, gateway.program.pid()]).await;
+}
+
+#[tokio::test]
+async fn a_daemon_without_environment_ends_with_its_server() {
+    let with = WithDaemon::install();
+    let (_gateway, daemon) = with.serve().await;
+    processes::kill(with.server.server_pids()[0]);
+    processes::gone([daemon]).await;
+}
+
+#[tokio::test]
+async fn a_daemon_without_environment_ends_after_a_sigkill_of_the_gateway() {
+    let with = WithDaemon::install();
+    let (gateway, daemon) = with.serve().await;
+    processes::kill(gateway.program.pid());
+    processes::gone([daemon]).await;
+}
+
+#[tokio::test]
+async fn a_daemon_without_environment_ends_after_a_sigkill_of_the_guard_and_the_gateway() {
+    let with = WithDaemon::install();
+    let (gateway, daemon) = with.serve().await;
+    processes::kill(guard_of(gateway.program.pid()));
+    processes::kill(gateway.program.pid());
+    processes::gone([daemon]).await;
+}
+
+#[tokio::test]
+async fn a_daemon_without_environment_ends_after_a_sigkill_of_its_subreaper() {
+    let with = WithDaemon::install();
+    let (gateway, daemon) = with.serve().await;
+    let subreapers = children_with(gateway.program.pid(), "__subreaper");
+    assert_eq!(subreapers.len(), 1);
+    processes::kill(subreapers[0]);
+    processes::gone([daemon]).await;
+}
+
+#[tokio::test]
+async fn a_guard_that_is_killed_is_replaced() {
+    let servers = Servers::install();
+    let gateway = Gateway::serve(&servers.config()).await;
+    let mut session = gateway.session("/mcp").await;
+    assert_eq!(session.tool_names().await.len(), 2);
+    let all = servers.all();
+    let pid = gateway.program.pid();
+    let guard = guard_of(pid);
+    processes::kill(guard);
+    until("another guard runs", || {
+        children_with(pid, "__guard")
+            .iter()
+            .any(|next| *next != guard)
+    })
+    .await;
+    // Without their subreapers only the guard is left to end the servers.
+    for subreaper in children_with(pid, "__subreaper") {
+        signal("STOP", subreaper).await;
+    }
+    processes::kill(pid);
+    processes::gone(all).await;
+}
+
+#[tokio::test]
+async fn a_server_that_closes_its_pipes_is_noticed_behind_its_subreaper() {
+    let own = std::process::id().to_string();
+    let mut subreaper = Command::new(NARROWS)
+        .args([
+            "__subreaper",
+            &own,
+            "sh",
+            "-c",
+            "exec <&- >&-; exec sleep 600",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut stdout = subreaper.stdout.take().expect("it is piped");
+    let read = tokio::time::timeout(LIMIT, stdout.read(&mut [0; 8])).await;
+    assert_eq!(read.expect("the output ends").expect("it can be read"), 0);
+    let mut stdin = subreaper.stdin.take().expect("it is piped");
+    let write = tokio::time::timeout(LIMIT, async {
+        while stdin.write_all(b"{}\n").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    write.await.expect("the input is refused");
+    let pid = subreaper.id().expect("it runs");
+    for server in processes::children(pid) {
+        processes::kill(server);
+    }
+    let status = subreaper.wait().await.expect("it ends");
+    assert_eq!(status.signal(), Some(9), "as its server was");
 }

@@ -3,6 +3,7 @@
 
 mod api;
 mod gateways;
+mod left_out;
 mod presets;
 mod running;
 mod servers;

@@ -96,9 +96,9 @@ async fn the_other_servers_work_and_one_warning_names_the_entry() {
         "{tools:?}"
     );
     assert!(!tools.is_empty());
-    let left_out = r#"server \"again\" is left out"#;
-    until("the entry is left out", || {
-        gateway.program.stderr().contains(left_out)
+    let given_up = r#"server \"again\" is down and is not tried again"#;
+    until("the entry is given up", || {
+        gateway.program.stderr().contains(given_up)
     })
     .await;
     // A call to the entry does not bring it back.
@@ -133,9 +133,9 @@ async fn a_circle_through_another_gateway_is_cut_where_it_closes() {
         !tools.iter().any(|name| name.contains("b__a__")),
         "{tools:?}"
     );
-    until("the inner gateway leaves the entry out", || {
+    until("the inner gateway gives the entry up", || {
         let log = gateway.program.stderr();
-        log.contains("is left out: this entry starts Narrows with a configuration")
+        log.contains("is not tried again: this entry starts Narrows with a configuration")
     })
     .await;
     let folder = gateway.folder();
@@ -155,7 +155,7 @@ async fn a_circle_over_http_and_stdio_is_cut_where_it_closes() {
     folder.write("a.tmp", config([("back", back), demo()]).to_string());
     let (from, to) = (folder.path().join("a.tmp"), folder.path().join("a.json"));
     std::fs::rename(from, to).expect("a file can be renamed");
-    until("the inner gateway leaves the entry out", || {
+    until("the inner gateway gives the entry up", || {
         gateway
             .program
             .stderr()

@@ -107,7 +107,7 @@ fn serve_prints_no_entry_for_the_file_that_it_reads() {
         );
         let target = folder.path().join(".config/narrows/narrows.json");
         for line in [
-            format!("reads the configuration file of {client}"),
+            format!("To connect {client}, stop the gateway"),
             format!("&& mv {name} {}", target.display()),
             format!("narrows serve --config {}", target.display()),
         ] {

@@ -41,7 +41,7 @@ pub(super) fn tell(account: &mut Account<'_>, place: &str, value: &Value, forms:
     account.problems.push(told.unwrap_or_else(none));
 }
 
-/// Whether the value is not even of the type that this form has.
+/// Returns true if the value is not even of the type that this form has.
 fn is_type(place: &str, form: &Form) -> bool {
     form.iter().any(|error| {
         let is_type = matches!(error.kind(), Kind::Type { .. } | Kind::FalseSchema);
@@ -49,7 +49,8 @@ fn is_type(place: &str, form: &Form) -> bool {
     })
 }
 
-/// Whether the error says which values are allowed, so many levels below.
+/// Returns true if the error says which values are allowed, so many levels
+/// below.
 fn is_choice(error: &ValidationError<'_>, place: &str, most_below: usize) -> bool {
     let is_choice = matches!(error.kind(), Kind::Constant { .. } | Kind::Enum { .. });
     let below = error.instance_path().as_str().strip_prefix(place);

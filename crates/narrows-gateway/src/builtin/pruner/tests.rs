@@ -319,7 +319,7 @@ async fn a_store_that_cannot_hold_the_text() {
 /// Works until it is told to stop, minds no deadline, or breaks.
 struct Bad {
     way: Way,
-    /// Whether it says that short texts take it no time.
+    /// True if it says that short texts take it no time.
     claims_to_be_quick: bool,
 }
 

@@ -45,9 +45,13 @@ async fn a_preset_of_the_client_binds_besides_that_of_the_endpoint() {
     assert_eq!(free.tools().await, ["a__one", "a__two"]);
     assert_eq!(bound.tools().await, ["a__two"]);
     let refused = bound.call("a__one").await.expect_err("it is not allowed");
-    assert!(matches!(refused, Error::NotAllowed { denial, .. } if &*denial.preset == "twos"));
+    assert!(
+        matches!(refused, Error::NotAllowed { denial, .. } if denial.source.named() == ("preset", "twos"))
+    );
     let refused = bound.call("a__three").await.expect_err("it is not allowed");
-    assert!(matches!(refused, Error::NotAllowed { denial, .. } if &*denial.preset == "ones"));
+    assert!(
+        matches!(refused, Error::NotAllowed { denial, .. } if denial.source.named() == ("preset", "ones"))
+    );
     // Nor is it got rid of by one that is chosen for the session.
     let number = bound.session.serial();
     gateway

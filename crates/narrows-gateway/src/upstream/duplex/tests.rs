@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::exchange::{Asks, Cancel};
+use crate::exchange::{Ask, Asks, Cancel, Notice};
 
 /// The server's end of the channel.
 struct Server {

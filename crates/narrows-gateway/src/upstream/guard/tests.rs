@@ -31,7 +31,7 @@ fn start() -> Guard {
 }
 
 fn guard_pid(guard: &Guard) -> u32 {
-    guard.0.child.as_ref().expect("it runs").id()
+    guard.0.state.lock().pid
 }
 
 /// Starts a group whose script writes pids into `pids`; reaped by a thread.
@@ -193,7 +193,8 @@ fn kill(pid: u32, signal: Signal) {
     kill_process(pid, signal).expect("it lives");
 }
 
-/// Whether a process has a handler for a signal (proc_pid_status(5), SigCgt).
+/// Returns true if a process has a handler for a signal (proc_pid_status(5),
+/// SigCgt).
 fn catches(pid: u32, signal: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));

@@ -194,10 +194,11 @@ impl Endpoint {
         answer
     }
 
-    /// Whether the head of an answer says that somebody is at work behind it.
-    /// Of plain JSON-RPC no more can be asked for than an answer, whichever.
-    /// Of MCP a success is only the promise of a message, and the errors of
-    /// servers are those that a proxy answers with for one that is gone.
+    /// Returns true if the head of an answer says that somebody is at work
+    /// behind it. Of plain JSON-RPC no more can be asked for than an answer,
+    /// whichever. Of MCP a success is only the promise of a message, and the
+    /// errors of servers are those that a proxy answers with for one that is
+    /// gone.
     fn shows_life(&self, status: StatusCode) -> bool {
         match self.manner {
             Manner::Rpc => true,

@@ -37,8 +37,8 @@ impl Place {
     }
 }
 
-/// Whether an event carries a message, and not just a place, or is of a kind
-/// that MCP does not know.
+/// Returns true if an event carries a message, and not just a place, or is of a
+/// kind that MCP does not know.
 pub(super) fn is_message(event: &Event) -> bool {
     !event.data.is_empty() && event.event.as_deref().is_none_or(|kind| kind == "message")
 }

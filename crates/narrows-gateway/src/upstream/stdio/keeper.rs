@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::upstream::channel::Closer;
 use crate::upstream::guard::Guard;
-use crate::upstream::process::Tree;
+use crate::upstream::process::{self, Tree};
 
 /// Killing takes effect at once, except on what the kernel holds in a system
 /// call; such a process is waited for this long at least.
@@ -173,8 +173,10 @@ impl Keeper {
     }
 
     async fn finish(mut self, gone: bool) {
-        if timeout(KILL_WAIT, self.exited()).await.is_ok() && gone {
+        let exited = timeout(KILL_WAIT, self.exited()).await.is_ok();
+        if exited && gone && self.end_orphans().await {
             self.leash.over = true;
+            process::forget(self.leash.pid);
             if let Some(guard) = &self.leash.guard {
                 guard.release(self.leash.pid);
             }
@@ -188,6 +190,14 @@ impl Keeper {
             // Somebody who is not of the tree holds it open.
             stderr.abort();
         }
+    }
+
+    /// Ends and reaps the orphans that the child has left to us. They are ours
+    /// once it has been waited for, which may be after the last look at the tree.
+    async fn end_orphans(&mut self) -> bool {
+        let gone = self.with_tree(Tree::is_gone).await || self.kill(Instant::now()).await;
+        let _ = spawn_blocking(|| process::reap_orphans(KILL_WAIT)).await;
+        gone
     }
 
     /// Waits until the child itself has ended, and reaps it.
@@ -259,17 +269,20 @@ impl Drop for Leash {
         }
         self.tree.signal(Signal::KILL);
         // Tokio reaps only while it runs, and it may be ending right now.
-        if let Some(pid) = self
-            .child
-            .id()
-            .and_then(|pid| Pid::from_raw(pid.cast_signed()))
-        {
-            let reap = move || {
-                let _ = waitpid(Some(pid), WaitOptions::empty());
-            };
-            let _ = std::thread::Builder::new()
-                .name("reaper".into())
-                .spawn(reap);
-        }
+        let child = self.child.id();
+        let child = child.and_then(|pid| Pid::from_raw(pid.cast_signed()));
+        let (pid, mut tree) = (self.pid, self.tree.clone());
+        let reap = move || {
+            if child.is_some() {
+                let _ = waitpid(child, WaitOptions::empty());
+            }
+            process::forget(pid);
+            // The orphans of the child are ours only now.
+            tree.signal(Signal::KILL);
+            process::reap_orphans(KILL_WAIT);
+        };
+        let _ = std::thread::Builder::new()
+            .name("reaper".into())
+            .spawn(reap);
     }
 }

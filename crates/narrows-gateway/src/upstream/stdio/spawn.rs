@@ -1,6 +1,6 @@
 //! Starting the child, and saying clearly why it could not be started.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use crate::chain::CHAIN;
 use crate::settings::StdioSettings;
 use crate::upstream::link::{Failure, FailureKind};
-use crate::upstream::process::MARK;
+use crate::upstream::process::{self, MARK};
 
 pub(super) struct Spawned {
     pub(super) child: Child,
@@ -21,10 +21,24 @@ pub(super) struct Spawned {
     pub(super) stderr: ChildStderr,
 }
 
-pub(super) fn spawn(settings: &StdioSettings, mark: &str, chain: &str) -> Result<Spawned, Failure> {
-    let mut child = command(settings, mark, chain)
-        .spawn()
-        .map_err(|error| explain(settings, &error))?;
+pub(super) fn spawn(
+    settings: &StdioSettings,
+    mark: &str,
+    chain: &str,
+    subreaper: Option<&[OsString]>,
+) -> Result<Spawned, Failure> {
+    let start = |subreaper| {
+        let mut command = command(settings, mark, chain, subreaper);
+        process::start(|| command.spawn(), Child::id)
+    };
+    let started = start(subreaper).or_else(|error| match subreaper {
+        // The binary may be gone since the gateway was started.
+        Some(_) => start(None).inspect(|_| {
+            tracing::warn!(%error, "no subreaper process; daemons of the server may outlive it");
+        }),
+        None => Err(error),
+    });
+    let mut child = started.map_err(|error| explain(settings, &error))?;
     let parts = (
         child.id(),
         child.stdin.take(),
@@ -43,8 +57,23 @@ pub(super) fn spawn(settings: &StdioSettings, mark: &str, chain: &str) -> Result
     })
 }
 
-fn command(settings: &StdioSettings, mark: &str, chain: &str) -> Command {
-    let mut command = Command::new(&settings.command);
+fn command(
+    settings: &StdioSettings,
+    mark: &str,
+    chain: &str,
+    subreaper: Option<&[OsString]>,
+) -> Command {
+    let mut command = match subreaper.and_then(<[OsString]>::split_first) {
+        Some((program, arguments)) => {
+            let mut command = Command::new(program);
+            command
+                .args(arguments)
+                .arg(std::process::id().to_string())
+                .arg(&settings.command);
+            command
+        }
+        None => Command::new(&settings.command),
+    };
     command
         .args(&settings.args)
         .env_clear()
@@ -67,7 +96,7 @@ fn command(settings: &StdioSettings, mark: &str, chain: &str) -> Command {
 
 /// The kernel says the same "not found" of a missing command, a missing
 /// interpreter and a missing working directory, which ask for different cures.
-fn explain(settings: &StdioSettings, error: &io::Error) -> Failure {
+pub(super) fn explain(settings: &StdioSettings, error: &io::Error) -> Failure {
     let name = &settings.command;
     if let Some(cwd) = &settings.cwd
         && !cwd.is_dir()

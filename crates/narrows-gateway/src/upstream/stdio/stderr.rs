@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -19,6 +19,7 @@ use tracing::Level;
 use crate::lock::Mutex;
 
 use super::super::secrets::Secrets;
+use super::super::subreaper::NOT_STARTED;
 
 /// Under this name the lines are logged.
 const TARGET: &str = "narrows::stderr";
@@ -36,6 +37,8 @@ const WINDOW: Duration = Duration::from_secs(1);
 #[derive(Clone, Default)]
 pub(super) struct Tail {
     lines: Arc<Mutex<VecDeque<Vec<u8>>>>,
+    /// The number of the error with which the server could not be started.
+    not_started: Arc<OnceLock<i32>>,
     complete: CancellationToken,
 }
 
@@ -43,6 +46,10 @@ impl Tail {
     pub(super) fn lines(&self) -> Vec<String> {
         let lines = self.lines.lock();
         lines.iter().map(|line| printable(line)).collect()
+    }
+
+    pub(super) fn not_started(&self) -> Option<i32> {
+        self.not_started.get().copied()
     }
 
     /// Waits until the server has said its last.
@@ -64,8 +71,8 @@ impl Tail {
     }
 }
 
-/// What processes that follow each other write to stderr. A server that fails
-/// to start writes the same each time, so lines that an earlier attempt wrote
+/// Stderr of successive processes of one server. A server that fails to start
+/// writes the same each time, so lines that an earlier attempt wrote
 /// are not logged again until the server is connected.
 #[derive(Default)]
 pub(crate) struct StderrHistory(Mutex<Attempts>);
@@ -169,6 +176,12 @@ async fn read_lines(
         dropped: 0,
     };
     let each = |line: &[u8], log: &mut Log| {
+        let number = line.strip_prefix(NOT_STARTED.as_bytes());
+        let number = number.and_then(|number| std::str::from_utf8(number).ok()?.parse().ok());
+        if let Some(number) = number {
+            let _ = tail.not_started.set(number);
+            return;
+        }
         tail.push(line);
         log.line(line);
     };

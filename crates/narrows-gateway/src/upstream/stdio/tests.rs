@@ -8,6 +8,7 @@ use narrows_testkit::{Folder, LIMIT, processes, until};
 use narrows_wire::frame::Framing;
 use tokio::time::timeout;
 
+use super::super::guard::LazyGuard;
 use super::{Arrival, Channel, Failure, FailureKind, StdioSettings, open};
 
 const GRACE: Duration = Duration::from_secs(2);
@@ -24,13 +25,30 @@ fn sh(script: &str) -> StdioSettings {
 }
 
 fn start(settings: &StdioSettings) -> Channel {
-    open(settings, "test".into(), None, "", None, MAX, GRACE).expect("the child starts")
+    open(
+        settings,
+        "test".into(),
+        &LazyGuard::default(),
+        "",
+        None,
+        MAX,
+        GRACE,
+    )
+    .expect("the child starts")
 }
 
 fn refusal(settings: &StdioSettings) -> Failure {
-    open(settings, "test".into(), None, "", None, MAX, GRACE)
-        .err()
-        .expect("the child does not start")
+    open(
+        settings,
+        "test".into(),
+        &LazyGuard::default(),
+        "",
+        None,
+        MAX,
+        GRACE,
+    )
+    .err()
+    .expect("the child does not start")
 }
 
 async fn next(channel: &mut Channel) -> Arrival {

@@ -261,7 +261,8 @@ fn plain(proxy: &Uri) -> Result<(), BoxError> {
     }
 }
 
-/// Whether time ran out, by the connector's own limit or by the system's.
+/// Returns true if time ran out, by the connector's own limit or by the
+/// system's.
 fn is_late(error: &(dyn StdError + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {

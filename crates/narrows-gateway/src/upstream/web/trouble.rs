@@ -76,8 +76,7 @@ impl Trouble {
                 Failure::new(FailureKind::WrongTransport, format!("{shown}: {what}"))
             }
             Trouble::Refused(refused) if refused.status == StatusCode::LOOP_DETECTED => {
-                let told = "leads back to this gateway, or to one above it. Remove the entry";
-                Failure::new(FailureKind::Recursion, format!("{shown} {told}"))
+                Failure::recursion(shown)
             }
             Trouble::Refused(refused) | Trouble::SessionGone(refused) => Failure::new(
                 refused.kind_when_opening(),

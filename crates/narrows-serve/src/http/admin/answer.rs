@@ -47,6 +47,8 @@ pub(super) struct ServerCounts {
     pub(super) starting: usize,
     pub(super) down: usize,
     pub(super) disabled: usize,
+    /// Servers that cannot be started as they are configured.
+    pub(super) left_out: usize,
 }
 
 /// Where the configuration stands.
@@ -91,6 +93,8 @@ pub(super) struct Change {
     restarted: Vec<String>,
     /// Servers that go on as they are, with other rules for their results.
     adjusted: Vec<String>,
+    /// Servers that ran before and cannot be started as they are configured now.
+    left_out: Vec<String>,
     /// Endpoints that are new, gone or changed.
     endpoints: Vec<String>,
     /// Presets that are new, gone or changed.
@@ -106,6 +110,10 @@ pub(super) struct Change {
     saved_to: Option<String>,
     /// Whether this file is new: there was no configuration file before.
     created: bool,
+    /// Whether the file says something else than before.
+    written: bool,
+    /// Whether the whole entry of a server was written that the file did not have.
+    entry_created: bool,
     /// Warnings about the configuration that this change brought, or that are
     /// about the server it changed.
     warnings: Vec<String>,
@@ -121,6 +129,7 @@ impl From<Changed> for Change {
             disabled: applied.disabled,
             restarted: applied.restarted,
             adjusted: applied.adjusted,
+            left_out: changed.left_out,
             endpoints: applied.endpoints,
             presets: applied.presets,
             clients: applied.clients,
@@ -128,6 +137,8 @@ impl From<Changed> for Change {
             at_next_start: applied.at_next_start,
             saved_to: changed.saved_to.map(|file| file.display().to_string()),
             created: changed.created,
+            written: changed.written,
+            entry_created: changed.entry_created,
             warnings: changed.warnings,
         }
     }

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::answer::Answer;
 use super::{MAX_LISTENERS, MAX_WAITING};
-use crate::admin::Rejected;
+use crate::admin::{LeftOutServer, Rejected};
 use crate::error::Refused;
 
 #[cfg(test)]
@@ -40,6 +40,8 @@ pub(super) enum Refusal {
     },
     /// The server is switched off, so that it cannot be started anew.
     Disabled(String),
+    /// The server cannot be started as it is configured.
+    LeftOut(LeftOutServer),
     Rejected(Rejected),
     /// Work on a change ended without a result.
     Broken,
@@ -83,6 +85,7 @@ enum Word {
     Exists,
     NoFile,
     Disabled,
+    LeftOut,
     TooLarge,
     ContentType,
     Invalid,
@@ -102,7 +105,7 @@ impl Refusal {
                 StatusCode::TOO_MANY_REQUESTS
             }
             Refusal::Unknown { .. } => StatusCode::NOT_FOUND,
-            Refusal::Disabled(_) => StatusCode::CONFLICT,
+            Refusal::Disabled(_) | Refusal::LeftOut(_) => StatusCode::CONFLICT,
             Refusal::Rejected(rejected) => match rejected {
                 Rejected::Unknown { .. } => StatusCode::NOT_FOUND,
                 Rejected::Exists { .. } | Rejected::NoFile => StatusCode::CONFLICT,
@@ -119,6 +122,7 @@ impl Refusal {
             (Refusal::Rejected(Rejected::NoFile), _) => "no_file",
             (Refusal::Rejected(Rejected::Unwritable(_)), _) => "unwritable",
             (Refusal::Disabled(_), _) => "disabled",
+            (Refusal::LeftOut(_), _) => "left_out",
             (_, StatusCode::BAD_REQUEST) => "malformed",
             (_, StatusCode::UNAUTHORIZED) => "unauthorized",
             (_, StatusCode::FORBIDDEN) => "forbidden",
@@ -152,6 +156,9 @@ impl Refusal {
             }
             Refusal::Disabled(server) => {
                 return format!("the server '{server}' is switched off").into();
+            }
+            Refusal::LeftOut(LeftOutServer { id, reason, .. }) => {
+                return format!("the server '{id}' cannot be started: {reason}").into();
             }
             Refusal::Rejected(Rejected::Invalid(_)) => "the configuration would be wrong",
             Refusal::Rejected(rejected) => return rejected.to_string().into(),

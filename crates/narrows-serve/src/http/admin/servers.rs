@@ -13,7 +13,7 @@ use super::description::{Always, ForBodies, ForChanges, ForConflicts, ForItems, 
 use super::given::{Given, Named, NoParams, Params};
 use super::refusal::Refusal;
 use super::{Office, change};
-use crate::admin::{Change, TokenOrigin};
+use crate::admin::{Change, LeftOutServer, TokenOrigin};
 
 /// All servers, in the order of the configuration
 #[utoipa::path(
@@ -26,7 +26,11 @@ pub(super) async fn list_servers(
     State(office): State<Arc<Office>>,
     _: NoParams,
 ) -> Answer<Servers> {
-    let servers = office.gateway().report().iter().map(Server::from).collect();
+    let report = office.gateway().report();
+    let mut servers: Vec<Server> = report.iter().map(Server::from).collect();
+    for out in &office.desk.operations.status().left_out {
+        servers.insert(out.place.min(servers.len()), Server::from(out));
+    }
     Answer(StatusCode::OK, Servers { servers })
 }
 
@@ -75,8 +79,11 @@ pub(super) async fn get_server(
     Named(id): Named,
     _: NoParams,
 ) -> Result<Answer<ServerDetails>, Refusal> {
-    let report = report(office.gateway(), id)?;
-    Ok(Answer(StatusCode::OK, ServerDetails::from(&report)))
+    let details = match left_out(&office, &id) {
+        Some(out) => ServerDetails::from(&out),
+        None => ServerDetails::from(&report(office.gateway(), id)?),
+    };
+    Ok(Answer(StatusCode::OK, details))
 }
 
 /// Puts another entry in the place of a server's
@@ -196,6 +203,9 @@ pub(super) async fn restart_server(
     Named(id): Named,
     _: NoParams,
 ) -> Result<Answer<ServerDetail>, Refusal> {
+    if let Some(out) = left_out(&office, &id) {
+        return Err(Refusal::LeftOut(out));
+    }
     let gateway = office.gateway();
     let before = report(gateway, id)?;
     if matches!(before.state, UpstreamState::Disabled) || !gateway.restart(&before.id) {
@@ -205,6 +215,12 @@ pub(super) async fn restart_server(
     let now = report(gateway, before.id)?;
     let server = Server::from(&now);
     Ok(Answer(StatusCode::ACCEPTED, ServerDetail { server }))
+}
+
+/// The server with this id, if it cannot be started as it is configured.
+fn left_out(office: &Office, id: &str) -> Option<LeftOutServer> {
+    let all = office.desk.operations.status().left_out;
+    all.into_iter().find(|out| out.id == id)
 }
 
 fn report(gateway: &Gateway, id: String) -> Result<UpstreamReport, Refusal> {

@@ -23,6 +23,7 @@ pub(super) async fn get_status(State(office): State<Arc<Office>>, _: NoParams) -
     let health = gateway.health();
     let report = gateway.report();
     let is_off = |state: &UpstreamState| matches!(state, UpstreamState::Disabled);
+    let configuration = office.desk.operations.status();
     let status = Status {
         version: env!("CARGO_PKG_VERSION"),
         uptime_s: health.uptime.as_secs(),
@@ -32,9 +33,10 @@ pub(super) async fn get_status(State(office): State<Arc<Office>>, _: NoParams) -
             starting: health.starting,
             down: health.down,
             disabled: report.iter().filter(|server| is_off(&server.state)).count(),
+            left_out: configuration.left_out.len(),
         },
         sessions: gateway.sessions().len(),
-        configuration: office.desk.operations.status().into(),
+        configuration: configuration.into(),
     };
     Answer(StatusCode::OK, status)
 }

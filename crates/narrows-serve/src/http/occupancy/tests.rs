@@ -67,8 +67,18 @@ async fn one_address_takes_its_own_share_and_this_machine_is_free() {
     second.begin();
     third.begin();
     assert!(admit(&occupancy, THERE).0.is_none());
+    // An idle one gives way as well, but none of another address.
+    let other = place(&occupancy, ELSEWHERE);
+    other.begin();
+    other.rest();
+    third.rest();
+    let (fourth, evicted) = admit(&occupancy, THERE);
+    assert_eq!(evicted, [Evicted::IdleConnection]);
+    assert!(is_evicted(&third) && !is_evicted(&second) && !is_evicted(&other));
+    let fourth = fourth.expect("the third gave way");
+    drop(other);
     place(&occupancy, ELSEWHERE);
     assert!(!here.iter().any(is_evicted));
-    drop((second, third, first));
+    drop((second, third, first, fourth));
     let (_one, _two) = (place(&occupancy, THERE), place(&occupancy, THERE));
 }

@@ -95,7 +95,7 @@ fn a_reader_that_was_away_too_long_misses_the_oldest() {
         push(&stream, size);
     }
     // A notice in their place says how many.
-    let notice = Notice::dropped(2, None).encode();
+    let notice = Notice::not_kept(2).encode();
     let expected = format!("3:{} 4:8 5:9 ...", notice.len());
     assert_eq!(read(&mut reader, &woken), expected);
 }
@@ -121,4 +121,55 @@ async fn a_stream_counts_as_delivered_when_its_end_was_read() {
     let now = Instant::now();
     assert_eq!(read(&mut reader, &woken), "1:5 .");
     assert_eq!(stream.delivered(), Some(now));
+}
+
+/// A message with a number in place of its text, if it is a response.
+fn outline(reader: &mut Reader) -> String {
+    let waker = Waker::from(Arc::<Woken>::default());
+    let mut cx = Context::from_waker(&waker);
+    let mut seen = Vec::new();
+    while let Poll::Ready(Some((number, message))) = reader.poll_next(&mut cx) {
+        let message: serde_json::Value = serde_json::from_slice(&message).expect("JSON");
+        let what = match &message["id"] {
+            serde_json::Value::Null => message["params"]["data"]["message"].to_string(),
+            id => format!("{id} {}", message["error"]["data"]["code"]),
+        };
+        seen.push(format!("{number}: {what}"));
+    }
+    seen.join("; ")
+}
+
+fn respond(stream: &Stream, id: u64, bytes: usize) {
+    let result = narrows_wire::Raw::string(&"x".repeat(bytes));
+    let answer = crate::call::Answer::Result(Id::number(id), result);
+    let memory = ClientMemory::unlimited();
+    stream.lock().take_in(Step::Answer(answer), &memory);
+}
+
+#[test]
+fn a_client_that_resumes_is_told_that_its_response_is_gone() {
+    let stream = Stream::sample(3, &[5, 6], BOUNDS);
+    respond(&stream, 7, SMALL);
+    stream.end();
+    stream.forget_unread();
+    assert_eq!(stream.bytes(), 0);
+    for _ in 0..2 {
+        assert_eq!(
+            outline(&mut stream.attach(Some(0))),
+            r#"2: "2 messages of this stream can no longer be resumed"; 3: 7 "response_dropped""#
+        );
+    }
+    assert_eq!(outline(&mut stream.attach(Some(3))), "");
+}
+
+#[test]
+fn each_response_of_a_batch_that_is_gone_is_told() {
+    let stream = Stream::sample(3, &[], BOUNDS);
+    for id in [7, 8, 9] {
+        respond(&stream, id, 600);
+    }
+    assert_eq!(
+        outline(&mut stream.attach(Some(0))),
+        r#"1: 7 "response_dropped"; 2: 8 "response_dropped"; 3: 9 null"#
+    );
 }

@@ -134,6 +134,7 @@ async fn every_change_is_handed_on_and_told() {
                 told,
                 json!({
                     "added": ["a"], "removed": ["b"], "enabled": [], "disabled": [], "restarted": ["c"], "adjusted": ["d"],
+                    "left_out": ["j"], "written": keep == Keep::File, "entry_created": false,
                     "endpoints": ["e"], "presets": ["f"], "clients": ["g"],
                     "settings": [], "at_next_start": ["h"], "saved_to": saved_to, "created": false,
                     "warnings": ["i"],

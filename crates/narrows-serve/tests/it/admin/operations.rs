@@ -5,12 +5,15 @@ use std::sync::Mutex;
 
 use futures_util::future::BoxFuture;
 use narrows_gateway::Applied;
-use narrows_serve::admin::{Change, Changed, ConfigurationStatus, Keep, Operations, Rejected};
+use narrows_serve::admin::{
+    Change, Changed, ConfigurationStatus, Keep, LeftOutServer, Operations, Rejected,
+};
 use tokio::sync::Semaphore;
 
 pub(super) struct Recorder {
     asked: Mutex<Vec<(Change, Keep)>>,
     rejects: Mutex<Option<Rejected>>,
+    left_out: Mutex<Vec<LeftOutServer>>,
     /// One more with every change that comes in.
     arrived: Semaphore,
     /// A change takes one of these before it is made.
@@ -22,6 +25,7 @@ impl Default for Recorder {
         Recorder {
             asked: Mutex::default(),
             rejects: Mutex::default(),
+            left_out: Mutex::default(),
             arrived: Semaphore::new(0),
             leave: Semaphore::new(1_000),
         }
@@ -36,6 +40,11 @@ impl Recorder {
 
     pub(super) fn reject(&self, with: Rejected) {
         *self.rejects.lock().unwrap() = Some(with);
+    }
+
+    /// Says that a server cannot be started as it is configured.
+    pub(super) fn leave_out(&self, server: LeftOutServer) {
+        self.left_out.lock().unwrap().push(server);
     }
 
     /// Lets no change be made until `resume`.
@@ -75,8 +84,11 @@ impl Operations for Recorder {
                         settings: Vec::new(),
                         at_next_start: vec!["h".into()],
                     },
+                    left_out: vec!["j".into()],
                     saved_to: (keep == Keep::File).then(|| "/etc/narrows.json".into()),
                     created: false,
+                    written: keep == Keep::File,
+                    entry_created: false,
                     warnings: vec!["i".into()],
                 }),
             }
@@ -90,6 +102,7 @@ impl Operations for Recorder {
             applied_at: "2026-07-28T10:00:00.000Z".into(),
             problems: vec!["line 3".into()],
             unsaved: vec!["server 'x' added".into()],
+            left_out: self.left_out.lock().unwrap().clone(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What is told.
 
+use narrows_gateway::settings::Transport;
+use narrows_serve::admin::LeftOutServer;
 use serde_json::{Value, json};
 
 use super::Office;
@@ -34,7 +36,7 @@ async fn the_status_counts_servers_and_tells_of_the_configuration() {
             "version": env!("CARGO_PKG_VERSION"),
             "uptime_s": null,
             "ready": true,
-            "servers": {"up": 2, "starting": 0, "down": 1, "disabled": 1},
+            "servers": {"up": 2, "starting": 0, "down": 1, "disabled": 1, "left_out": 0},
             "sessions": 0,
             "configuration": {
                 "file": "/etc/narrows.json",
@@ -75,6 +77,34 @@ async fn servers_are_listed_in_their_order_with_their_states() {
     assert_eq!(all["servers"][1]["server_info"]["name"], "scripted");
     assert!(all["servers"][3]["reason"].is_string());
     assert!(all["servers"][3]["attempts"].as_u64().unwrap() >= 1);
+}
+
+#[tokio::test]
+async fn a_server_that_is_left_out_is_listed_in_its_place_with_the_reason() {
+    let office = Office::open().await;
+    office.recorder.leave_out(LeftOutServer {
+        id: "notes".into(),
+        place: 1,
+        transport: Transport::Stdio,
+        reason: "environment variable NOTES is not set".into(),
+    });
+    let all = told(&office, "/servers").await;
+    let ids = all["servers"].as_array().unwrap().iter();
+    let ids: Vec<&str> = ids.filter_map(|server| server["id"].as_str()).collect();
+    assert_eq!(ids, ["demo", "notes", "remote", "off", "gone"]);
+    let notes = told(&office, "/servers/notes").await;
+    assert_eq!(notes["state"], "left_out");
+    assert_eq!(notes["reason"], "environment variable NOTES is not set");
+    let status = told(&office, "/status").await;
+    assert_eq!(status["servers"]["left_out"], 1);
+
+    let reply = office.ask("POST", "/servers/notes/restart", "").await;
+    assert_eq!(reply.status, 409);
+    let message = "the server 'notes' cannot be started: environment variable NOTES is not set";
+    assert_eq!(
+        reply.json(),
+        json!({"error": {"code": "left_out", "message": message}})
+    );
 }
 
 #[tokio::test]

@@ -25,6 +25,15 @@ pub(super) fn entry_of(options: &AddServer) -> Result<Value, Trouble> {
         };
         return entry::parse(&text, "the entry");
     }
+    let is_given = [&options.command, &options.line]
+        .iter()
+        .any(|line| !line.is_empty());
+    if !is_given && options.url.is_none() && options.kind.is_none() {
+        let what = "there is nothing that says what the server is";
+        let help = "add `--command CMD...` or `-- CMD...` for a program, `--url URL` for an \
+                    address, or `--json ENTRY` for a whole entry";
+        return Err(Trouble::usage(what).with_help(help));
+    }
     let mut members = Map::new();
     let mut put = |key: &str, value: Value| {
         members.insert(key.to_owned(), value);
@@ -81,8 +90,18 @@ pub(super) fn set_folder(
         }
         // A folder of another machine.
         Some(folder) if !is_local => folder.clone(),
-        Some(folder) => absolute(folder)
-            .map_err(|error| Trouble::usage(format!("--cwd cannot be used: {error}")))?,
+        Some(folder) => {
+            let folder = absolute(folder)
+                .map_err(|error| Trouble::usage(format!("--cwd cannot be used: {error}")))?;
+            if !folder.is_dir() {
+                let name = folder.display().to_string();
+                say(format_args!(
+                    "warning: there is no folder '{}'",
+                    plain(&name)
+                ));
+            }
+            folder
+        }
         None if !is_local || !is_command || has_one => return Ok(()),
         None => match std::env::current_dir() {
             Ok(folder) => folder,

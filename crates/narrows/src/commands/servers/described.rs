@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::commands::up_of;
 use crate::terminal::{Palette, Tone, counted, grouped, plain};
 
 #[derive(Debug, Deserialize)]
@@ -26,6 +27,7 @@ pub(super) struct Described {
     revision: Option<String>,
     took_ms: Option<u64>,
     tools: Option<usize>,
+    hidden: Option<usize>,
     /// Only where one server was asked for.
     #[serde(default)]
     tool_list: Vec<Tool>,
@@ -66,21 +68,17 @@ impl ServerList {
             text.push_str(&server.line_of_width(width, palette));
         }
         let up = self.servers.iter().filter(|server| server.state == "up");
-        let enabled = self.servers.iter().filter(|server| !server.is_disabled());
+        let disabled = self.servers.iter().filter(|server| server.is_disabled());
+        let disabled = disabled.count();
         let tools = self
             .servers
             .iter()
             .map(|server| server.tools.unwrap_or(0))
             .sum();
         let tokens = self.servers.iter().filter_map(|server| server.tokens).sum();
-        let _ = writeln!(
-            text,
-            "{} of {} up, {}, ~{} tokens",
-            up.count(),
-            counted(enabled.count(), "server"),
-            counted(tools, "tool"),
-            grouped(tokens)
-        );
+        let up = up_of(up.count(), self.servers.len() - disabled, disabled);
+        let tools = counted(tools, "tool");
+        let _ = writeln!(text, "{up}, {tools}, ~{} tokens", grouped(tokens));
         text
     }
 }
@@ -88,6 +86,16 @@ impl ServerList {
 impl Described {
     pub(super) fn is_starting(&self) -> bool {
         self.state == "starting"
+    }
+
+    /// Whether it cannot be started as it is configured.
+    pub(super) fn is_left_out(&self) -> bool {
+        self.state == "left_out"
+    }
+
+    /// Whether it has failed and is not tried again.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.state == "down" && self.next_try_s.is_none()
     }
 
     pub(super) fn is_disabled(&self) -> bool {
@@ -135,7 +143,11 @@ impl Described {
             "starting" => Tone::Uncertain,
             _ => Tone::Bad,
         };
-        let state = palette.paint(tone, &format!("{:<8}", plain(&self.state)));
+        let word = match self.is_left_out() {
+            true => "left out".into(),
+            false => plain(&self.state),
+        };
+        let state = palette.paint(tone, &format!("{word:<8}"));
         let (id, transport) = (plain(&self.id), self.transport.as_deref());
         let transport = plain(transport.unwrap_or_default());
         let line = format!("{state}  {id:<width$}  {transport:<7}  {}", self.summary());
@@ -158,6 +170,8 @@ impl Described {
         let seconds = |ms| Duration::from_millis(ms).as_secs_f64();
         parts.extend(self.took_ms.map(|ms| format!("{:.2} s", seconds(ms))));
         parts.push(counted(self.tools.unwrap_or(0), "tool"));
+        let hidden = self.hidden.filter(|hidden| *hidden > 0);
+        parts.extend(hidden.map(|hidden| format!("{} hidden", grouped(hidden))));
         let tokens = self.tokens;
         parts.extend(tokens.map(|tokens| format!("~{} tokens", grouped(tokens))));
         let others = [

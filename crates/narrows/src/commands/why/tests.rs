@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use narrows_gateway::preset::{Denial, Why};
+use narrows_gateway::preset::{Denial, DenialSource, Why};
 use narrows_gateway::settings::{Expose, Transport};
 use narrows_gateway::{Failure, FailureKind, Found, ToolReport, UpstreamReport, UpstreamState};
 use narrows_wire::{Raw, Revision};
@@ -67,7 +67,7 @@ fn offered(expose: Expose, listed: &[&str]) -> Offered {
         server("off", &[], UpstreamState::Disabled),
     ];
     report[0].tools[2].denied = Some(Arc::new(Denial {
-        preset: "review".into(),
+        source: DenialSource::Preset("review".into()),
         why: Why::Forbidden("!files/w*".into()),
     }));
     let listed = listed.iter();

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use narrows_gateway::settings::{
     ClientSettings, DoorName, Doors, EndpointSettings, Rate, TokenDigest,
 };
+use narrows_gateway::text::hex;
 
 use super::presets::{Presets, ServerIds};
 use crate::config::problem::{At, Problems};
@@ -53,8 +54,7 @@ pub(crate) fn is_name(text: &str) -> bool {
 
 /// How a digest is written.
 pub(crate) fn written(digest: &TokenDigest) -> String {
-    let hex = digest.0.iter().map(|byte| format!("{byte:02x}"));
-    format!("{DIGEST}{}", hex.collect::<String>())
+    format!("{DIGEST}{}", hex(&digest.0))
 }
 
 pub(super) fn check_all(

@@ -49,18 +49,18 @@ impl EnvFile {
         let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut line = 1;
         while !rest.is_empty() {
-            let (before, after) = match variable(rest) {
+            let after = match variable(rest) {
                 Line::Variable(name, value, after) => {
                     parsed.variables.push((name.to_owned(), value));
-                    (rest, after)
+                    after
                 }
-                Line::Blank => (rest, next_line(rest)),
+                Line::Blank => next_line(rest),
                 Line::Other => {
                     parsed.ignored.push(line);
-                    (rest, next_line(rest))
+                    next_line(rest)
                 }
             };
-            let taken = &before[..before.len() - after.len()];
+            let taken = &rest[..rest.len() - after.len()];
             line += taken.matches('\n').count();
             rest = after;
         }

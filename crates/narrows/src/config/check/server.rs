@@ -17,7 +17,7 @@ use super::remote::implied;
 use super::shape::{self, MaskLimits, Standing};
 use super::{Least, LeftOut, entries, health, seconds};
 use crate::config::expand::{
-    Forms, NOBODY_TO_ASK, Scope, Unexpanded, expand, expand_home, whole_variable,
+    Forms, NOBODY_TO_ASK, Scope, Unexpanded, expand, expand_home, only_in_editor, whole_variable,
 };
 use crate::config::problem::{At, Problems};
 use crate::config::raw::{
@@ -76,6 +76,7 @@ pub(super) fn check_all(
             transport: None,
             unset: Vec::new(),
             asks: false,
+            editor: None,
             env_file: None,
         };
         let kind = desk.kind(entry, server);
@@ -179,8 +180,10 @@ fn tool_filter(server: &RawServer) -> ToolFilter {
         let name = |given: &Given<String>| given.value.split('(').next().unwrap_or("").to_owned();
         filter.allow(ToolList::new(&at.path, value.iter().map(name)));
     }
-    if let Some(given) = server.allowed_tools.given() {
-        filter.allow(list(given));
+    for field in [&server.allowed_tools, &server.enabled_tools] {
+        if let Some(given) = field.given() {
+            filter.allow(list(given));
+        }
     }
     for field in [&server.exclude_tools, &server.disabled_tools] {
         if let Some(given) = field.given() {
@@ -208,6 +211,8 @@ pub(super) struct Desk<'a, 'p> {
     unset: Vec<String>,
     /// Whether there is a value that a user would have to be asked for.
     asks: bool,
+    /// Why a variable of an editor has no value.
+    editor: Option<String>,
     /// Why its env file cannot be used.
     env_file: Option<String>,
 }
@@ -236,6 +241,7 @@ impl Desk<'_, '_> {
         if self.asks {
             reasons.push(NOBODY_TO_ASK.to_owned());
         }
+        reasons.extend(self.editor.clone());
         reasons.extend(self.env_file.clone());
         let transport = self.transport?;
         (!reasons.is_empty()).then(|| LeftOut {
@@ -244,6 +250,8 @@ impl Desk<'_, '_> {
             transport,
             kind: if self.asks {
                 "unsupported_input"
+            } else if self.editor.is_some() {
+                "editor_variable"
             } else if self.unset.is_empty() {
                 "unreadable_env_file"
             } else {
@@ -380,14 +388,30 @@ impl Desk<'_, '_> {
                     let what = format!(
                         "line {line} of the env file '{name}' is not NAME=VALUE and is ignored"
                     );
+                    let help = "write NAME=VALUE, or start comments with #";
+                    self.problems.warn(&given.at, what, help);
+                }
+                let more = file.ignored.len().saturating_sub(LINES_TOLD);
+                if more > 0 {
+                    let lines = if more == 1 { "line is" } else { "lines are" };
+                    let what = format!("{more} more {lines} ignored in the env file '{name}'");
                     self.problems.warn(&given.at, what, "");
                 }
                 Some(file.variables)
             }
             Err(why) => {
                 let what = format!("the env file '{name}' cannot be read: {why}");
-                let help = "create it, or fix the path: a relative one starts at the folder of \
-                            this configuration file";
+                let starts = match given.value.contains("${workspaceFolder}") {
+                    true => {
+                        "`${workspaceFolder}` stands for the folder of this configuration \
+                             file, or the one above `.vscode` and `.cursor`"
+                    }
+                    false => "a relative one starts at the folder of this configuration file",
+                };
+                let help = format!(
+                    "create it, or fix the path: {starts}; then save this file again or send \
+                     SIGHUP to the gateway"
+                );
                 self.problems.left_out(&given.at, what.clone(), help);
                 self.env_file = Some(what);
                 None
@@ -434,6 +458,7 @@ impl Desk<'_, '_> {
                 match unexpanded {
                     Unexpanded::Unset(names) => self.note_unset(names),
                     Unexpanded::Input => self.asks = true,
+                    Unexpanded::Editor(name) => self.editor = Some(only_in_editor(&name)),
                     Unexpanded::Malformed => {}
                 }
                 return None;

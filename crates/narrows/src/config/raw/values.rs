@@ -5,7 +5,7 @@ use narrows_gateway::preset::{BadRule, Hint, Rule};
 
 use super::{RawHealth, RawRate, RawSelected, RawServer, RawShape, RawTool};
 use crate::config::problem::{At, Problems};
-use crate::config::read::{Field, Given, Map, Node, Read, read_list};
+use crate::config::read::{Field, Given, Map, Node, Read, read_list, unknown_word};
 use crate::nearest::nearest;
 
 /// `false` for off, or what to do; `true` says nothing more than that.
@@ -93,6 +93,41 @@ impl Read for Command {
             return Some(Command(vec![Given { value, at }]));
         }
         read_list(node, Self::EXPECTED, problems).map(Command)
+    }
+}
+
+/// What carries the messages of a server. Case, `-` and `_` count for nothing:
+/// clients agree on the words and not on their spelling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TransportWord {
+    Stdio,
+    Http,
+    Sse,
+    WebSocket,
+    Rpc,
+    Builtin,
+}
+
+impl Read for TransportWord {
+    const EXPECTED: &'static str = "a string";
+
+    fn read(node: &Node<'_>, problems: &mut Problems<'_>) -> Option<Self> {
+        const WORDS: &[&str] = &["stdio", "http", "sse", "ws", "rpc", "builtin"];
+        let mut word = node.text().unwrap_or_default().to_ascii_lowercase();
+        word.retain(|c| !matches!(c, '-' | '_'));
+        Some(match word.as_str() {
+            // `local` is what Copilot CLI and OpenCode write.
+            "stdio" | "local" => TransportWord::Stdio,
+            "http" | "streamablehttp" | "httpstream" => TransportWord::Http,
+            "sse" | "httpsse" => TransportWord::Sse,
+            "ws" | "websocket" => TransportWord::WebSocket,
+            "rpc" => TransportWord::Rpc,
+            "builtin" => TransportWord::Builtin,
+            _ => {
+                unknown_word(node, "transport", WORDS, problems);
+                return None;
+            }
+        })
     }
 }
 

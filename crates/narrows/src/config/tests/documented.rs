@@ -90,10 +90,9 @@ fn the_example_of_health_checks_is_read_without_a_word() {
 
 #[test]
 fn every_transport_is_on_the_reference_page_with_an_example() {
-    let words = include_str!("../raw.rs").split("enum TransportWord").nth(1);
-    let words = words
-        .and_then(|rest| rest.split('}').next())
-        .expect("the words");
+    let words = include_str!("../raw/values.rs").split("const WORDS: &[&str] = &[");
+    let words = words.last().and_then(|rest| rest.split(']').next());
+    let words = words.expect("the words");
     // `| `http`, also ... | what it is | `{ ... }` |`
     let rows = PAGE.lines().filter_map(|line| {
         let (names, rest) = line.strip_prefix("| `")?.split_once(" | ")?;
@@ -102,22 +101,22 @@ fn every_transport_is_on_the_reference_page_with_an_example() {
     });
     let rows: Vec<(String, &str)> = rows.collect();
     let mut count = 0;
-    for line in words.lines().filter(|line| line.contains(" => ")) {
-        let words = line.split('"').skip(1).step_by(2);
-        let words: Vec<&str> = words.collect();
+    for word in words.split('"').skip(1).step_by(2) {
         let row = rows
             .iter()
-            .find(|(names, _)| names.starts_with(&format!("`{}`", words[0])));
-        let (names, example) = row.unwrap_or_else(|| panic!("no row for {words:?}"));
-        for word in &words {
-            assert!(
-                names.contains(&format!("`{word}`")),
-                "{word} is not in {names}"
-            );
+            .find(|(names, _)| names.starts_with(&format!("`{word}`")));
+        let (names, example) = row.unwrap_or_else(|| panic!("no row for {word}"));
+        // Other spellings on the page are understood, too.
+        let (_, others) = names.split_once(", also ").unwrap_or_default();
+        for other in others.split('`').skip(1).step_by(2) {
+            let entry = r#""command": "x", "url": "http://x""#;
+            let file = format!(r#"{{"mcpServers": {{"a": {{"type": "{other}", {entry}}}}}}}"#);
+            let transport = checked(&file).gateway.upstreams[0].kind.transport();
+            assert_eq!(transport.word(), word, "{other}");
         }
         let settings = checked(&format!(r#"{{"mcpServers": {{"demo": {example}}}}}"#));
         let transport = settings.gateway.upstreams[0].kind.transport();
-        assert_eq!(transport.word(), words[0], "{example}");
+        assert_eq!(transport.word(), word, "{example}");
         count += 1;
     }
     assert_eq!(count, 6, "the words are read");

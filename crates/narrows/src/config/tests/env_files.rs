@@ -64,7 +64,7 @@ fn an_env_file_that_cannot_be_read_is_the_problem_of_its_server() {
     expect![[r#"
         error: narrows.json:1:50: server 'a': the env file 'FOLDER/.env' cannot be read: there is no such file
           path: mcpServers.a.envFile
-          help: create it, or fix the path: a relative one starts at the folder of this configuration file
+          help: create it, or fix the path: a relative one starts at the folder of this configuration file; then save this file again or send SIGHUP to the gateway
         b stdio "y" [] Newline
         c (disabled) stdio "x" [] Newline
         without a: the env file 'FOLDER/.env' cannot be read: there is no such file
@@ -91,15 +91,32 @@ fn a_line_of_an_env_file_that_is_no_variable_is_told_by_its_number() {
     expect![[r#"
         warning: narrows.json:1:50: server 'a': line 2 of the env file 'FOLDER/.env' is not NAME=VALUE and is ignored
           path: mcpServers.a.envFile
+          help: write NAME=VALUE, or start comments with #
         warning: narrows.json:1:50: server 'a': line 3 of the env file 'FOLDER/.env' is not NAME=VALUE and is ignored
           path: mcpServers.a.envFile
+          help: write NAME=VALUE, or start comments with #
         warning: narrows.json:1:50: server 'a': line 4 of the env file 'FOLDER/.env' is not NAME=VALUE and is ignored
           path: mcpServers.a.envFile
+          help: write NAME=VALUE, or start comments with #
         warning: narrows.json:1:50: server 'a': line 5 of the env file 'FOLDER/.env' is not NAME=VALUE and is ignored
           path: mcpServers.a.envFile
+          help: write NAME=VALUE, or start comments with #
         a stdio "x" [] GOOD=1 Newline
     "#]]
     .assert_eq(&outcome);
+    for (lines, expected) in [
+        (5, None),
+        (6, Some("1 more line is ignored in the env file")),
+        (9, Some("4 more lines are ignored in the env file")),
+    ] {
+        let files = Files::with("many-lines", "s3cr3t\n".repeat(lines));
+        let outcome = files.outcome(SERVER);
+        assert_eq!(outcome.matches("is not NAME=VALUE").count(), 5, "{outcome}");
+        match expected {
+            Some(expected) => assert!(outcome.contains(expected), "{outcome}"),
+            None => assert!(!outcome.contains(" more "), "{outcome}"),
+        }
+    }
 }
 
 #[test]

@@ -26,6 +26,9 @@ fn every_word_is_understood() {
             "f": {"type": "ws", "url": "ws://x/ws"},
             "g": {"transport": "websocket", "url": "wss://x/ws", "headers": {"Authorization": "Bearer ${TOKEN}"}},
             "h": {"type": "rpc", "url": "http://x:8005"},
+            "i": {"type": "local", "command": "x"},
+            "j": {"type": "streamable_http", "url": "http://x/mcp"},
+            "k": {"type": "STDIO", "command": "x"},
             "demo": {"type": "builtin"}}}"#,
         expect![[r#"
             a stdio "x" [] Newline
@@ -36,6 +39,9 @@ fn every_word_is_understood() {
             f WebSocket ws://x/ws
             g WebSocket wss://x/ws authorization=Bearer s3cr3t
             h Rpc http://x:8005/
+            i stdio "x" [] Newline
+            j Http http://x/mcp
+            k stdio "x" [] Newline
             demo builtin Demo
         "#]],
     );
@@ -577,7 +583,7 @@ fn unknown_words_and_built_in_servers() {
         expect![[r#"
             error: narrows.json:1:31: server 'a': unknown transport `htpp`
               path: mcpServers.a.type
-              help: did you mean `http`? It is one of stdio, http, streamable-http, streamableHttp, sse, ws, websocket, rpc, builtin
+              help: did you mean `http`? It is one of stdio, http, sse, ws, rpc, builtin
             error: narrows.json:1:73: server 'b': expected a string, found a number
               path: mcpServers.b.type
               help: put the value in quotes

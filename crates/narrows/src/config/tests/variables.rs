@@ -41,6 +41,8 @@ fn every_form() {
     check_text("Bearer {TOKEN}", Ok("Bearer s3cr3t"));
     check_text("${userHome}/x", Ok("/home/u/x"));
     check_text("${workspaceFolder}/x", Ok("/w/x"));
+    check_text("${workspaceFolderBasename}${/}x", Ok("w/x"));
+    check_text("a${pathSeparator}b", Ok("a/b"));
 }
 
 #[test]
@@ -64,6 +66,10 @@ fn what_is_not_set_or_not_understood() {
     check_text("${a b}", Err(Unexpanded::Malformed));
     check_text("${TOKEN", Err(Unexpanded::Malformed));
     check_text("${input:key}", Err(Unexpanded::Input));
+    check_text("${file}", Err(Unexpanded::Editor("file".into())));
+    check_text("${file:-x}", Ok("x"));
+    let looked_up = Unexpanded::Editor("config:...".into());
+    check_text("${config:my.key}", Err(looked_up));
 }
 
 #[test]
@@ -131,6 +137,20 @@ fn what_cannot_be_replaced() {
               help: write ${VAR}, ${VAR:-default} or ${env:VAR}, and $${ for ${ itself
             error: narrows.json:1:73: server 'a': there is a NUL character in it
               path: mcpServers.a.args[2]
+        "#]],
+    );
+}
+
+#[test]
+fn a_variable_of_an_editor_leaves_out_its_server_alone() {
+    check(
+        r#"{"mcpServers": {"a": {"command": "x", "args": ["${relativeFile}"]}, "b": {"command": "y"}}}"#,
+        expect![[r#"
+            error: narrows.json:1:48: server 'a': `${relativeFile}` is a variable of VS Code and Cursor and exists only in the editor
+              path: mcpServers.a.args[0]
+              help: write the value itself, or set an environment variable and name it as ${VAR}
+            b stdio "y" [] Newline
+            without a: `${relativeFile}` is a variable of VS Code and Cursor and exists only in the editor
         "#]],
     );
 }

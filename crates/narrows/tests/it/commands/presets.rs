@@ -26,17 +26,17 @@ fn tools_shows_what_a_preset_leaves() {
     check(
         &folder.run(&["tools"]),
         expect![[r#"
-        exit 0
-        --- stdout
-        demo  N tools, N tokens, 2 hidden by preset 'review'
-          demo__echo              ~71  Gives back the text it was given.
-          demo__sample_log        ~94  A long log of a web shop, the same every time, with a few errors in it.
-          demo__sample_table      ~93  A large table of orders as JSON text: an array of objects with the same keys.
-          demo__ask_name          ~63  Asks the user for a name by a form, and greets them.
-        more  N tools, N tokens, 6 hidden by preset 'review'
-        in all N tools, N tokens, 8 hidden by preset 'review'
-        --- stderr
-    "#]],
+            exit 0
+            --- stdout
+            demo  N tools, N tokens, 2 hidden by preset 'review'
+              demo__echo              ~71  Gives back the text it was given.
+              demo__sample_log        ~94  A long log of a web shop, the same every time, with a few errors in it.
+              demo__sample_table      ~93  A large table of orders as JSON text: an array of objects with the same keys.
+              demo__ask_name          ~63  Asks the user for a name by a form, and greets them.
+            more  N tools, N tokens, 6 hidden by preset 'review'
+            in all N tools, N tokens, 8 hidden by preset 'review', and recover_text of the gateway, N tokens
+            --- stderr
+        "#]],
     );
     check(
         &folder.run(&["tools", "--endpoint", "small"]),
@@ -47,7 +47,7 @@ fn tools_shows_what_a_preset_leaves() {
               demo:echo      ~71  Gives back the text it was given.
             more  1 tool, N tokens, 5 hidden by preset 'echo'
               more:echo      ~71  Gives back the text it was given.
-            in all N tools, N tokens, 10 hidden by preset 'echo'
+            in all N tools, N tokens, 10 hidden by preset 'echo', and recover_text of the gateway, N tokens
             --- stderr
         "#]],
     );
@@ -457,7 +457,7 @@ async fn a_broken_preset_in_force_allows_nothing_and_check_calls_it_an_error() {
             exit 0
             --- stdout
             demo  0 tools, ~0 tokens, 6 hidden by preset 'broken'
-            in all 0 tools, ~0 tokens, 6 hidden by preset 'broken'
+            in all 0 tools, ~0 tokens, 6 hidden by preset 'broken', and recover_text of the gateway, ~338 tokens
             --- stderr
             warning: narrows.json:1:108: the file of preset `broken` is skipped: nothing is allowed here (endpoints.default.preset); `narrows check` tells what is wrong with the file
             $ call demo echo

@@ -123,7 +123,7 @@ async fn every_transport_is_told() {
             up        sse        sse      2025-11-25, N s, 1 tool, N tokens
             up        web-ws     ws       2025-11-25, N s, 1 tool, N tokens
             up        ws         ws       2025-11-25, N s, 1 tool, N tokens
-            7 of 7 servers up, N tools, N tokens
+            7 of 7 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
             warning: narrows.json:1:342: server 'web-ws': http:// is taken as ws:// here, as the type is ws
               path: mcpServers.web-ws.url
               help: write ws:// in the url
@@ -169,7 +169,7 @@ async fn a_server_of_the_older_transport_is_found_and_told() {
             up        found    sse      2024-11-05, N s, 1 tool, N tokens
                       found: HTTP+SSE, since http://127.0.0.1:PORT/mcp answered HTTP 405 Method Not Allowed; say "type": "sse" to save the first try
             up        said     sse      2024-11-05, N s, 1 tool, N tokens
-            3 of 3 servers up, N tools, N tokens
+            3 of 3 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
         "#]],
     );
     expect![[r#"
@@ -234,7 +234,7 @@ async fn a_wrong_type_gets_the_right_one_as_a_hint() {
                       hint: it speaks rpc: set "type": "rpc", and write http:// in the url
             down      ws for sse       ws       N s, ws://127.0.0.1:PORT/sse answered HTTP 200 OK instead of opening a WebSocket
                       hint: it speaks sse: set "type": "sse", and write http:// in the url
-            0 of 14 servers up, N tools, N tokens
+            0 of 14 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
         "#]],
     );
     // Who does as the hints say has it right.
@@ -467,7 +467,7 @@ async fn hints_where_a_server_opens_and_goes_wrong() {
                       hint: it was there and closed the connection; its own log may say why
             down      elsewhere  sse      N s, http://127.0.0.1:PORT/sse: it wants its messages at http://0.0.0.0:8000/messages, which is another site
                       hint: use the host and port in "url" by which the server names itself, or have it name itself as it is reached from here
-            0 of 2 servers up, N tools, N tokens
+            0 of 2 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
         "#]],
     );
 }

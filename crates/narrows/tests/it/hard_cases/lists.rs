@@ -6,6 +6,7 @@ use narrows_testkit::until;
 use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, REVISION, Session, column, config, error, text, with};
+use crate::program::Folder;
 
 /// A server with all that another one has, too.
 fn twin(name: &str) -> Installed {
@@ -331,6 +332,11 @@ async fn a_tool_that_needs_a_task_is_hidden_where_tasks_are_not_routed() {
     let answer = single.call_tool("long", json!({})).await;
     assert_eq!(text(&answer), "ran");
     assert_eq!(server.count_received(r#""name":"long""#), 1);
+    // The command counts it, too.
+    let folder = Folder::with(&config([("jobs", server.config())]).to_string());
+    let listed = folder.run(&["tools"]).stdout;
+    let counted = ", 1 hidden because they run only as tasks";
+    assert!(listed.contains(counted), "{listed}");
 }
 
 /// A client that trusted a tool when it saw it has to know that it is another

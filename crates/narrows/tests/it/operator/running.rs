@@ -1,6 +1,8 @@
 //! The same commands against a real gateway.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::PathBuf;
 
 use narrows_testkit::until;
@@ -118,7 +120,7 @@ async fn save_without_a_file_creates_the_file_of_the_user() {
         (
             Some(0),
             format!(
-                "disabled demo\nsettings changed: rpc_servers\ncreated {}\nsaved to {0}\n",
+                "disabled demo\nthe predefined servers of /api/mcp-gateway/ are gone: they exist only without a configuration file\ncreated {}\nsaved to {0}\n",
                 file.display()
             )
             .as_str()
@@ -164,4 +166,18 @@ async fn save_does_not_replace_a_file_that_was_not_read() {
         ran.shown()
     );
     assert_eq!(fs::read_to_string(&file).expect("it is there"), "{}");
+}
+
+#[tokio::test]
+async fn the_first_page_names_the_endpoints_that_there_are() {
+    let config = json!({ "mcpServers": { "demo": { "type": "builtin" } },
+        "endpoints": { "find": { "expose": "search" } } });
+    let gateway = Gateway::serve(&config).await;
+    let mut stream = TcpStream::connect(gateway.address()).expect("it listens");
+    let host = gateway.address();
+    let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut page = String::new();
+    stream.read_to_string(&mut page).expect("it answers");
+    assert!(page.contains("find") && page.contains("lazy"), "{page}");
 }

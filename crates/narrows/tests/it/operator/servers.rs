@@ -26,6 +26,8 @@ fn servers() -> Value {
         down("gone"),
         in_state("off", "disabled"),
         in_state("slow", "starting"),
+        json!({ "id": "notes", "slug": "", "transport": "stdio", "state": "left_out",
+            "reason": "environment variable NOTES is not set", "tools": 0, "tokens": 0 }),
     ];
     json!({ "servers": all })
 }
@@ -42,7 +44,8 @@ fn all_servers_are_listed() {
         down      gone   stdio    './nowhere' is not\u{1b}[2J there; tried 3 times; next try in 12 s
         disabled  off    http
         starting  slow   http
-        1 of 3 servers up, 14 tools, ~2,113 tokens
+        left out  notes  stdio    environment variable NOTES is not set
+        1 of 4 servers up, 1 disabled, 14 tools, ~2,113 tokens
         --- stderr
     "#]];
     Api::json("GET /servers", 200, servers()).check(&["servers"], expected);
@@ -53,7 +56,7 @@ fn all_servers_are_listed() {
     let api = Api::json("GET /servers", 200, json!({ "servers": [] }));
     assert_eq!(
         api.run(&["servers"]).stdout,
-        "0 of 0 servers up, 0 tools, ~0 tokens\n"
+        "no servers are configured, 0 tools, ~0 tokens\n"
     );
 }
 
@@ -97,7 +100,7 @@ fn check_entry(options: &[&str], expected: Expect) {
     let folder = api.folder.path().display().to_string();
     let body = asked.lines().last().unwrap_or_default().trim();
     let body = body.replace(&folder, "HERE");
-    let errors = &ran.stderr;
+    let errors = ran.stderr.replace(&folder, "HERE");
     expected.assert_eq(&format!("{body}\n{errors}"));
 }
 
@@ -130,8 +133,9 @@ fn entries_are_built_from_options() {
     check_entry(
         &["--cwd", "below/../${x}", "--", "uvx"],
         expect![[r#"
-        {"id":"new","config":{"command":"uvx","cwd":"HERE/below/../$${x}"}}
-    "#]],
+            {"id":"new","config":{"command":"uvx","cwd":"HERE/below/../$${x}"}}
+            warning: there is no folder 'HERE/below/../${x}'
+        "#]],
     );
     check_entry(
         &["--cwd", "/srv", "--", "uvx"],
@@ -205,6 +209,10 @@ fn entries_that_are_none_are_wrong_usage_and_nothing_is_sent() {
             "{options:?}"
         );
         assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
+    }
+    let ran = Api::new(Vec::new()).run(&["servers", "add", "new"]);
+    for way in ["--command CMD", "-- CMD", "--url URL", "--json ENTRY"] {
+        assert!(ran.stderr.contains(way), "{way}: {}", ran.stderr);
     }
     let api = Api::new(Vec::new());
     let ran = api.run(&["servers", "add", "", "--url", "http://x"]);

@@ -11,7 +11,8 @@ use super::denied;
 use crate::gateway::{Gateway, REVISION, column, config, error, with};
 use crate::program::Folder;
 
-const REFUSED: &str = "' is not allowed by current preset";
+/// The end of the refusal where `disabledTools` of the server `a` has the tool.
+const REFUSED: &str = "' is not allowed: `mcpServers.a.disabledTools` excludes it";
 
 fn server() -> Installed {
     Script::new("a")
@@ -75,6 +76,9 @@ async fn a_disabled_tool_is_refused_on_every_way_in() {
     let events = events();
     let reason = "`mcpServers.a.disabledTools` excludes it";
     assert_eq!(events[0]["reason"], reason, "{}", events[0]);
+    let list = "mcpServers.a.disabledTools";
+    assert_eq!(events[0]["tool_list"], list, "{}", events[0]);
+    assert!(events[0]["preset"].is_null(), "{}", events[0]);
     assert_eq!(server.count_received(r#""drop""#), 0);
 }
 
@@ -138,8 +142,9 @@ async fn a_disabled_tool_is_refused_by_plain_json_rpc() {
             let refused = http.post(&path, &headers, &body).await;
             assert_eq!(refused.status, 403, "{list} {refused:?}");
             let refusal = error(&refused.json());
-            let expected = format!("-32602 not_allowed Tool 'drop{REFUSED}");
-            assert_eq!(refusal, expected, "{list}");
+            let expected =
+                format!("-32602 not_allowed Tool 'drop' is not allowed: `mcpServers.{server}.");
+            assert!(refusal.starts_with(&expected), "{list} {refusal}");
             let body = request("tools/list", json!({}));
             let answer = http.post(&path, &headers, &body).await.json();
             assert_eq!(column(&answer, "tools", "name"), ["look"], "{list}");

@@ -61,7 +61,7 @@ pub(super) fn in_form(root: &Value, keywords: &Keywords, form: &Value) -> Option
     merged(keywords, flat(root, form)?)
 }
 
-/// Whether a value of this type may fit; yes in doubt.
+/// Returns true if a value of this type may fit; yes in doubt.
 pub(super) fn may_be(root: &Value, schema: &Value, kind: &str) -> bool {
     match flat(root, schema) {
         Some(keywords) => keywords_may_be(root, &keywords, kind),

@@ -128,7 +128,7 @@ impl Peer {
         self.0.flush().await.unwrap();
     }
 
-    /// Whether the other side still takes these bytes.
+    /// Returns true if the other side still takes these bytes.
     pub(in crate::upstream) async fn try_send(&mut self, bytes: &[u8]) -> bool {
         self.0.write_all(bytes).await.is_ok()
     }

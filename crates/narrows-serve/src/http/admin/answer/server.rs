@@ -10,6 +10,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::admin::LeftOutServer;
+
 #[cfg(test)]
 mod tests;
 
@@ -39,12 +41,12 @@ pub(crate) struct ServerDetails {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Server {
     id: String,
-    /// As it appears in names and paths.
+    /// As it appears in names and paths; empty for a server that is left out.
     slug: String,
     #[schema(value_type = TransportWord)]
     transport: &'static str,
     state: State,
-    /// Why it is down.
+    /// Why it is down or left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     reason: Option<String>,
@@ -68,11 +70,14 @@ pub(crate) struct Server {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     took_ms: Option<u64>,
+    /// Tools that the default endpoint offers.
     tools: usize,
+    /// Tools that it does not offer, by a preset, a tool list or because they run only as a task.
+    hidden: usize,
     prompts: usize,
     resources: usize,
     templates: usize,
-    /// What its tools cost a model, estimated.
+    /// What the tools that are offered cost a model, estimated.
     tokens: usize,
 }
 
@@ -92,13 +97,15 @@ struct Tool {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 #[schema(as = ServerState)]
 enum State {
     Up,
     Starting,
     Down,
     Disabled,
+    /// It cannot be started as it is configured.
+    LeftOut,
 }
 
 /// What carries the messages of a server.
@@ -117,6 +124,7 @@ enum TransportWord {
 impl From<&UpstreamReport> for Server {
     fn from(report: &UpstreamReport) -> Server {
         let transport: Transport = report.transport;
+        let offered = || report.tools.iter().filter(|tool| tool.is_usable());
         let server = Server {
             id: report.id.clone(),
             slug: report.slug.clone(),
@@ -128,11 +136,12 @@ impl From<&UpstreamReport> for Server {
             revision: None,
             server_info: None,
             took_ms: None,
-            tools: report.tools.len(),
+            tools: offered().count(),
+            hidden: report.tools.len() - offered().count(),
             prompts: report.prompts,
             resources: report.resources,
             templates: report.templates,
-            tokens: report.tools.iter().map(tokens).sum(),
+            tokens: offered().map(tokens).sum(),
         };
         match &report.state {
             UpstreamState::Disabled => server,
@@ -161,6 +170,39 @@ impl From<&UpstreamReport> for Server {
                 next_try_s: report.state.next_try().map(rounded_up),
                 ..server
             },
+        }
+    }
+}
+
+impl From<&LeftOutServer> for Server {
+    fn from(out: &LeftOutServer) -> Server {
+        Server {
+            id: out.id.clone(),
+            slug: String::new(),
+            transport: out.transport.word(),
+            state: State::LeftOut,
+            reason: Some(out.reason.clone()),
+            attempts: None,
+            next_try_s: None,
+            revision: None,
+            server_info: None,
+            took_ms: None,
+            tools: 0,
+            hidden: 0,
+            prompts: 0,
+            resources: 0,
+            templates: 0,
+            tokens: 0,
+        }
+    }
+}
+
+impl From<&LeftOutServer> for ServerDetails {
+    fn from(out: &LeftOutServer) -> ServerDetails {
+        ServerDetails {
+            server: out.into(),
+            tool_list: Vec::new(),
+            stderr: Vec::new(),
         }
     }
 }

@@ -1,10 +1,11 @@
 use axum::response::IntoResponse as _;
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use narrows_gateway::SwitchError;
+use narrows_gateway::settings::Transport;
 use utoipa::PartialSchema as _;
 
 use super::{Refusal, Word};
-use crate::admin::Rejected;
+use crate::admin::{LeftOutServer, Rejected};
 use crate::error::Refused;
 
 fn all() -> Vec<Refusal> {
@@ -30,6 +31,12 @@ fn all() -> Vec<Refusal> {
             name: name.clone(),
         },
         Refusal::Disabled("files".into()),
+        Refusal::LeftOut(LeftOutServer {
+            id: "files".into(),
+            place: 0,
+            transport: Transport::Stdio,
+            reason: "no TOKEN".into(),
+        }),
         Refusal::Rejected(Rejected::Unknown {
             kind,
             name: name.clone(),
@@ -67,6 +74,7 @@ fn each_has_a_status_a_word_and_a_message() {
         429 too_many 16 are listening to what happens
         404 unknown there is no server 'files'
         409 disabled the server 'files' is switched off
+        409 left_out the server 'files' cannot be started: no TOKEN
         404 unknown there is no server 'files'
         409 exists there is a server 'files' already
         422 invalid the configuration would be wrong

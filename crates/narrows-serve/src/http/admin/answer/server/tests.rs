@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use narrows_gateway::preset::{Denial, Why};
+use narrows_gateway::preset::{Denial, DenialSource, Why};
 use narrows_gateway::settings::Transport;
 use narrows_gateway::{Failure, FailureKind, Found, ToolReport, UpstreamReport, UpstreamState};
 use narrows_wire::{Raw, Revision};
@@ -18,7 +18,7 @@ fn report(state: UpstreamState) -> UpstreamReport {
         needs_task: false,
     };
     let denial = Denial {
-        preset: "review".into(),
+        source: DenialSource::Preset("review".into()),
         why: Why::NotNamed,
     };
     UpstreamReport {
@@ -55,7 +55,7 @@ fn a_server_that_is_up_tells_what_it_is_and_offers() {
         json!({
             "id": "my files", "slug": "files", "transport": "ws", "state": "up",
             "revision": "2025-06-18", "server_info": {"name": "fs"}, "took_ms": 12,
-            "tools": 2, "prompts": 3, "resources": 4, "templates": 5, "tokens": told["tokens"],
+            "tools": 1, "hidden": 1, "prompts": 3, "resources": 4, "templates": 5, "tokens": told["tokens"],
             "tool_list": [
                 {"name": "read", "published": "files__read", "tokens": told["tool_list"][0]["tokens"]},
                 {
@@ -68,7 +68,8 @@ fn a_server_that_is_up_tells_what_it_is_and_offers() {
     );
     let tokens = |at: usize| told["tool_list"][at]["tokens"].as_u64().expect("a number");
     assert!(tokens(0) > 0);
-    assert_eq!(told["tokens"], tokens(0) + tokens(1));
+    // A tool that is hidden costs nothing.
+    assert_eq!(told["tokens"], tokens(0));
 }
 
 #[test]

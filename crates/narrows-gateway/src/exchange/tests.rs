@@ -1,0 +1,78 @@
+use std::sync::atomic::AtomicUsize;
+use std::task::{Wake, Waker};
+
+use super::*;
+use crate::memory::Memory;
+
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn notice(bytes: usize) -> Notice {
+    let params = Raw::string(&"x".repeat(bytes));
+    Notice::from_server(&"files".into(), "notifications/message", Some(params))
+}
+
+/// The message about dropped notices, as its client reads it.
+fn told(event: Option<Box<Event>>) -> String {
+    let Some(Event::Notice(notice)) = event.map(|event| *event) else {
+        return "nothing".to_owned();
+    };
+    let message = notice.params.and_then(|params| {
+        let data = params.member("data")?;
+        data.member("message")?
+            .as_text()
+            .map(|text| text.into_owned())
+    });
+    message.unwrap_or_else(|| "another notice".to_owned())
+}
+
+#[test]
+fn a_reader_that_waits_is_woken_for_a_notice_that_was_dropped() {
+    let (sink, mut stream) = EventSink::channel(1);
+    let woken = Arc::<Woken>::default();
+    let waker = Waker::from(woken.clone());
+    let mut cx = Context::from_waker(&waker);
+    assert!(stream.poll_recv(&mut cx).is_pending());
+    // As if the queue had been full when the sender looked at it.
+    sink.count_dropped(&Event::Notice(notice(1)));
+    assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+    let Poll::Ready(event) = stream.poll_recv(&mut cx) else {
+        panic!("the client is not told");
+    };
+    assert_eq!(
+        told(event),
+        "1 notification from server 'files' was dropped: the queue for this client, or the \
+         memory for all clients, was full"
+    );
+    assert!(stream.poll_recv(&mut cx).is_pending());
+}
+
+#[tokio::test]
+async fn a_large_notice_without_memory_is_dropped_and_told() {
+    let memory = Memory::new(100_000, 100_000).client();
+    let (sink, mut stream) = EventSink::channel(8);
+    assert!(sink.send_notice(notice(SMALL), &memory.responses));
+    let full = memory.responses.charge(200_000);
+    for _ in 0..2 {
+        assert!(!sink.send_notice(notice(SMALL), &memory.responses));
+    }
+    assert!(
+        sink.send_notice(notice(1), &memory.responses),
+        "a small one"
+    );
+    drop(full);
+    assert_eq!(told(stream.recv().await), "another notice");
+    assert_eq!(told(stream.recv().await), "another notice");
+    let dropped = told(stream.recv().await);
+    assert!(
+        dropped.starts_with("2 notifications from server 'files' were dropped"),
+        "{dropped}"
+    );
+    assert_eq!(memory.responses.used(), 0);
+}

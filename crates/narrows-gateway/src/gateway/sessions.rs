@@ -1,0 +1,231 @@
+//! Sessions: how one is opened, and which one ends when there are too many.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use narrows_wire::{Raw, Revision};
+use tokio::time::Instant;
+
+use super::{Door, Endpoint, Face, Gateway, Inner, Lifetime, Opened};
+use crate::catalogue::View;
+use crate::error::{Error, ItemKind};
+use crate::exchange::{Caller, ClientHello, EventSink, Principal};
+use crate::known_clients;
+use crate::memory::ClientMemory;
+use crate::meter::{Evicted, RefusedFor};
+use crate::permit;
+use crate::session::Session;
+
+/// What a client says of itself is kept as long as its session.
+const MAX_HELLO: usize = 64 * 1024;
+
+/// A session without a call, a stream or a message for this long gives way to
+/// a new one when there are too many.
+const ABANDONED: Duration = Duration::from_secs(60);
+
+/// When a session began, and how long its lists wait.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) began: Instant,
+    pub(crate) lists_by: Instant,
+}
+
+impl Gateway {
+    /// Opens a session for `initialize`. Waits for upstreams that are still
+    /// starting, at most `initialize_wait`. An unknown door is `None`, and so is one
+    /// that is not among the rights of a client.
+    pub async fn open(
+        &self,
+        door: Door<'_>,
+        principal: Principal,
+        lifetime: Lifetime,
+        revision: Revision,
+        client: ClientHello,
+    ) -> Option<Result<Opened, Error>> {
+        let memory = self.memory_of(&principal).unwrap_or_else(|| self.memory());
+        self.open_with(door, principal, lifetime, revision, client, memory)
+            .await
+    }
+
+    /// The same for a client whose memory is counted already: that of its
+    /// connection, or of its token.
+    pub async fn open_with(
+        &self,
+        door: Door<'_>,
+        principal: Principal,
+        lifetime: Lifetime,
+        revision: Revision,
+        client: ClientHello,
+        memory: ClientMemory,
+    ) -> Option<Result<Opened, Error>> {
+        let began = Instant::now();
+        let roster = self.0.roster();
+        let endpoint = roster.endpoint(door)?.clone();
+        if self.is_draining() {
+            return Some(Err(Error::ShuttingDown));
+        }
+        if let Principal::Client(_) = &principal {
+            if !self.0.may_enter(&principal, door) {
+                return None;
+            }
+            if let Err(refused) = self.0.clients.pass(&principal) {
+                return Some(Err(refused));
+            }
+        }
+        if client.capabilities.len() + client.client_info.len() > MAX_HELLO {
+            let told = format!("capabilities and clientInfo are longer than {MAX_HELLO} bytes");
+            return Some(Err(Error::BadParams(told)));
+        }
+        let client = ClientHello {
+            capabilities: client.capabilities.detached(),
+            client_info: client.client_info.detached(),
+        };
+        let lists_by = began + known_clients::list_wait(&roster.settings, &client);
+        let initialize_by = began + roster.settings.initialize_wait;
+        drop(roster);
+        self.0.wait_until_ready(&endpoint, initialize_by).await;
+        let caller = Caller {
+            endpoint: endpoint.name.clone(),
+            principal,
+            revision,
+            client,
+        };
+        let span = Span { began, lists_by };
+        Some(self.0.admit(caller, lifetime, endpoint, span, memory))
+    }
+}
+
+impl Inner {
+    fn admit(
+        self: &Arc<Self>,
+        caller: Caller,
+        lifetime: Lifetime,
+        endpoint: Arc<Endpoint>,
+        span: Span,
+        memory: ClientMemory,
+    ) -> Result<Opened, Error> {
+        // Holding `built` keeps views and configuration unchanged: a concurrent
+        // change either sees this session or is seen by it.
+        let unchanged = self.built.lock();
+        let roster = self.roster();
+        let door = endpoint.door();
+        if !roster.has(&endpoint) || !self.may_enter(&caller.principal, door) {
+            return Err(Error::SessionClosed);
+        }
+        let seat = self.clients.seat(&caller.principal)?;
+        let face = endpoint.face(&roster.bound(&caller.principal, None), &roster);
+        let view = face.view();
+        self.check_server(&face, &view)?;
+        let revision = caller.revision;
+        let max = self.limits.max_sessions;
+        let mut sessions = self.sessions.lock();
+        if sessions.len() >= max {
+            // Ending a session takes the lock.
+            drop(sessions);
+            self.end_abandoned();
+            sessions = self.sessions.lock();
+        }
+        // Under the lock in which the session is inserted: a shutdown that
+        // begins later finds it.
+        if self.stop.is_cancelled() {
+            return Err(Error::SessionClosed);
+        }
+        if self.drain.has_begun() {
+            return Err(Error::ShuttingDown);
+        }
+        if sessions.len() >= max {
+            self.meter().refused(RefusedFor::Sessions);
+            return Err(Error::TooManySessions(max));
+        }
+        let (outbox, stream) = EventSink::channel(self.limits.client_queue);
+        let serial = self.last_session.fetch_add(1, Ordering::Relaxed) + 1;
+        let session = Session::new(serial, caller, lifetime, endpoint, face, self, outbox, span);
+        let session = Arc::new(session.seated(seat).charged_to(memory));
+        sessions.insert(serial, session.clone());
+        drop(sessions);
+        drop(unchanged);
+        session.survey();
+        Ok(Opened {
+            session,
+            result: hello(&view, revision),
+            outbox: stream,
+        })
+    }
+
+    /// Checks that the only server of an endpoint may be used and has not
+    /// failed.
+    fn check_server(&self, face: &Face, view: &View) -> Result<(), Error> {
+        let Some(only) = view.only() else {
+            return Ok(());
+        };
+        let rules = face.plan().rules(only.index);
+        let (server, offer) = (only.names(), only.offer());
+        let denial = permit::named(rules, ItemKind::Server, server, &offer, server.id);
+        if let Some(denial) = denial {
+            self.meter().denied(ItemKind::Server);
+            return Err(permit::not_allowed(ItemKind::Server, server.id, &denial));
+        }
+        // There is nothing to mirror of a server that has failed. One that
+        // is still starting is announced when it comes.
+        if only.is_settled() {
+            only.shared_link()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn forget_session(&self, serial: u64) {
+        self.sessions.lock().remove(&serial);
+    }
+
+    /// Ends one session to make room for another: the longest silent of those
+    /// that seem abandoned, of the client that holds most sessions.
+    fn end_abandoned(&self) {
+        let mut held: HashMap<Option<Arc<str>>, usize> = HashMap::new();
+        let mut abandoned = Vec::new();
+        for session in self.all_sessions() {
+            let client = match &session.caller().principal {
+                Principal::Client(known) => Some(known.name.clone()),
+                Principal::Local | Principal::Anonymous => None,
+            };
+            *held.entry(client.clone()).or_default() += 1;
+            if session.idle(ABANDONED) {
+                abandoned.push((client, session));
+            }
+        }
+        let rank = |(client, session): &(Option<Arc<str>>, Arc<Session>)| {
+            (held.get(client).copied(), session.silence())
+        };
+        let Some((_, session)) = abandoned.into_iter().max_by_key(rank) else {
+            return;
+        };
+        tracing::info!(
+            session = session.serial(),
+            "closing the longest idle session: max_sessions is reached"
+        );
+        session.close();
+        self.meter().evicted(Evicted::Session);
+    }
+
+    /// The session of these that has been silent for longest.
+    pub(crate) fn longest_silent(
+        &self,
+        fits: impl Fn(&Arc<Session>) -> bool,
+    ) -> Option<Arc<Session>> {
+        let sessions = self.sessions.lock();
+        let fitting = sessions.values().filter(|session| fits(session));
+        fitting.max_by_key(|session| session.silence()).cloned()
+    }
+}
+
+fn hello(view: &View, revision: Revision) -> Raw {
+    let hello = Raw::empty_object()
+        .with_member("protocolVersion", &Raw::string(revision.as_str()))
+        .with_member("capabilities", &view.capabilities)
+        .with_member("serverInfo", &view.server_info);
+    match &view.instructions {
+        Some(instructions) => hello.with_member("instructions", &Raw::string(instructions)),
+        None => hello,
+    }
+}

@@ -1,0 +1,78 @@
+//! The response that a connection carries: its stream, its memory share, and
+//! what happens to them when the client does not read.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use narrows_gateway::memory::MemoryShare;
+
+use super::readers::SlowReaders;
+use super::stream::Stream;
+
+/// The response that a connection carries at the moment.
+pub(super) struct Current {
+    /// The stream, if it does.
+    stream: Mutex<Weak<Stream>>,
+    /// The memory share of the client, if the response is large.
+    memory: Mutex<Option<Arc<MemoryShare>>>,
+    /// True if the client may still be sending a body that will not be read.
+    lingers: AtomicBool,
+    pub(super) readers: Arc<SlowReaders>,
+}
+
+impl Current {
+    pub(super) fn new(readers: Arc<SlowReaders>) -> Current {
+        Current {
+            stream: Mutex::default(),
+            memory: Mutex::default(),
+            lingers: AtomicBool::new(false),
+            readers,
+        }
+    }
+
+    /// The client does not read. What it waits for goes on without it, so that
+    /// nothing upstream is held up meanwhile.
+    pub(super) fn stalled(&self) {
+        if let Some(stream) = self.stream() {
+            stream.hand_over();
+        }
+    }
+
+    fn stream(&self) -> Option<Arc<Stream>> {
+        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        stream.upgrade()
+    }
+
+    pub(super) fn set(&self, stream: &Arc<Stream>) {
+        *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(stream);
+    }
+
+    pub(super) fn hold(&self, memory: Option<&Arc<MemoryShare>>) {
+        *self.memory.lock().unwrap_or_else(PoisonError::into_inner) = memory.cloned();
+    }
+
+    /// Returns the memory share of the client.
+    pub(super) fn memory(&self) -> Option<Arc<MemoryShare>> {
+        self.memory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// The client has to give way: nothing is kept for it.
+    pub(super) fn give_way(&self) {
+        if let Some(stream) = self.stream() {
+            stream.forget();
+        }
+    }
+
+    pub(super) fn linger(&self) {
+        self.lingers.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if the client may still be sending a body that will not be
+    /// read.
+    pub(super) fn lingers(&self) -> bool {
+        self.lingers.load(Ordering::Relaxed)
+    }
+}

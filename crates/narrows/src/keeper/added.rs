@@ -1,0 +1,50 @@
+//! Servers that were added while the program runs.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use narrows_gateway::{Gateway, UpstreamReport, UpstreamState};
+use narrows_serve::admin::Change;
+
+/// The ids of servers that were added. A server that is added once more before
+/// it has ever come up is replaced: the second command corrects the first.
+#[derive(Default)]
+pub(super) struct AddedServers(Mutex<HashSet<String>>);
+
+impl AddedServers {
+    /// The change, or a replacement where it adds a server that was added
+    /// before and has failed since.
+    pub(super) fn as_replacement(&self, change: Change, gateway: &Gateway) -> Change {
+        match change {
+            Change::AddServer { id, entry } if self.has(&id) && has_failed(gateway, &id) => {
+                Change::ReplaceServer { id, entry }
+            }
+            change => change,
+        }
+    }
+
+    /// Notes a change that was made.
+    pub(super) fn note(&self, change: &Change) {
+        let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match change {
+            Change::AddServer { id, .. } => drop(ids.insert(id.clone())),
+            Change::RemoveServer { id } => drop(ids.remove(id)),
+            _ => {}
+        }
+    }
+
+    fn has(&self, id: &str) -> bool {
+        let ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.contains(id)
+    }
+}
+
+/// Whether a server is down and has never offered anything.
+fn has_failed(gateway: &Gateway, id: &str) -> bool {
+    let is_empty = |own: &UpstreamReport| {
+        own.tools.is_empty() && own.prompts == 0 && own.resources == 0 && own.templates == 0
+    };
+    let report = gateway.report();
+    let mut all = report.iter();
+    all.any(|own| own.id == id && matches!(own.state, UpstreamState::Down { .. }) && is_empty(own))
+}

@@ -1,0 +1,42 @@
+//! Servers that cannot be started as they are configured.
+
+use narrows_gateway::Applied;
+use narrows_gateway::settings::Settings;
+use narrows_serve::admin::LeftOutServer;
+
+use crate::config::{Checked, LeftOut};
+
+/// The servers of a configuration that the gateway runs without.
+pub(super) fn left_out_of(checked: &Checked) -> Vec<LeftOutServer> {
+    let one = |out: &LeftOut| LeftOutServer {
+        id: out.id.clone(),
+        place: out.place,
+        transport: out.transport,
+        reason: out.reason.clone(),
+    };
+    checked.left_out.iter().map(one).collect()
+}
+
+/// Corrects what the gateway reports: it does not know servers that are left
+/// out, so one that can be started again looks new to it, and one that no
+/// longer can looks removed. Returns the latter.
+pub(super) fn told_by_left_out(
+    applied: &mut Applied,
+    before: &[LeftOutServer],
+    now: &[LeftOutServer],
+    settings: &Settings,
+) -> Vec<String> {
+    let is_in = |all: &[LeftOutServer], id: &str| all.iter().any(|out| out.id == id);
+    let is_enabled = |id: &str| {
+        let mut all = settings.upstreams.iter();
+        all.any(|own| own.id == id && own.enabled)
+    };
+    for id in applied.added.extract_if(.., |id| is_in(before, id)) {
+        match is_enabled(&id) {
+            true => applied.enabled.push(id),
+            false => applied.disabled.push(id),
+        }
+    }
+    let removed = &mut applied.removed;
+    removed.extract_if(.., |id| is_in(now, id)).collect()
+}

@@ -1,0 +1,234 @@
+//! Servers that cannot be started as they are configured, in a gateway that runs.
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use crate::gateway::Gateway;
+
+fn config() -> Value {
+    json!({ "mcpServers": {
+        "b": { "command": "x", "envFile": "gone.env" },
+        "demo": { "type": "builtin" } } })
+}
+
+/// Runs a command; the gateway's folder is blanked.
+#[track_caller]
+fn check(gateway: &Gateway, arguments: &[&str], expected: Expect) {
+    let ran = gateway.folder().run(&[&["servers"], arguments].concat());
+    let folder = gateway.folder().path().display().to_string();
+    let shown = ran.shown().replace(&folder, "HERE");
+    // Times and pauses differ between runs.
+    let is_stable = |line: &&str| !line.starts_with("up ") && !line.starts_with("down ");
+    let lines: Vec<&str> = shown.lines().filter(is_stable).collect();
+    expected.assert_eq(&format!("{}\n", lines.join("\n")));
+}
+
+#[tokio::test]
+async fn it_is_listed_and_shown_with_the_reason_and_disabled_by_name() {
+    let gateway = Gateway::serve(&config()).await;
+    check(
+        &gateway,
+        &[],
+        expect![[r#"
+        exit 0
+        --- stdout
+        left out  b     stdio    the env file 'HERE/gone.env' cannot be read: there is no such file
+        1 of 2 servers up, 6 tools, ~503 tokens
+        --- stderr
+    "#]],
+    );
+    check(
+        &gateway,
+        &["show", "b"],
+        expect![[r#"
+        exit 0
+        --- stdout
+        left out  b  stdio    the env file 'HERE/gone.env' cannot be read: there is no such file
+        --- stderr
+    "#]],
+    );
+    check(
+        &gateway,
+        &["restart", "b"],
+        expect![[r#"
+        exit 1
+        --- stdout
+        --- stderr
+        error: the server 'b' cannot be started: the env file 'HERE/gone.env' cannot be read: there is no such file
+    "#]],
+    );
+    check(
+        &gateway,
+        &["enable", "b"],
+        expect![[r#"
+        exit 1
+        --- stdout
+        nothing has changed
+        not saved: it lasts until the gateway ends; --save keeps it
+        left out  b  stdio    the env file 'HERE/gone.env' cannot be read: there is no such file
+        --- stderr
+        warning: narrows.json:1:45: server 'b': the env file 'HERE/gone.env' cannot be read: there is no such file (mcpServers.b.envFile); create it, or fix the path: a relative one starts at the folder of this configuration file; then save this file again or send SIGHUP to the gateway
+        warning: running without server 'b': the env file 'HERE/gone.env' cannot be read: there is no such file
+        error: server 'b' cannot be started as it is configured, and stays left out until that is corrected
+    "#]],
+    );
+    check(
+        &gateway,
+        &["disable", "b", "--save"],
+        expect![[r#"
+        exit 0
+        --- stdout
+        disabled b
+        saved to narrows.json
+        --- stderr
+    "#]],
+    );
+    let text = gateway.folder().read("narrows.json").expect("it is there");
+    assert!(text.contains("disabled"), "{text}");
+    check(
+        &gateway,
+        &["enable", "b", "--save"],
+        expect![[r#"
+        exit 1
+        --- stdout
+        left out b
+        saved to narrows.json
+        left out  b  stdio    the env file 'HERE/gone.env' cannot be read: there is no such file
+        --- stderr
+        warning: narrows.json:1:45: server 'b': the env file 'HERE/gone.env' cannot be read: there is no such file (mcpServers.b.envFile); create it, or fix the path: a relative one starts at the folder of this configuration file; then save this file again or send SIGHUP to the gateway
+        warning: running without server 'b': the env file 'HERE/gone.env' cannot be read: there is no such file
+        error: server 'b' cannot be started as it is configured, and stays left out until that is corrected
+    "#]],
+    );
+}
+
+#[tokio::test]
+async fn a_saved_change_after_the_same_without_saving_says_what_it_wrote() {
+    let gateway = Gateway::serve(&config()).await;
+    check(
+        &gateway,
+        &["remove", "demo"],
+        expect![[r#"
+        exit 0
+        --- stdout
+        removed demo
+        not saved: it lasts until the gateway ends; --save keeps it
+        --- stderr
+    "#]],
+    );
+    check(
+        &gateway,
+        &["remove", "demo", "--save"],
+        expect![[r#"
+        exit 0
+        --- stdout
+        removed demo from the file; the gateway had removed it before
+        saved to narrows.json
+        --- stderr
+    "#]],
+    );
+    let entry = r#"{"type": "builtin", "name": "demo"}"#;
+    check(
+        &gateway,
+        &["add", "more", "--wait", "0", "--json", entry],
+        expect![[r#"
+            exit 0
+            --- stdout
+            added more
+            not saved: it lasts until the gateway ends; --save keeps it
+            --- stderr
+        "#]],
+    );
+    check(
+        &gateway,
+        &["disable", "more"],
+        expect![[r#"
+        exit 0
+        --- stdout
+        disabled more
+        not saved: it lasts until the gateway ends; --save keeps it
+        --- stderr
+    "#]],
+    );
+    check(
+        &gateway,
+        &["disable", "more", "--save"],
+        expect![[r#"
+        exit 0
+        --- stdout
+        disabled more in the file; the gateway had disabled it before
+        wrote the whole entry, which the file did not have
+        saved to narrows.json
+        --- stderr
+    "#]],
+    );
+    check(
+        &gateway,
+        &["disable", "more", "--save"],
+        expect![[r#"
+        exit 0
+        --- stdout
+        nothing has changed
+        narrows.json says so already
+        --- stderr
+    "#]],
+    );
+}
+
+#[tokio::test]
+async fn a_corrected_add_replaces_what_never_came_up() {
+    let gateway = Gateway::serve(&config()).await;
+    let wrong = ["add", "more", "--save", "--", "./nowhere"];
+    check(
+        &gateway,
+        &wrong,
+        expect![[r#"
+        exit 1
+        --- stdout
+        added more
+        saved to narrows.json
+        --- stderr
+        error: server 'more' did not come up; the gateway goes on trying
+          help: `narrows servers show more` tells how it goes on
+    "#]],
+    );
+    let right = r#"{"type": "builtin", "name": "demo"}"#;
+    check(
+        &gateway,
+        &["add", "more", "--save", "--json", right],
+        expect![[r#"
+            exit 0
+            --- stdout
+            replaced more
+            saved to narrows.json
+            --- stderr
+        "#]],
+    );
+    // It is up now, so another of its name needs `--replace`.
+    check(
+        &gateway,
+        &["add", "more", "--json", right],
+        expect![[r#"
+            exit 1
+            --- stdout
+            --- stderr
+            error: there is a server 'more' already
+              help: --replace puts another in its place
+        "#]],
+    );
+}
+
+#[tokio::test]
+async fn an_entry_that_leads_back_is_not_said_to_be_tried_again() {
+    let gateway = Gateway::serve(&config()).await;
+    let url = format!("http://{}/mcp", gateway.address());
+    let ran = gateway
+        .folder()
+        .run(&["servers", "add", "back", "--url", &url]);
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    expect![[r#"
+        error: server 'back' did not come up, and is not tried again until its entry changes
+          help: `narrows servers remove back` removes it
+    "#]]
+    .assert_eq(&ran.stderr);
+}
