@@ -30,6 +30,7 @@ impl Secrets {
         let secret = |name: &OsString| looks_secret(name.as_encoded_bytes());
         let values = settings.env.iter().filter(|(name, _)| secret(name));
         let values = values.filter_map(|(_, value)| value.to_str());
+        let values = values.chain(secret_arguments(&settings.args));
         let values = values.filter(|value| value.len() >= SHORTEST);
         Secrets(values.map(str::to_owned).collect())
     }
@@ -55,6 +56,59 @@ impl Secrets {
             speaks: failure.speaks,
         }
     }
+}
+
+/// Returns the values of arguments that look secret: `--token VALUE`,
+/// `--token=VALUE`, `API_KEY=VALUE`, `Authorization: Bearer VALUE`, the password
+/// of a URL, and words with the prefix of a known kind of token.
+fn secret_arguments(args: &[String]) -> Vec<&str> {
+    let mut secrets = Vec::new();
+    let mut named = false;
+    for arg in args {
+        let is_flag = arg.starts_with('-');
+        let (name, value) = match arg.split_once(['=', ':']) {
+            Some((name, value)) => (name, Some(value)),
+            None => (arg.as_str(), None),
+        };
+        let is_secret = looks_secret(name.as_bytes());
+        match value {
+            Some(value) if is_secret => {
+                secrets.extend(
+                    value
+                        .split_ascii_whitespace()
+                        .filter(|word| !is_scheme(word)),
+                );
+            }
+            _ if named && !is_flag => secrets.push(arg),
+            _ => secrets.extend(password(arg)),
+        }
+        if TOKEN_PREFIXES.iter().any(|prefix| arg.starts_with(prefix)) {
+            secrets.push(arg);
+        }
+        named = is_flag && is_secret && value.is_none();
+    }
+    secrets
+}
+
+/// Prefixes by which providers mark their tokens.
+const TOKEN_PREFIXES: [&str; 9] = [
+    "sk-",
+    "ghp_",
+    "gho_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "AKIA",
+    "npm_",
+];
+
+/// Returns the password of a URL with `user:password@`.
+fn password(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (user, _) = authority.rsplit_once('@')?;
+    Some(user.split_once(':')?.1)
 }
 
 /// Anything in a configured header, in the query or in the user info of the URL
@@ -193,6 +247,32 @@ mod tests {
             UpstreamKind::Remote(remote),
             "Bearer abcdef123 is wrong, and so is token=fedcba321 of v2",
             "Bearer *** is wrong, and so is token=*** of v2",
+        );
+    }
+
+    #[test]
+    fn secrets_in_arguments_are_blotted_out() {
+        let check_args = |args: &[&str], text: &str, expected: &str| {
+            let stdio = StdioSettings {
+                command: "x".into(),
+                args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+                env: Vec::new(),
+                cwd: None,
+                framing: Framing::Newline,
+            };
+            check(UpstreamKind::Stdio(stdio), text, expected);
+        };
+        check_args(&["--api-key", "abcdef1"], "key abcdef1", "key ***");
+        check_args(&["--api-key=abcdef1"], "key abcdef1", "key ***");
+        check_args(&["-e", "TOKEN=abcdef1"], "is abcdef1", "is ***");
+        let header = ["--header", "Authorization: Bearer abcdef1"];
+        check_args(&header, "Bearer abcdef1", "Bearer ***");
+        check_args(&["postgres://me:abcdef1@db/x"], "abcdef1?", "***?");
+        check_args(&["ghp_abcdef1"], "ghp_abcdef1", "***");
+        check_args(
+            &["--verbose", "folder1", "--token", "--other", "folder2"],
+            "folder1 --other folder2",
+            "folder1 --other folder2",
         );
     }
 
