@@ -19,10 +19,11 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use narrows_wire::Raw;
+use narrows_wire::{Kind, Raw};
 use serde::Serialize;
 
-use crate::settings::Builtin;
+use crate::exchange::Principal;
+use crate::settings::{Builtin, UpstreamKind};
 use crate::upstream::Channel;
 pub(crate) use arguments::Arguments;
 use peer::Peer;
@@ -34,6 +35,33 @@ pub(crate) fn open(which: Builtin, pruner: &Arc<Pruner>) -> Channel {
         Builtin::Demo => connection::open(demo::Demo::default()),
         Builtin::Pruner => connection::open(pruner::Pruning(pruner.clone())),
     }
+}
+
+/// Names the client of a request in `_meta`.
+const PRINCIPAL: &str = "narrows/principal";
+
+/// Returns true for a server that keeps something for each of its clients,
+/// although they share its link.
+pub(crate) fn wants_principal(kind: &UpstreamKind) -> bool {
+    matches!(kind, UpstreamKind::Builtin(Builtin::Pruner))
+}
+
+/// Returns the params with the name of the client, whatever the client itself
+/// has put in that place.
+pub(crate) fn with_principal(params: Option<&Raw>, principal: &Principal) -> Option<Raw> {
+    let params = params.cloned().unwrap_or_else(Raw::empty_object);
+    let meta = params.member("_meta");
+    let meta = meta.filter(|meta| meta.kind() == Kind::Object);
+    let meta = match principal {
+        Principal::Client(known) => meta
+            .unwrap_or_else(Raw::empty_object)
+            .with_member(PRINCIPAL, &Raw::string(&known.name)),
+        Principal::Local | Principal::Anonymous => match meta {
+            Some(meta) => meta.without_member(PRINCIPAL),
+            None => return Some(params),
+        },
+    };
+    Some(params.with_member("_meta", &meta))
 }
 
 /// What a built-in server is, besides the handshake that all have in common.
@@ -64,6 +92,12 @@ impl Call {
 
     fn member(&self, name: &str) -> Option<Raw> {
         self.params.as_ref()?.member(name)
+    }
+
+    /// The name of the client, where it has one.
+    fn principal(&self) -> Option<String> {
+        let name = self.member("_meta")?.member(PRINCIPAL)?;
+        name.as_text().map(Into::into)
     }
 
     fn progress_token(&self) -> Option<Raw> {

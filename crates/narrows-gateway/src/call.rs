@@ -14,6 +14,7 @@ use std::time::Instant;
 use narrows_wire::{Kind, Raw};
 
 pub(crate) use self::retry::says_repeatable;
+use crate::builtin;
 use crate::catalogue::{Target, View};
 use crate::error::{Error, ItemKind};
 use crate::events::{self, Tag, Value};
@@ -229,8 +230,13 @@ impl Call<'_> {
     }
 
     /// Has a tool or prompt do its work, and repairs what it answers.
-    async fn ask(self, kind: ItemKind, target: &Target, name: Raw) -> Result<Raw, Error> {
+    async fn ask(mut self, kind: ItemKind, target: &Target, mut name: Raw) -> Result<Raw, Error> {
         let (tag, session) = (self.tag, self.session);
+        if builtin::wants_principal(&target.upstream.settings.kind) {
+            let principal = &session.caller().principal;
+            self.params = builtin::with_principal(self.params.as_ref(), principal);
+            name = self.text_member("name")?;
+        }
         let result = self.send(Routed::to(target, name.clone())).await?;
         let Repaired { result, changed } = match kind {
             ItemKind::Prompt => repair::prompt_result(result),

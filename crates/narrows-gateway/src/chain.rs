@@ -3,9 +3,11 @@
 //! A gateway whose configuration starts Narrows with that same configuration
 //! would start processes without end. So every child process gets the chain of
 //! the gateways above it in [`CHAIN`], and a gateway that finds itself in the
-//! chain starts no server. Over HTTP the marks of the chain travel in a header,
+//! chain starts no server. A wrapper may clear the environment, so a gateway
+//! without the variable looks for it in the processes above. Over HTTP the marks of the chain travel in a header,
 //! by which a gateway recognises its own requests.
 
+mod callers;
 #[cfg(test)]
 mod tests;
 
@@ -15,10 +17,19 @@ use std::path::Path;
 use http::HeaderValue;
 use sha2::{Digest, Sha256};
 
+pub use self::callers::CallerMarks;
+pub(crate) use self::callers::Callers;
 use crate::text::hex;
+use crate::upstream::variable_above;
 
 /// The environment variable that carries the chain to child processes.
 pub const CHAIN: &str = "NARROWS_CHAIN";
+
+/// Returns the value of [`CHAIN`] that the nearest process above was started
+/// with, for a process that was started with a cleared environment.
+pub fn chain_above() -> Option<Box<str>> {
+    variable_above(CHAIN)
+}
 
 /// Gateways that may start each other. Configurations that are generated anew
 /// for each of them are never the same, and still come to an end.
@@ -105,10 +116,6 @@ pub(crate) fn lists(header: &HeaderValue, mark: &str) -> bool {
 impl Ancestor {
     /// Anything can be in the environment, so only what fits a header is kept.
     fn parse(item: &str) -> Ancestor {
-        let plain = |text: &str| {
-            let fits = text.chars().filter(char::is_ascii_alphanumeric);
-            fits.take(64).collect::<String>()
-        };
         let (mark, configuration) = match item.split_once('.') {
             Some((mark, configuration)) => (mark, Some(plain(configuration))),
             None => (item, None),
@@ -144,6 +151,12 @@ impl fmt::Display for Recursion {
             ),
         }
     }
+}
+
+/// Returns the characters that fit a mark.
+fn plain(text: &str) -> String {
+    let fits = text.chars().filter(char::is_ascii_alphanumeric);
+    fits.take(64).collect()
 }
 
 /// A digest of the file's canonical path. A file that does not exist yet is

@@ -224,12 +224,20 @@ impl Clients {
         }
     }
 
-    /// Leave for one session, until the seat is dropped.
-    pub(crate) fn seat(&self, principal: &Principal) -> Result<ClientSeat, Error> {
+    /// Leave for one session, until the seat is dropped. A client without a
+    /// limit of its own has at most half of the gateway's `max_sessions` where
+    /// there are others, so that it cannot take all of them.
+    pub(crate) fn seat(
+        &self,
+        principal: &Principal,
+        max_sessions: usize,
+    ) -> Result<ClientSeat, Error> {
         let Some(client) = self.client(principal)? else {
             return Ok(ClientSeat::free());
         };
-        let max = client.settings.max_sessions;
+        let has_others = self.table.load().clients.len() > 1;
+        let share = has_others.then_some(max_sessions.div_ceil(2));
+        let max = client.settings.max_sessions.or(share);
         let seat = client.usage.start_session(max);
         seat.ok_or_else(|| {
             self.meter.refused(RefusedFor::Sessions);

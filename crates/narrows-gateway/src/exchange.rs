@@ -43,6 +43,16 @@ pub enum Principal {
     Client(KnownClient),
 }
 
+impl Principal {
+    /// The name of a client with a token.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Principal::Client(known) => Some(&known.name),
+            Principal::Local | Principal::Anonymous => None,
+        }
+    }
+}
+
 /// A client, by the token that it brought: another token of the same client is
 /// another one's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -127,13 +127,16 @@ impl Forwarding {
         around: &Surroundings,
         count: Arc<AtomicU64>,
     ) -> Forwarding {
-        let post = |remote: &RemoteSettings| {
-            Way::Post(PlainServer::new(&around.http, remote).map(Box::new))
+        let post = |id: &str, remote: &RemoteSettings| {
+            let http = around.http.for_server(id);
+            Way::Post(PlainServer::new(&http, remote).map(Box::new))
         };
         let upstreams = upstreams.iter().map(|(upstream, settings)| Destination {
             id: settings.id.clone(),
             way: match &settings.kind {
-                UpstreamKind::Remote(remote) if remote.manner == RemoteManner::Rpc => post(remote),
+                UpstreamKind::Remote(remote) if remote.manner == RemoteManner::Rpc => {
+                    post(&settings.id, remote)
+                }
                 _ => Way::Link((*upstream).clone()),
             },
             upstream: Some((*upstream).clone()),
@@ -144,7 +147,7 @@ impl Forwarding {
             timeout: settings.rpc_timeout,
         });
         let others = others.iter().map(|server| Destination {
-            way: post(&server.remote),
+            way: post(&server.id, &server.remote),
             meter: around.meter.server(&server.id),
             id: server.id.clone(),
             upstream: None,
@@ -176,7 +179,8 @@ impl Forwarding {
         let carried = match self.destination(server, besides.as_ref()) {
             Ok(destination) => {
                 let trace = &watched.trace;
-                self.carry(destination, besides, tag, request, &method, trace)
+                let about = (principal, request);
+                self.carry(destination, besides, tag, about, &method, trace)
                     .await
             }
             Err(unknown) => Err(unknown),
@@ -246,7 +250,7 @@ impl Forwarding {
         destination: &Destination,
         besides: Option<Arc<Preset>>,
         tag: Tag,
-        request: &PlainRequest,
+        (principal, request): (&Principal, &PlainRequest),
         method: &str,
         trace: &Trace,
     ) -> Result<Carried, ForwardError> {
@@ -279,7 +283,7 @@ impl Forwarding {
             Way::Post(server) => destination.post(server, request, max).await,
             Way::Link(upstream) => {
                 let Destination { mask, timeout, .. } = destination;
-                link::carry(upstream, *mask, *timeout, tag, request).await
+                link::carry(upstream, *mask, *timeout, tag, request, principal).await
             }
         };
         timed.end(carried.as_ref().map(|carried| &carried.reply));

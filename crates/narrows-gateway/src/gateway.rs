@@ -37,7 +37,7 @@ use self::roster::{Making, Roster};
 pub(crate) use self::sessions::Span;
 use crate::builtin::Pruner;
 use crate::catalogue::{Part, View, changes};
-use crate::chain;
+use crate::chain::{self, CallerMarks};
 use crate::clients::{ClientPermit, Clients};
 use crate::error::Error;
 use crate::exchange::{Ask, AskKey, EventStream, Notice, Principal, Refusal};
@@ -197,6 +197,12 @@ impl Gateway {
         chain::lists(marks, self.mark())
     }
 
+    /// Remembers a client that is a gateway itself, by the marks in its
+    /// `narrows-gateway` header, for as long as it may make requests here.
+    pub fn called_by(&self, door: Door<'_>, marks: Option<&HeaderValue>) -> CallerMarks {
+        marks.map_or_else(CallerMarks::default, |marks| self.0.called_by(door, marks))
+    }
+
     /// The last calls, the newest first.
     pub fn calls(&self) -> Vec<Arc<CallRecord>> {
         self.0.feed.calls()
@@ -229,6 +235,19 @@ impl Gateway {
 }
 
 impl Inner {
+    pub(crate) fn called_by(&self, door: Door<'_>, marks: &HeaderValue) -> CallerMarks {
+        let server = match door {
+            Door::Endpoint(_) => None,
+            // A slug leads to the same server as its id.
+            Door::Server(name) => match self.roster().forwarding.id_of(name) {
+                Some(id) => Some(id),
+                None => return CallerMarks::default(),
+            },
+        };
+        let callers = self.surroundings.http.callers();
+        callers.enter(server.as_deref(), marks)
+    }
+
     fn new(settings: Settings) -> Inner {
         let memory = Memory::new(
             settings.limits.max_request_bytes_total,

@@ -72,9 +72,13 @@ pub fn open(settings: &RecoverySettings) -> Arc<dyn Store> {
 pub struct Owner(Arc<str>);
 
 impl Owner {
-    /// Of texts that the pruner was handed; whoever has the receipt had the text.
-    pub fn pruner() -> Owner {
-        Owner("pruner".into())
+    /// The owner of texts that the pruner gets from this client; clients
+    /// without a name share one owner.
+    pub fn pruner(client: Option<&str>) -> Owner {
+        match client {
+            Some(name) => Owner(serde_json::json!(["pruner", name]).to_string().into()),
+            None => Owner("pruner".into()),
+        }
     }
 
     /// A client on an endpoint, under the preset in force there.

@@ -19,6 +19,7 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use futures_util::future::join_all;
+use http::HeaderValue;
 use narrows_wire::{Id, Notification, Raw, Request, Response, Revision};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -32,6 +33,7 @@ use self::subscriptions::Subscriptions;
 use self::variants::{Survey, Variants};
 use crate::call::{self, Call};
 use crate::catalogue::{Scope, Starting, View};
+use crate::chain::CallerMarks;
 use crate::clients::{ClientPermit, ClientSeat};
 use crate::error::Error;
 use crate::events::Tag;
@@ -65,6 +67,8 @@ pub struct Session {
     memory: ClientMemory,
     /// Given back when the session ends.
     seat: Mutex<Option<ClientSeat>>,
+    /// The same, of a client that is a gateway.
+    caller_marks: Mutex<CallerMarks>,
     calls: Mutex<HashMap<Id, Arc<Cancel>>>,
     /// Tells who waits for the end of a closed session's calls.
     call_ended: Notify,
@@ -120,6 +124,7 @@ impl Session {
             outbox: outbox.counted(meter),
             memory: gateway.memory.client(),
             seat: Mutex::default(),
+            caller_marks: Mutex::default(),
             calls: Mutex::default(),
             call_ended: Notify::new(),
             requests: AtomicU64::new(0),
@@ -343,6 +348,18 @@ impl Session {
         }
     }
 
+    /// Remembers, until the session ends, that its client is a gateway with
+    /// these marks. They change when the client gets such clients itself.
+    pub fn called_by(&self, marks: &HeaderValue) {
+        let mut held = self.caller_marks.lock();
+        if !held.are(marks)
+            && !self.is_closed()
+            && let Some(gateway) = self.gateway.upgrade()
+        {
+            *held = gateway.called_by(self.endpoint.door(), marks);
+        }
+    }
+
     /// Keeps the session from counting as idle while it is held.
     pub fn stay(self: &Arc<Self>) -> Stay {
         self.stays.fetch_add(1, Ordering::Relaxed);
@@ -361,6 +378,7 @@ impl Session {
         }
         self.open_asks.drop_all();
         drop(self.seat.lock().take());
+        drop(std::mem::take(&mut *self.caller_marks.lock()));
         let Some(gateway) = self.gateway.upgrade() else {
             return;
         };

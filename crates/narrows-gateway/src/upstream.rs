@@ -49,6 +49,7 @@ pub(crate) use self::link::{Ears, LinkError, Origin, Outgoing, ServerHello};
 pub use self::link::{Failure, FailureKind, Found};
 pub(crate) use self::offer::{Item, Kinds, ListKind, Offer};
 pub(crate) use self::plain::{PlainAnswer, PlainServer, PlainTrouble, Post};
+pub(crate) use self::process::variable_above;
 pub(crate) use self::secrets::Secrets;
 pub(crate) use self::starts::StartSlots;
 pub(crate) use self::subscribers::{Subscribers, concerns};

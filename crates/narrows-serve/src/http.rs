@@ -265,11 +265,12 @@ impl Edge {
     }
 
     /// For the body of a request.
-    fn body_limits<'a>(&self, memory: &'a ClientMemory) -> BodyLimits<'a> {
+    fn body_limits<'a>(&'a self, memory: &'a ClientMemory) -> BodyLimits<'a> {
         BodyLimits {
             max: self.settings.max_message_bytes,
             grace: self.settings.body_timeout,
             memory: &memory.requests,
+            stop: &self.stop,
         }
     }
 

@@ -65,7 +65,7 @@ impl Config {
         let name = self.file.as_deref().unwrap_or(Path::new(FILE_NAME));
         let help = format!(
             "remove the server that starts Narrows again, or give it another --config; to run \
-             this command all the same, unset {CHAIN}"
+             this command all the same, set {CHAIN} to an empty value"
         );
         let file = name.display().to_string();
         Some(Problem::with_file(&file, what.to_owned(), Some(help)))

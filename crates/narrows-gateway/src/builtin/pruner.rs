@@ -43,7 +43,6 @@ const LONGEST_NUMBER: usize = 12;
 pub struct Pruner {
     engine: Arc<dyn Engine>,
     store: Arc<dyn Store>,
-    owner: Owner,
     settings: PrunerSettings,
     /// Texts at work at once: more than there are cores would only make all of
     /// them late.
@@ -88,7 +87,6 @@ impl Pruner {
         Pruner {
             engine,
             store,
-            owner: Owner::pruner(),
             settings,
             workers: Arc::new(Semaphore::new(cores)),
         }
@@ -134,19 +132,24 @@ impl Pruner {
     }
 
     /// Calls a tool. The result holds the answer, an object, both as text and
-    /// as `structuredContent`.
-    pub async fn call(&self, tool: &str, arguments: Option<Raw>) -> Result<Raw, PrunerError> {
+    /// as `structuredContent`. Only the owner can recover what is pruned.
+    pub async fn call(
+        &self,
+        owner: &Owner,
+        tool: &str,
+        arguments: Option<Raw>,
+    ) -> Result<Raw, PrunerError> {
         // Reading a long text counts, too.
         let began = Instant::now();
         let wrong = PrunerError::Arguments;
         let answer = match tool {
             "prune_text" => {
                 let request = PruneRequest::read(arguments).map_err(wrong)?;
-                Raw::from_serialize(&self.prune(request, began).await)
+                Raw::from_serialize(&self.prune(owner, request, began).await)
             }
             "recover_text" | "recover_range" => {
                 let request = RecoverRequest::read(arguments).map_err(wrong)?;
-                Raw::from_serialize(&self.recover(request).await?)
+                Raw::from_serialize(&self.recover(owner, request).await?)
             }
             "health" => {
                 request::nothing(tool, arguments).map_err(wrong)?;
@@ -157,9 +160,9 @@ impl Pruner {
         Ok(tool_result(&answer))
     }
 
-    async fn prune(&self, mut request: PruneRequest, began: Instant) -> Pruned {
+    async fn prune(&self, owner: &Owner, mut request: PruneRequest, began: Instant) -> Pruned {
         let text: Arc<str> = std::mem::take(&mut request.text).into();
-        let (receipt, kept) = match self.keep(&text).await {
+        let (receipt, kept) = match self.keep(owner, &text).await {
             Ok(receipt) => (receipt, true),
             Err(_) => (Receipt::new(), false),
         };
@@ -175,11 +178,11 @@ impl Pruner {
     }
 
     /// Keeps the text, off the async threads where that may take long.
-    async fn keep(&self, text: &Arc<str>) -> Result<Receipt, Unavailable> {
+    async fn keep(&self, owner: &Owner, text: &Arc<str>) -> Result<Receipt, Unavailable> {
         if !self.store.blocks_on(text.len()) {
-            return self.store.keep(&self.owner, text.clone());
+            return self.store.keep(owner, text.clone());
         }
-        let (store, owner, text) = (self.store.clone(), self.owner.clone(), text.clone());
+        let (store, owner, text) = (self.store.clone(), owner.clone(), text.clone());
         let keeping = tokio::task::spawn_blocking(move || store.keep(&owner, text));
         keeping.await.unwrap_or(Err(Unavailable))
     }
@@ -236,8 +239,12 @@ impl Pruner {
         }
     }
 
-    async fn recover(&self, request: RecoverRequest) -> Result<Recovered, PrunerError> {
-        let (store, owner) = (self.store.clone(), self.owner.clone());
+    async fn recover(
+        &self,
+        owner: &Owner,
+        request: RecoverRequest,
+    ) -> Result<Recovered, PrunerError> {
+        let (store, owner) = (self.store.clone(), owner.clone());
         let not_found = PrunerError::NotFound(request.receipt.clone());
         let reading = tokio::task::spawn_blocking(move || {
             let text = store.fetch(&owner, &request.receipt);

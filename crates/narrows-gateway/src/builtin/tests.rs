@@ -216,3 +216,31 @@ async fn closing_and_dropping_end_all_calls() {
             .expect("nobody reads any more");
     }
 }
+
+#[test]
+fn a_client_cannot_pass_for_another_one() {
+    use crate::builtin::{PRINCIPAL, with_principal};
+    use crate::exchange::{KnownClient, Principal};
+
+    let alice = Principal::Client(KnownClient {
+        name: "alice".into(),
+        stamp: 1,
+    });
+    let named = |params: &str, principal: &Principal| {
+        let params = Raw::parse(params.to_owned().into()).unwrap();
+        let params = with_principal(Some(&params), principal).unwrap();
+        let meta = params.member("_meta")?;
+        let name = meta.member(PRINCIPAL)?;
+        name.as_text().map(|name| name.into_owned())
+    };
+    for params in [
+        "{}",
+        r#"{"_meta":1}"#,
+        r#"{"_meta":{"narrows/principal":"bob"}}"#,
+        r#"{"_meta":{"narrows/principal":"bob","narrows\u002fprincipal":"bob"}}"#,
+        r#"{"_meta":{"narrows/principal":"bob"},"_meta":{"narrows/principal":"bob"}}"#,
+    ] {
+        assert_eq!(named(params, &alice).as_deref(), Some("alice"), "{params}");
+        assert_eq!(named(params, &Principal::Anonymous), None, "{params}");
+    }
+}

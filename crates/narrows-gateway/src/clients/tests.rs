@@ -253,12 +253,32 @@ fn what_is_in_use_outlives_a_replacement() {
         ..alice()
     };
     let clients = table(&[limited()]);
-    let seat = clients.seat(&client("alice")).unwrap();
+    let seat = clients.seat(&client("alice"), 100).unwrap();
     clients.replace(&[bob(), limited()]);
-    let second = clients.seat(&client("alice"));
+    let second = clients.seat(&client("alice"), 100);
     assert!(matches!(second, Err(Error::ClientSessions { max: 1, .. })));
     drop(seat);
-    let _seat = clients.seat(&client("alice")).unwrap();
+    let _seat = clients.seat(&client("alice"), 100).unwrap();
+}
+
+#[test]
+fn one_of_several_clients_cannot_take_all_sessions() {
+    let clients = table(&[alice(), bob()]);
+    let seats: Vec<_> = (0..3).map(|_| clients.seat(&client("alice"), 5)).collect();
+    assert!(seats.iter().all(Result::is_ok));
+    let next = clients.seat(&client("alice"), 5);
+    assert!(matches!(next, Err(Error::ClientSessions { max: 3, .. })));
+    assert!(clients.seat(&client("bob"), 5).is_ok());
+    // A limit of its own counts instead, and a single client has no share.
+    let own = ClientSettings {
+        max_sessions: Some(4),
+        ..alice()
+    };
+    clients.replace(&[own, bob()]);
+    let fourth = clients.seat(&client("alice"), 5);
+    assert!(fourth.is_ok());
+    clients.replace(&[alice()]);
+    assert!(clients.seat(&client("alice"), 5).is_ok());
 }
 
 #[test]
@@ -273,7 +293,7 @@ fn who_brought_a_token_that_was_taken_back_is_nobody() {
     };
     clients.replace(&[other_token, bob()]);
     assert!(!may(&old_alice) && may(&old_bob));
-    assert!(clients.seat(&old_alice).is_err() && clients.pass(&old_alice).is_err());
+    assert!(clients.seat(&old_alice, 100).is_err() && clients.pass(&old_alice).is_err());
     // Nor does the same token bring back what it had before.
     clients.replace(&[alice(), bob()]);
     assert!(!may(&old_alice) && may(&old_bob));

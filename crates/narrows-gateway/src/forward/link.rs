@@ -15,10 +15,11 @@ use narrows_wire::{Kind, Raw};
 use tokio::time::timeout;
 
 use super::{Carried, ForwardError, PlainRequest, Reply};
+use crate::builtin;
 use crate::call::progress_token;
 use crate::error::Error;
 use crate::events::Tag;
-use crate::exchange::{Asks, Cancel, EventSink};
+use crate::exchange::{Asks, Cancel, EventSink, Principal};
 use crate::upstream::{Link, Origin, Outgoing, Upstream};
 
 /// Answers of so many bytes are masked in no time.
@@ -33,6 +34,7 @@ pub(super) async fn carry(
     limit: Duration,
     tag: Tag,
     request: &PlainRequest,
+    principal: &Principal,
 ) -> Result<Carried, ForwardError> {
     let method = request.method().and_then(Raw::as_text);
     let method =
@@ -55,6 +57,7 @@ pub(super) async fn carry(
         limit,
         tag,
         request,
+        principal,
         method: &method,
     };
     let cancel = Arc::new(Cancel::default());
@@ -87,6 +90,7 @@ struct Call<'a> {
     limit: Duration,
     tag: Tag,
     request: &'a PlainRequest,
+    principal: &'a Principal,
     method: &'a str,
 }
 
@@ -107,7 +111,7 @@ impl Call<'_> {
         let answer = link
             .request(Outgoing {
                 method: self.method,
-                params: self.request.params().cloned(),
+                params: self.params(),
                 rename: None,
                 progress_token: progress_token(self.request.params())?,
                 origin: Some(Origin {
@@ -122,6 +126,14 @@ impl Call<'_> {
             })
             .await;
         answer.map(Some).map_err(|error| flight.error(error))
+    }
+
+    fn params(&self) -> Option<Raw> {
+        let params = self.request.params();
+        match builtin::wants_principal(&self.upstream.settings.kind) {
+            true => builtin::with_principal(params, self.principal),
+            false => params.cloned(),
+        }
     }
 
     fn notify(&self, link: &Link) {

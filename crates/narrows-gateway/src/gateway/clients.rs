@@ -74,7 +74,7 @@ impl Inner {
 
 impl Endpoint {
     /// Where one comes in to it.
-    pub(super) fn door(&self) -> Door<'_> {
+    pub(crate) fn door(&self) -> Door<'_> {
         match self.single {
             false => Door::Endpoint(&self.name),
             true => Door::Server(&self.name),

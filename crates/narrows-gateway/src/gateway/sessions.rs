@@ -114,17 +114,24 @@ impl Inner {
         if !roster.has(&endpoint) || !self.may_enter(&caller.principal, door) {
             return Err(Error::SessionClosed);
         }
-        let seat = self.clients.seat(&caller.principal)?;
+        let max = self.limits.max_sessions;
+        let seat = self
+            .clients
+            .seat(&caller.principal, max)
+            .or_else(|refused| {
+                let abandoned = self.end_abandoned(Some(&caller.principal));
+                let retry = || self.clients.seat(&caller.principal, max);
+                abandoned.map_or(Err(refused), |()| retry())
+            })?;
         let face = endpoint.face(&roster.bound(&caller.principal, None), &roster);
         let view = face.view();
         self.check_server(&face, &view)?;
         let revision = caller.revision;
-        let max = self.limits.max_sessions;
         let mut sessions = self.sessions.lock();
         if sessions.len() >= max {
             // Ending a session takes the lock.
             drop(sessions);
-            self.end_abandoned();
+            self.end_abandoned(None);
             sessions = self.sessions.lock();
         }
         // Under the lock in which the session is inserted: a shutdown that
@@ -180,8 +187,9 @@ impl Inner {
     }
 
     /// Ends one session to make room for another: the longest silent of those
-    /// that seem abandoned, of the client that holds most sessions.
-    fn end_abandoned(&self) {
+    /// that seem abandoned, of this client or else of the client that holds most
+    /// sessions.
+    fn end_abandoned(&self, of: Option<&Principal>) -> Option<()> {
         let mut held: HashMap<Option<Arc<str>>, usize> = HashMap::new();
         let mut abandoned = Vec::new();
         for session in self.all_sessions() {
@@ -190,22 +198,22 @@ impl Inner {
                 Principal::Local | Principal::Anonymous => None,
             };
             *held.entry(client.clone()).or_default() += 1;
-            if session.idle(ABANDONED) {
+            let fits = of.is_none_or(|of| session.caller().principal == *of);
+            if fits && session.idle(ABANDONED) {
                 abandoned.push((client, session));
             }
         }
         let rank = |(client, session): &(Option<Arc<str>>, Arc<Session>)| {
             (held.get(client).copied(), session.silence())
         };
-        let Some((_, session)) = abandoned.into_iter().max_by_key(rank) else {
-            return;
-        };
+        let (_, session) = abandoned.into_iter().max_by_key(rank)?;
         tracing::info!(
             session = session.serial(),
             "closing the longest idle session: max_sessions is reached"
         );
         session.close();
         self.meter().evicted(Evicted::Session);
+        Some(())
     }
 
     /// The session of these that has been silent for longest.

@@ -25,19 +25,23 @@ fn noise(seed: char, length: usize) -> Arc<str> {
 #[tokio::test(start_paused = true)]
 async fn a_text_comes_back_until_its_time_is_over() {
     let store = store(600, 10);
-    let receipt = store.keep(&Owner::pruner(), "one\ntwo".into()).unwrap();
+    let receipt = store.keep(&Owner::pruner(None), "one\ntwo".into()).unwrap();
     assert_eq!(
-        store.fetch(&Owner::pruner(), receipt.as_str()).as_deref(),
+        store
+            .fetch(&Owner::pruner(None), receipt.as_str())
+            .as_deref(),
         Some("one\ntwo")
     );
     tokio::time::advance(Duration::from_millis(599_999)).await;
     assert_eq!(
-        store.fetch(&Owner::pruner(), receipt.as_str()).as_deref(),
+        store
+            .fetch(&Owner::pruner(None), receipt.as_str())
+            .as_deref(),
         Some("one\ntwo")
     );
     tokio::time::advance(Duration::from_millis(1)).await;
-    assert_eq!(store.fetch(&Owner::pruner(), receipt.as_str()), None);
-    assert_eq!(store.fetch(&Owner::pruner(), "prn_nope"), None);
+    assert_eq!(store.fetch(&Owner::pruner(None), receipt.as_str()), None);
+    assert_eq!(store.fetch(&Owner::pruner(None), "prn_nope"), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -45,33 +49,39 @@ async fn the_oldest_leave_first_and_the_newest_is_always_there() {
     let store = store(600, 3);
     let receipts: Vec<Receipt> = "abcdef"
         .chars()
-        .map(|letter| store.keep(&Owner::pruner(), kilobyte(letter)).unwrap())
+        .map(|letter| store.keep(&Owner::pruner(None), kilobyte(letter)).unwrap())
         .collect();
     // Being asked for does not prolong anything.
-    store.fetch(&Owner::pruner(), receipts[3].as_str()).unwrap();
-    let there = |receipt: &Receipt| store.fetch(&Owner::pruner(), receipt.as_str()).is_some();
+    store
+        .fetch(&Owner::pruner(None), receipts[3].as_str())
+        .unwrap();
+    let there = |receipt: &Receipt| {
+        store
+            .fetch(&Owner::pruner(None), receipt.as_str())
+            .is_some()
+    };
     let found: Vec<bool> = receipts.iter().map(there).collect();
     assert_eq!(found, [false, false, false, true, true, true]);
-    let newest = store.keep(&Owner::pruner(), kilobyte('g')).unwrap();
+    let newest = store.keep(&Owner::pruner(None), kilobyte('g')).unwrap();
     assert!(there(&newest) && !there(&receipts[3]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_text_that_is_too_large_takes_no_other_ones_place() {
     let store = store(600, 1);
-    let small = store.keep(&Owner::pruner(), kilobyte('a')).unwrap();
+    let small = store.keep(&Owner::pruner(None), kilobyte('a')).unwrap();
     assert_eq!(
-        store.keep(&Owner::pruner(), noise('b', 1_001)),
+        store.keep(&Owner::pruner(None), noise('b', 1_001)),
         Err(Unavailable)
     );
-    assert!(store.fetch(&Owner::pruner(), small.as_str()).is_some());
+    assert!(store.fetch(&Owner::pruner(None), small.as_str()).is_some());
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_has_expired_takes_no_memory() {
     let store = store(600, 3);
     for letter in "abc".chars() {
-        store.keep(&Owner::pruner(), kilobyte(letter)).unwrap();
+        store.keep(&Owner::pruner(None), kilobyte(letter)).unwrap();
     }
     tokio::time::advance(Duration::from_secs(601)).await;
     store.purge();
@@ -82,9 +92,12 @@ async fn what_has_expired_takes_no_memory() {
 fn a_text_counts_as_long_as_it_is_compressed() {
     let store = store(600, 2);
     let log: Arc<str> = "2026-01-01 INFO the service is up\n".repeat(10_000).into();
-    let receipt = store.keep(&Owner::pruner(), log.clone()).unwrap();
+    let receipt = store.keep(&Owner::pruner(None), log.clone()).unwrap();
     assert!(store.fill().bytes < 2 * (1_000 + OVERHEAD) as u64);
-    assert_eq!(store.fetch(&Owner::pruner(), receipt.as_str()), Some(log));
+    assert_eq!(
+        store.fetch(&Owner::pruner(None), receipt.as_str()),
+        Some(log)
+    );
 }
 
 #[test]
@@ -93,7 +106,7 @@ fn nobody_gets_the_text_of_another() {
     let alice = Owner::client(&Principal::Anonymous, "default", Some("review"));
     let receipt = store.keep(&alice, kilobyte('a')).unwrap();
     for other in [
-        Owner::pruner(),
+        Owner::pruner(None),
         Owner::client(&Principal::Anonymous, "default", None),
         Owner::client(&Principal::Anonymous, "default", Some("")),
         Owner::client(&Principal::Anonymous, "other", Some("review")),

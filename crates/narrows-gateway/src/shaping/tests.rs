@@ -16,7 +16,7 @@ const SOURCE: Source<'_> = Source {
 };
 
 fn owner() -> Owner {
-    Owner::pruner()
+    Owner::pruner(None)
 }
 
 fn job(result: &Value, max_chars: usize) -> Job {

@@ -26,6 +26,7 @@ use rustix::process::{
 };
 
 use crate::lock::Mutex;
+pub(crate) use table::variable_above;
 use table::{Entry, Process};
 
 /// The environment variable that holds the mark of the tree a process belongs to.

@@ -10,6 +10,7 @@ use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 use narrows_gateway::memory::{MemoryFull, MemoryShare, SMALL};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::events::Events;
 use super::sse::Channel;
@@ -131,6 +132,8 @@ pub(super) struct BodyLimits<'a> {
     pub(super) grace: Duration,
     /// The memory share that its bytes are charged to.
     pub(super) memory: &'a Arc<MemoryShare>,
+    /// Ends the wait for the rest of a body when the gateway shuts down.
+    pub(super) stop: &'a CancellationToken,
 }
 
 /// Reads a whole request body. `admit` is asked before a large one is read on.
@@ -143,7 +146,12 @@ pub(super) async fn read(
     limits: BodyLimits<'_>,
     admit: impl FnOnce() -> Result<(), Refused>,
 ) -> Result<Bytes, Refused> {
-    let BodyLimits { max, grace, memory } = limits;
+    let BodyLimits {
+        max,
+        grace,
+        memory,
+        stop,
+    } = limits;
     let mut admit = Some(admit);
     let mut ask = |bytes: usize| match admit.take_if(|_| bytes > UNASKED) {
         Some(admit) => admit(),
@@ -161,7 +169,7 @@ pub(super) async fn read(
     let mut pace = Pace::new(grace);
     // A small message arrives together with its head, in one piece that needs
     // neither a timer nor a copy.
-    let Some(first) = next_piece(&mut body, &mut pace).await? else {
+    let Some(first) = next_piece(&mut body, &mut pace, stop).await? else {
         return Ok(Bytes::new());
     };
     if first.len() > max {
@@ -194,7 +202,7 @@ pub(super) async fn read(
         }
         whole.extend_from_slice(&piece);
         drop(piece);
-        next = next_piece(&mut body, &mut pace).await?;
+        next = next_piece(&mut body, &mut pace, stop).await?;
     }
     Ok(permit.attach(whole.freeze()))
 }
@@ -202,6 +210,7 @@ pub(super) async fn read(
 async fn next_piece(
     body: &mut (impl http_body::Body<Data = Bytes> + Unpin),
     pace: &mut Pace,
+    stop: &CancellationToken,
 ) -> Result<Option<Bytes>, Refused> {
     loop {
         let mut frame = body.frame();
@@ -212,9 +221,12 @@ async fn next_piece(
         });
         let frame = match ready.await {
             Some(frame) => frame,
-            None => tokio::time::timeout_at(pace.deadline(), frame)
-                .await
-                .map_err(|_| Refused::TooSlow)?,
+            None => tokio::select! {
+                waited = tokio::time::timeout_at(pace.deadline(), frame) => {
+                    waited.map_err(|_| Refused::TooSlow)?
+                }
+                () = stop.cancelled() => return Err(Refused::ShuttingDown),
+            },
         };
         match frame {
             None => return Ok(None),

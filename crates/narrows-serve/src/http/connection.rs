@@ -6,6 +6,7 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use http::header::CONNECTION;
 use http::request::Parts;
@@ -15,10 +16,12 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::TokioTimer;
 use hyper_util::service::TowerToHyperService;
+use narrows_gateway::Door;
 use narrows_gateway::exchange::Principal;
 use narrows_gateway::memory::{ClientMemory, MemoryShare};
 use narrows_gateway::meter::RefusedFor;
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
@@ -33,6 +36,9 @@ use crate::error::Refused;
 
 /// Bodies up to here are taken over by the system at once.
 const SHORT: u64 = 64 * 1024;
+
+/// Time for the rest of a request's head when the gateway shuts down.
+const PART_OF_HEAD: Duration = Duration::from_millis(100);
 
 /// Longer heads are answered 431.
 const MAX_HEADER_BYTES: usize = 16 * 1024;
@@ -116,7 +122,11 @@ impl Connection {
             }
             () = stop.cancelled() => {
                 connection.as_mut().graceful_shutdown();
-                connection.await
+                match self.place.is_busy() {
+                    true => connection.await,
+                    // It may hold a part of a head, for which hyper would wait.
+                    false => timeout(PART_OF_HEAD, connection).await.unwrap_or(Ok(())),
+                }
             }
         };
         if let Err(error) = ended {
@@ -189,8 +199,11 @@ impl Connection {
                     Some(answer) => answer,
                     None => {
                         let memory = self.memory(&principal);
+                        let marks = edge.gateway.called_by(Door::Server(&server), head.mark);
                         let posted = forward::post(edge, principal, &server, body, &memory);
-                        Box::pin(posted).await
+                        let answer = Box::pin(posted).await;
+                        drop(marks);
+                        answer
                     }
                 }
             }

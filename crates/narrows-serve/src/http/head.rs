@@ -5,6 +5,9 @@ use http::header::{HeaderMap, HeaderValue};
 #[cfg(test)]
 mod tests;
 
+/// The header by which gateways recognise each other.
+pub(super) const MARK: &str = "narrows-gateway";
+
 #[derive(Debug, Default)]
 pub(super) struct Head<'h> {
     pub(super) host: Option<&'h HeaderValue>,
@@ -56,7 +59,7 @@ impl<'h> Head<'h> {
                 "mcp-session-id" => &mut head.session,
                 "mcp-protocol-version" => &mut head.version,
                 "last-event-id" => &mut head.last_event_id,
-                "narrows-gateway" => &mut head.mark,
+                MARK => &mut head.mark,
                 "access-control-request-method" => &mut head.cors_method,
                 "access-control-request-headers" => &mut head.cors_headers,
                 "accept" => {

@@ -8,6 +8,7 @@ use http::{Method, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use narrows_gateway::exchange::Principal;
 use narrows_gateway::memory::ClientMemory;
+use narrows_gateway::recovery::Owner;
 use narrows_gateway::{Pruner, offload};
 use narrows_wire::{Incoming, Message, Raw, Request, Revision, decode, encode_error};
 use serde_json::json;
@@ -70,9 +71,10 @@ pub(super) async fn post(
             };
             let id = request.id.clone();
             let gateway = edge.gateway.clone();
+            let owner = Owner::pruner(principal.name());
             let answered = offload::polled(Box::pin(async move {
                 offload::large(request.params.as_ref().map_or(0, Raw::len)).await;
-                ask(gateway.pruner(), &request).await
+                ask(gateway.pruner(), &owner, &request).await
             }));
             match answered.await {
                 Ok(result) => {
@@ -94,7 +96,7 @@ pub(super) async fn post(
     }
 }
 
-async fn ask(pruner: &Pruner, request: &Request) -> Result<Raw, PrunerRefusal> {
+async fn ask(pruner: &Pruner, owner: &Owner, request: &Request) -> Result<Raw, PrunerRefusal> {
     let member = |name: &str| request.params.as_ref()?.member(name);
     match &*request.method {
         "initialize" => Ok(initialize(pruner, member("protocolVersion"))),
@@ -105,7 +107,7 @@ async fn ask(pruner: &Pruner, request: &Request) -> Result<Raw, PrunerRefusal> {
             let name = member("name");
             let name = name.as_ref().and_then(Raw::as_text);
             let name = name.ok_or(PrunerRefusal::NoName)?;
-            let result = pruner.call(&name, member("arguments")).await;
+            let result = pruner.call(owner, &name, member("arguments")).await;
             result.map_err(PrunerRefusal::Pruner)
         }
         "resources/list" => Ok(Raw::from_static(r#"{"resources":[]}"#)),

@@ -18,7 +18,7 @@ use http::{Method, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use narrows_gateway::exchange::Principal;
 use narrows_gateway::memory::{ClientMemory, MemoryShare};
-use narrows_gateway::{offload, random_id};
+use narrows_gateway::{CallerMarks, offload, random_id};
 use narrows_wire::{decode, sse};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
@@ -94,7 +94,8 @@ pub(super) fn open(
         Method::GET if !head.accept.events => Refused::NotAcceptable,
         Method::GET if !edge.gateway.has_door(target.door()) => Refused::UnknownEndpoint,
         Method::GET => {
-            let channel = start(edge, target, principal, memory);
+            let marks = edge.gateway.called_by(target.door(), head.mark);
+            let channel = start(edge, target, principal, memory, marks);
             return answer::events(Body::Channel(Box::new(channel)));
         }
         // Whoever speaks the present transport finds out by this, and by
@@ -117,6 +118,7 @@ fn start(
     target: Target<'_>,
     principal: Principal,
     memory: ClientMemory,
+    marks: CallerMarks,
 ) -> Channel {
     let id = random_id();
     let (sender, posted) = mpsc::channel(INBOX);
@@ -143,7 +145,7 @@ fn start(
             stop,
         );
         let end = duplex.run(Posted(posted)).await;
-        drop(entry);
+        drop((entry, marks));
         tracing::debug!(?end, "an SSE client has left");
     });
     channel

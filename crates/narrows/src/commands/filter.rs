@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use narrows_gateway::Pruner;
+use narrows_gateway::recovery::Owner;
 use narrows_gateway::settings::{PrunerSettings, RecoverySettings};
 use narrows_shape::prune::SourceType;
 use narrows_shape::{NotJson, TypeScriptOptions, toon, typescript_of_text};
@@ -107,7 +108,9 @@ async fn prune_text(options: &Prune, text: &str, source: SourceType) -> anyhow::
     });
     let pruner = Pruner::in_memory(settings, &recovery);
     let arguments = Raw::from_serialize(&arguments);
-    let result = pruner.call("prune_text", Some(arguments)).await;
+    let result = pruner
+        .call(&Owner::pruner(None), "prune_text", Some(arguments))
+        .await;
     let result = result.context("the text cannot be pruned")?;
     let answer = result.member("structuredContent");
     let answer = answer.context("the pruner gave no answer")?;

@@ -1,10 +1,12 @@
 //! The environment as a value: read once at the start, handed to pure functions.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use narrows_gateway::settings::ProxySettings;
+use narrows_gateway::{CHAIN, chain_above};
 
 use super::raw::InheritEnv;
 
@@ -42,7 +44,16 @@ const USUAL: &[&str] = &[
 
 impl Environment {
     pub(crate) fn of_this_process() -> Self {
-        std::env::vars_os().collect()
+        let mut own: Environment = std::env::vars_os().collect();
+        // A wrapper that clears the environment of a server does not hide the
+        // gateway that has started it. An empty value does.
+        let chain = own.variables.entry(CHAIN.into());
+        if let Entry::Vacant(place) = chain
+            && let Some(above) = chain_above()
+        {
+            place.insert(above.into_string().into());
+        }
+        own
     }
 
     /// A variable's text. One that is no UTF-8 counts as unset: it could not

@@ -94,6 +94,26 @@ fn tool(name: &str) -> Value {
 }
 
 #[tokio::test]
+async fn a_request_that_is_sent_in_part_does_not_hold_up_the_end() {
+    for part in [
+        "P",
+        "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\n",
+        "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n\
+         accept: application/json\r\ncontent-length: 1000\r\n\r\n{",
+    ] {
+        let limits = json!({ "limits": { "grace_s": FOR_EVER } });
+        let demo = json!({ "type": "builtin" });
+        let mut gateway = Gateway::serve(&with(config([("demo", demo)]), limits)).await;
+        let mut client = gateway.connect().await;
+        client.send_bytes(part.as_bytes()).await;
+        // It has read what was sent before when it answers this.
+        gateway.connect().await.get("/health", &[]).await;
+        signal("TERM", gateway.program.pid()).await;
+        assert_eq!(gateway.program.wait().await.code(), Some(0), "{part}");
+    }
+}
+
+#[tokio::test]
 async fn calls_in_flight_finish_on_every_way_in_and_nothing_new_begins() {
     let servers = Servers::install();
     let mut gateway = Gateway::serve(&servers.config(FOR_EVER as f64)).await;

@@ -59,6 +59,29 @@ fn an_entry_that_starts_the_same_gateway_is_started_once() {
 }
 
 #[test]
+fn a_wrapper_that_clears_the_environment_hides_no_gateway() {
+    let folder = Folder::new();
+    let script = format!("exec env -i PATH=\"$PATH\" {NARROWS} stdio");
+    let again = entry(&folder, "again", &script);
+    folder.write("narrows.json", config([("again", again)]).to_string());
+    let ran = folder.run(&["check"]);
+    assert_eq!(starts(&folder, "again"), 1, "{ran:?}");
+    assert!(ran.stdout.contains("already running further up"), "{ran:?}");
+}
+
+#[test]
+fn an_empty_chain_runs_a_command_below_its_own_gateway_all_the_same() {
+    let folder = Folder::new();
+    let script = format!("NARROWS_CHAIN= {NARROWS} tools --config other.json > below");
+    let again = entry(&folder, "again", &script);
+    folder.write("narrows.json", config([("again", again)]).to_string());
+    folder.write("other.json", config([demo()]).to_string());
+    folder.run(&["check"]);
+    let below = folder.read("below").unwrap_or_default();
+    assert!(below.contains("echo"), "{below}");
+}
+
+#[test]
 fn commands_that_start_servers_start_no_circle() {
     for command in [&["tools"][..], &["call", "demo__echo", "{\"text\":\"x\"}"]] {
         let folder = circle("");
@@ -82,7 +105,10 @@ fn a_command_below_its_own_gateway_says_why_it_does_not_run() {
             below.contains("would start each other without end"),
             "{below}"
         );
-        assert!(below.contains("unset NARROWS_CHAIN"), "{below}");
+        assert!(
+            below.contains("set NARROWS_CHAIN to an empty value"),
+            "{below}"
+        );
     }
 }
 
@@ -173,6 +199,63 @@ async fn a_circle_over_http_and_stdio_is_cut_where_it_closes() {
         "{tools:?}"
     );
     assert_eq!(starts(folder, "a"), 1);
+}
+
+/// A gateway whose only other server is the one that `entry` makes of the
+/// address of the first.
+async fn pair(entry: impl Fn(&str, &str) -> Value) -> (Gateway, Gateway) {
+    let first = Folder::new();
+    first.write("narrows.json", config([demo()]).to_string());
+    let first = Gateway::serve_in(first, &[]).await;
+    let second = Folder::new();
+    let to_first = entry("first", first.address());
+    second.write(
+        "narrows.json",
+        config([("first", to_first), demo()]).to_string(),
+    );
+    let second = Gateway::serve_in(second, &["--no-watch"]).await;
+    let to_second = entry("second", second.address());
+    let both = config([("second", to_second), demo()]);
+    first.folder().write("narrows.json", both.to_string());
+    (first, second)
+}
+
+#[tokio::test]
+async fn two_gateways_that_list_each_other_by_url_are_told_apart_from_a_chain() {
+    let mcp = |_: &str, address: &str| json!({ "url": format!("http://{address}/mcp") });
+    let (first, second) = pair(mcp).await;
+    let given_up = "leads back to this gateway";
+    until("the link that closes the circle is given up", || {
+        let logs = [first.program.stderr(), second.program.stderr()];
+        logs.iter().any(|log| log.contains(given_up))
+    })
+    .await;
+    for gateway in [&first, &second] {
+        let tools = gateway.session("/mcp").await.tool_names().await;
+        let echoes = tools.iter().filter(|name| name.ends_with("echo"));
+        assert!((1..=2).contains(&echoes.count()), "{tools:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_plain_request_does_not_go_round_between_two_gateways() {
+    // An entry leads to the entry for the way back at the other gateway.
+    let (first, _second) = pair(|name, address| {
+        let back = if name == "first" { "second" } else { "first" };
+        let route = format!("http://{address}/api/mcp-gateway/{back}");
+        json!({ "type": "rpc", "url": route })
+    })
+    .await;
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    let path = "/api/mcp-gateway/second/rpc";
+    // Until the new configuration is read, the entry is not known.
+    let mut answer = json!({ "error": { "data": { "code": "unknown_server" } } });
+    while answer["error"]["data"]["code"] == "unknown_server" {
+        tokio::task::yield_now().await;
+        let mut client = first.connect().await;
+        answer = client.post_mcp(path, &[], &list).await.message();
+    }
+    assert_eq!(answer["error"]["data"]["code"], "own_server", "{answer}");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use narrows_wire::Raw;
 
 use super::{Pruner, PrunerError};
 use crate::builtin::{Call, RpcError, Server, error_result, one_page};
+use crate::recovery::Owner;
 
 /// One connection to the pruner, which all of them share.
 pub(in crate::builtin) struct Pruning(pub(in crate::builtin) Arc<Pruner>);
@@ -40,7 +41,8 @@ impl Pruning {
     /// found is said in a result, by the same words.
     async fn call(&self, call: &Call) -> Result<Raw, RpcError> {
         let name = call.text("name")?;
-        match self.0.call(&name, call.member("arguments")).await {
+        let owner = Owner::pruner(call.principal().as_deref());
+        match self.0.call(&owner, &name, call.member("arguments")).await {
             Ok(result) => Ok(result),
             Err(wrong @ (PrunerError::UnknownTool(_) | PrunerError::Arguments(_))) => {
                 Err(RpcError::params(wrong.to_string()))

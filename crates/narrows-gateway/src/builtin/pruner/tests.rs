@@ -32,7 +32,7 @@ fn prune_arguments(text: &str, options: Value) -> Value {
 async fn call(pruner: &Pruner, tool: &str, arguments: Value) -> Result<Value, PrunerError> {
     let arguments = Raw::from_serialize(&arguments);
     let result: Value = pruner
-        .call(tool, Some(arguments))
+        .call(&Owner::pruner(None), tool, Some(arguments))
         .await?
         .decode()
         .expect("an object");
@@ -50,6 +50,29 @@ async fn prune(pruner: &Pruner, text: &str, options: Value) -> Value {
 async fn recover(pruner: &Pruner, id: &Value, ranges: Value) -> Result<Value, PrunerError> {
     let arguments = json!({ "prune_id": id, "ranges": ranges, "include_line_numbers": false });
     call(pruner, "recover_text", arguments).await
+}
+
+#[tokio::test]
+async fn a_text_is_recovered_only_by_the_client_that_had_it_pruned() {
+    let pruner = pruner();
+    let arguments = Raw::from_serialize(&prune_arguments(TEN, json!({})));
+    let alice = Owner::pruner(Some("alice"));
+    let pruned = pruner.call(&alice, "prune_text", Some(arguments)).await;
+    let pruned: Value = pruned.unwrap().decode().unwrap();
+    let id = &pruned["structuredContent"]["prune_id"];
+    let ranges = json!([{ "start_line": 1, "end_line": 1 }]);
+    let wanted = json!({ "prune_id": id, "ranges": ranges, "include_line_numbers": false });
+    let wanted = Raw::from_serialize(&wanted);
+    for (owner, readable) in [
+        (alice, true),
+        (Owner::pruner(Some("bob")), false),
+        (Owner::pruner(None), false),
+    ] {
+        let read = pruner
+            .call(&owner, "recover_text", Some(wanted.clone()))
+            .await;
+        assert_eq!(read.is_ok(), readable, "{owner:?}");
+    }
 }
 
 /// Passed on as it came, with the reason; and recoverable or not.
@@ -185,7 +208,11 @@ async fn arguments_must_be_those_of_the_schema() {
     .await;
     let half = r#"{"text":"a\ud800b","goal_hint":"","source_type":"docs","options":{}}"#;
     let half = pruner
-        .call("prune_text", Some(Raw::parse(half.into()).unwrap()))
+        .call(
+            &Owner::pruner(None),
+            "prune_text",
+            Some(Raw::parse(half.into()).unwrap()),
+        )
         .await;
     assert!(matches!(half, Err(PrunerError::Arguments(_))), "{half:?}");
     refused(

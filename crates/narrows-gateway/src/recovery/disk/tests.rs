@@ -50,11 +50,11 @@ impl Hands {
 }
 
 fn keep(store: &dyn Store, text: &str) -> Receipt {
-    store.keep(&Owner::pruner(), text.into()).unwrap()
+    store.keep(&Owner::pruner(None), text.into()).unwrap()
 }
 
 fn fetch(store: &dyn Store, receipt: &Receipt) -> Option<Arc<str>> {
-    store.fetch(&Owner::pruner(), receipt.as_str())
+    store.fetch(&Owner::pruner(None), receipt.as_str())
 }
 
 fn there(store: &dyn Store, receipt: &Receipt) -> bool {
@@ -176,7 +176,7 @@ fn a_text_that_is_too_large_takes_no_other_ones_place() {
     let store = open(folder.path(), 8 * 4_096);
     let small = keep(&store, "small");
     let large = noise(60 * KB).into();
-    assert_eq!(store.keep(&Owner::pruner(), large), Err(Unavailable));
+    assert_eq!(store.keep(&Owner::pruner(None), large), Err(Unavailable));
     assert!(there(&store, &small));
     // What counts is what it takes on disk.
     let repeated = "the same line\n".repeat(10_000);
@@ -191,7 +191,7 @@ fn nothing_is_kept_for_no_time() {
     let mut settings = settings(PLENTY);
     settings.ttl = Duration::ZERO;
     let store = DiskStore::open(folder.path(), &settings).unwrap();
-    let kept = store.keep(&Owner::pruner(), "text".into());
+    let kept = store.keep(&Owner::pruner(None), "text".into());
     assert_eq!(kept, Err(Unavailable));
 }
 
@@ -204,7 +204,7 @@ fn nobody_gets_the_text_of_another() {
     let text = || store.fetch(&alice, receipt.as_str());
     assert_eq!(text().as_deref(), Some("text"));
     for other in [
-        Owner::pruner(),
+        Owner::pruner(None),
         Owner::client(&Principal::Anonymous, "default", None),
         Owner::client(&Principal::Anonymous, "other", Some("review")),
     ] {
@@ -239,7 +239,7 @@ fn what_is_no_receipt_reaches_no_file() {
     let small = receipt.as_str().to_ascii_lowercase();
     let long = format!("{receipt}0");
     for other in ["", "prn_", "prn_nope", "..", "/", &up, &small, &long] {
-        assert_eq!(store.fetch(&Owner::pruner(), other), None, "{other}");
+        assert_eq!(store.fetch(&Owner::pruner(None), other), None, "{other}");
     }
     // A link under a good name is not followed.
     let other = Receipt::new();
@@ -314,7 +314,7 @@ fn receipts_outlive_a_process_that_is_killed() {
         let said = String::from_utf8(output.stdout).unwrap();
         let receipt = said.lines().find_map(|line| line.strip_prefix("receipt "));
         let store = open(&inside, PLENTY);
-        let text = store.fetch(&Owner::pruner(), receipt.expect("a receipt"));
+        let text = store.fetch(&Owner::pruner(None), receipt.expect("a receipt"));
         assert_eq!(text.as_deref(), Some(&"line\n".repeat(KB)[..]));
     }
     assert_eq!(names(&inside).len(), 3);
@@ -339,7 +339,7 @@ fn as_a_process_with_a_small_disk() {
     let store = open(&folder, PLENTY);
     let mut receipts = Vec::new();
     let text = noise(100 * KB);
-    while let Ok(receipt) = store.keep(&Owner::pruner(), text.as_str().into()) {
+    while let Ok(receipt) = store.keep(&Owner::pruner(None), text.as_str().into()) {
         receipts.push(receipt);
         assert!(receipts.len() < 100, "the disk is small");
     }
@@ -347,7 +347,7 @@ fn as_a_process_with_a_small_disk() {
     // Opening it now is no failure either, and nothing is lost.
     let second = open(&folder, PLENTY);
     for _ in 0..5 {
-        let kept = second.keep(&Owner::pruner(), text.as_str().into());
+        let kept = second.keep(&Owner::pruner(None), text.as_str().into());
         assert_eq!(kept, Err(Unavailable));
     }
     assert!(receipts.iter().all(|receipt| there(&second, receipt)));
@@ -388,7 +388,7 @@ fn a_folder_that_cannot_be_used_for_a_while_is_tried_again() {
     fs::remove_dir(&inside).unwrap();
     folder.write("store", "a file in place of the folder");
     for _ in 0..3 {
-        let kept = store.keep(&Owner::pruner(), "text".into());
+        let kept = store.keep(&Owner::pruner(None), "text".into());
         assert_eq!(kept, Err(Unavailable));
         assert_eq!(fetch(&store, &Receipt::new()), None);
         store.purge();

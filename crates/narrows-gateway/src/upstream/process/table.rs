@@ -7,6 +7,9 @@ use std::time::Instant;
 
 use super::MARK;
 
+/// Parents that are looked at for a variable.
+const MOST_ABOVE: usize = 64;
+
 /// One process, told apart from later ones of the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Process {
@@ -115,10 +118,28 @@ impl Entry {
     }
 }
 
+/// Returns a variable of the nearest process above this one that was started
+/// with it.
+pub(crate) fn variable_above(name: &str) -> Option<Box<str>> {
+    let mut pid = rustix::process::getppid()?.as_raw_pid();
+    for _ in 0..MOST_ABOVE {
+        if let Some(value) = read_variable(pid, name) {
+            return Some(value);
+        }
+        pid = Entry::read(pid)?.parent;
+    }
+    None
+}
+
 fn read_mark(pid: i32) -> Option<Box<str>> {
+    read_variable(pid, MARK)
+}
+
+/// Reads a variable of the environment that a process was started with.
+fn read_variable(pid: i32, name: &str) -> Option<Box<str>> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let mut variables = environment.split(|byte| *byte == 0);
     let value = variables
-        .find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
+        .find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
     std::str::from_utf8(value).ok().map(Into::into)
 }
