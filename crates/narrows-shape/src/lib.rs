@@ -1,11 +1,13 @@
 //! Text and JSON in, smaller text and JSON out. Pure and synchronous: this
-//! crate never sees a socket, a file or a clock.
+//! crate never sees a socket, a file or a clock, except that a comparison of two
+//! texts stops at the moment that its caller names.
 
 pub mod budget;
 mod error;
 mod json;
 mod mask;
 pub mod prune;
+pub mod query;
 pub mod search;
 mod tokens;
 pub mod toon;

@@ -5,6 +5,7 @@ mod budget;
 mod invariants;
 mod mask;
 mod prune;
+mod query;
 mod search;
 
 use std::fs;
@@ -33,6 +34,11 @@ fn texts_of_the_corpus_within_a_budget() {
 }
 
 #[test]
+fn digests_of_the_corpus() {
+    replay("digest", invariants::digest::check);
+}
+
+#[test]
 fn masks_of_the_corpus() {
     replay("mask", invariants::mask::check);
 }
@@ -40,6 +46,11 @@ fn masks_of_the_corpus() {
 #[test]
 fn texts_of_the_corpus_pruned() {
     replay("prune", invariants::prune::check);
+}
+
+#[test]
+fn texts_of_the_corpus_queried() {
+    replay("query", invariants::query::check);
 }
 
 #[test]

@@ -1,0 +1,96 @@
+//! Words searched in one JSON document: the answer is the rows of the array that
+//! holds them, because a line of an indented document says little alone.
+
+use super::error::Refused;
+use super::json::{is_valid, value_end};
+use super::pattern::Pattern;
+use super::rows;
+use super::text::matching;
+use super::{Answer, LONG_LINE, Limits, Part, Query, RowQuery, table};
+use crate::prune::Lines;
+
+/// Arrays of a document that are searched.
+const MAX_ARRAYS: usize = 16;
+
+/// Answers a query by rows. Returns `None` if the text is not one JSON document
+/// or its lines are the better answer: no row matches, or rows are too long.
+///
+/// Ranges of an indented document stay ranges of lines, so that every part of it
+/// can be recovered as it is. On one long line they are ranges of rows.
+pub(super) fn apply<'a>(
+    query: &Query,
+    text: &'a str,
+    limits: &Limits<'_>,
+) -> Result<Option<Answer<'a>>, Refused> {
+    let document = text.trim_start_matches('\u{feff}').trim();
+    if !document.starts_with(['[', '{']) {
+        return Ok(None);
+    }
+    let is_one_line = !document.contains('\n');
+    let pattern = query.pattern.as_ref();
+    let by_rows = match (is_one_line, &query.part) {
+        (true, Part::Ranges(_) | Part::Ends(..)) => document.len() > LONG_LINE,
+        (true, Part::Whole) => document.len() > LONG_LINE && pattern.is_some(),
+        (false, Part::Whole) => pattern.is_some(),
+        (false, _) | (true, Part::Chars(..)) => false,
+    };
+    if !by_rows || is_valid(document).is_err() {
+        return Ok(None);
+    }
+    // Without words there is no reason to take other rows than the main ones.
+    let count = if pattern.is_some() { MAX_ARRAYS } else { 1 };
+    for (at, path) in rows::arrays(document, count) {
+        let rows = rows::of_array(document, at, Some(path.to_string()));
+        let has_objects = rows.rows.iter().any(|row| row.text.starts_with('{'));
+        if !is_one_line && !has_objects {
+            continue;
+        }
+        let is_table = is_one_line && rows.rows.len() > 1;
+        if pattern.is_none() && !is_table {
+            return Ok(None);
+        }
+        let mut answer = table::apply(query, &RowQuery::default(), &rows, limits.deadline)?;
+        if answer.matched == Some(0) {
+            continue;
+        }
+        if !is_table && has_long_rows(query, &answer) {
+            return Ok(None);
+        }
+        if let Some(pattern) = pattern.filter(|_| !is_one_line) {
+            let array = at..value_end(document.as_bytes(), at);
+            let place = text.len() - text.trim_start_matches('\u{feff}').trim_start().len();
+            let array = place + array.start..place + array.end;
+            answer.notes.extend(outside(pattern, text, array, limits)?);
+        }
+        return Ok(Some(answer));
+    }
+    Ok(None)
+}
+
+/// Returns true if the rows of an answer are longer than lines may be.
+fn has_long_rows(query: &Query, answer: &Answer<'_>) -> bool {
+    let matched = answer.matched.unwrap_or(answer.total);
+    let shown = matched.min(query.limit.unwrap_or(usize::MAX));
+    answer.body.len() > LONG_LINE * shown
+}
+
+/// A note on lines that match and are not part of the array.
+fn outside(
+    pattern: &Pattern,
+    text: &str,
+    array: std::ops::Range<usize>,
+    limits: &Limits<'_>,
+) -> Result<Option<String>, Refused> {
+    let lines = Lines::new(text);
+    let line_of = |byte: usize| memchr::memchr_iter(b'\n', &text.as_bytes()[..byte]).count();
+    let (first, last) = (line_of(array.start), line_of(array.end));
+    let ranges = [0..first, (last + 1).min(lines.len())..lines.len()];
+    let found = matching(pattern, &lines, &ranges, limits.deadline)?;
+    Ok(found.first().map(|first| match found.len() {
+        1 => format!("line {} outside the array matches too", first + 1),
+        count => format!(
+            "{count} lines outside the array match too, the first is line {}",
+            first + 1
+        ),
+    }))
+}

@@ -1,0 +1,372 @@
+//! Rows: filtered, grouped, aggregated, sorted, limited and written.
+
+mod groups;
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::ops::Range;
+
+use self::groups::Groups;
+use super::aggregate::{Key, write_member};
+use super::condition::Mismatch;
+use super::error::Refused;
+use super::fields;
+use super::json::{Json, compact, tree};
+use super::list::SortKey;
+use super::pace::Pace;
+use super::path::Path;
+use super::pattern::Pattern;
+use super::rows::{Row, Rows};
+use super::span::{describe, merged, resolve, spans};
+use super::{Answer, MAX_BYTES, Part, Query, RowQuery, Unit};
+use crate::prune::Deadline;
+
+/// Fields named in a note about an unknown one.
+const FIELDS_NAMED: usize = 20;
+
+pub(super) fn apply(
+    query: &Query,
+    row_query: &RowQuery,
+    rows: &Rows<'_>,
+    deadline: &Deadline<'_>,
+) -> Result<Answer<'static>, Refused> {
+    let mut table = Table {
+        query,
+        row_query,
+        rows,
+        unknown: unknown_at_first(row_query),
+        mismatched: 0,
+        first_mismatch: None,
+        notes: Vec::new(),
+        pace: Pace::new(deadline),
+    };
+    table.answer()
+}
+
+struct Table<'q, 'a> {
+    query: &'q Query,
+    row_query: &'q RowQuery,
+    rows: &'q Rows<'a>,
+    /// Fields that no row had so far, with the argument that names them.
+    unknown: Vec<(&'static str, &'q Path)>,
+    /// Rows in which different types were compared.
+    mismatched: usize,
+    first_mismatch: Option<(String, &'static str)>,
+    notes: Vec<String>,
+    pace: Pace<'q>,
+}
+
+/// A row that matches, with the values it is sorted by.
+struct Match<'a> {
+    row: Row<'a>,
+    keys: Vec<Key>,
+}
+
+impl<'a> Table<'_, 'a> {
+    fn answer(&mut self) -> Result<Answer<'static>, Refused> {
+        let ranges = self.ranges()?;
+        let base: Vec<Row<'a>> = self.in_ranges(&ranges);
+        let is_searched = self.query.pattern.is_some() || self.row_query.condition.is_some();
+        let mut pattern = self.query.pattern.clone();
+        let mut groups = Groups::new(self.row_query);
+        let mut found = self.filter(&base, pattern.as_ref(), &mut groups)?;
+        if found.is_empty()
+            && let Some(expression) = pattern.as_ref().and_then(Pattern::as_expression)
+        {
+            pattern = Some(expression);
+            self.mismatched = 0;
+            groups = Groups::new(self.row_query);
+            found = self.filter(&base, pattern.as_ref(), &mut groups)?;
+            if !found.is_empty() {
+                let note = "query read as a regular expression";
+                self.notes.push(note.to_owned());
+            }
+        }
+        let count = self.rows.rows.len();
+        let mut summary = match is_searched {
+            true => format!("{} of {} rows match", found.len(), base.len()),
+            false => describe("rows", &ranges, count),
+        };
+        if is_searched && base.len() < count {
+            let _ = write!(summary, " in {}", describe("rows", &ranges, count));
+        }
+        if self.query.count_only && !is_searched {
+            summary = format!("{} rows", base.len());
+        }
+        self.note_rows(&base);
+        let body = match (self.query.count_only, self.row_query.aggregate.is_empty()) {
+            (true, true) => String::new(),
+            (true, false) => {
+                self.notes.push(format!("{} groups", groups.len()));
+                String::new()
+            }
+            (false, true) => self.write_rows(found.as_mut_slice())?,
+            (false, false) => {
+                let body = groups.write(self.query.limit, &mut self.notes);
+                self.notes.extend(groups.notes());
+                body
+            }
+        };
+        Ok(Answer {
+            summary,
+            notes: std::mem::take(&mut self.notes),
+            body: Cow::Owned(body),
+            unit: Unit::Rows,
+            total: count,
+            matched: is_searched.then_some(found.len()),
+            spans: spans(&ranges),
+        })
+    }
+
+    /// The ranges of row numbers. Those of JSON Lines may have gaps.
+    fn ranges(&self) -> Result<Vec<Range<usize>>, Refused> {
+        let rows = &self.rows.rows;
+        let max_row = match self.query.part {
+            Part::Ranges(_) => rows.last().map_or(0, |row| row.number),
+            _ => rows.len(),
+        };
+        let ranges = resolve(&self.query.part, max_row).ok_or(Refused::RowRange { max_row })?;
+        let is_searched = self.query.pattern.is_some() || self.row_query.condition.is_some();
+        Ok(match is_searched || !self.row_query.aggregate.is_empty() {
+            true => merged(ranges),
+            false => ranges,
+        })
+    }
+
+    fn in_ranges(&self, ranges: &[Range<usize>]) -> Vec<Row<'a>> {
+        let rows = &self.rows.rows;
+        let by_number = matches!(self.query.part, Part::Ranges(_));
+        let mut base = Vec::new();
+        for range in ranges {
+            let range = match by_number {
+                true => {
+                    let before = |end: usize| rows.partition_point(|row| row.number <= end);
+                    before(range.start)..before(range.end)
+                }
+                false => range.clone(),
+            };
+            base.extend_from_slice(&rows[range]);
+        }
+        base
+    }
+
+    fn filter(
+        &mut self,
+        base: &[Row<'a>],
+        pattern: Option<&Pattern>,
+        groups: &mut Groups<'_, 'a>,
+    ) -> Result<Vec<Match<'a>>, Refused> {
+        let mut found = Vec::new();
+        let aggregates = !self.row_query.aggregate.is_empty();
+        let sorts = !self.row_query.sort.is_empty() && !aggregates;
+        for row in base {
+            self.pace.spend(row.text.len())?;
+            if !self.unknown.is_empty() {
+                let value = tree(row.text);
+                self.unknown.retain(|(_, path)| path.of(&value).is_none());
+            }
+            if pattern.is_some_and(|pattern| !matches(pattern, row, self.pace.deadline)) {
+                continue;
+            }
+            let condition = self.row_query.condition.as_ref();
+            if condition.is_none() && !aggregates && !sorts {
+                found.push(Match {
+                    row: *row,
+                    keys: Vec::new(),
+                });
+                continue;
+            }
+            let value = tree(row.text);
+            if let Some(condition) = condition {
+                let mut mismatch = Mismatch::default();
+                let holds = condition.holds(&value, &mut mismatch, self.pace.deadline);
+                if let Some(first) = mismatch.first {
+                    self.mismatched += 1;
+                    self.first_mismatch.get_or_insert(first);
+                }
+                if !holds {
+                    continue;
+                }
+            }
+            if aggregates {
+                groups.add(*row, &value)?;
+            }
+            let keys = match sorts {
+                true => self.keys(&value),
+                false => Vec::new(),
+            };
+            found.push(Match { row: *row, keys });
+        }
+        self.pace.deadline.check()?;
+        Ok(found)
+    }
+
+    fn keys(&self, value: &Json<'_>) -> Vec<Key> {
+        let field = |key: &SortKey| key.column.field()?.of(value);
+        let keys = self.row_query.sort.iter();
+        keys.map(|key| field(key).map_or(Key::Null, Key::of))
+            .collect()
+    }
+
+    /// Adds what a reader must know about the rows that were looked at.
+    fn note_rows(&mut self, base: &[Row<'_>]) {
+        if let Some(path) = &self.rows.path {
+            self.notes.push(format!("array: {path}"));
+        }
+        if self.rows.skipped > 0 {
+            let skipped = self.rows.skipped;
+            self.notes
+                .push(format!("lines that are not JSON: {skipped}"));
+        }
+        let is_unknown = |name: &str| {
+            self.unknown
+                .iter()
+                .any(|(_, path)| path.to_string() == name)
+        };
+        if let Some((path, found)) = &self.first_mismatch
+            && !is_unknown(path)
+        {
+            let rows = match self.mismatched {
+                1 => "1 row".to_owned(),
+                count => format!("{count} rows"),
+            };
+            let note = format!("different types compared in {rows} (first: {path} is {found})");
+            self.notes.push(note);
+        }
+        if !base.is_empty() && !self.unknown.is_empty() {
+            let known = fields::of_rows(&self.rows.rows);
+            for (argument, path) in std::mem::take(&mut self.unknown) {
+                self.notes
+                    .push(unknown_field(argument, &path.to_string(), &known));
+            }
+        }
+        if self.query.context > 0 {
+            self.notes.push("context is for lines".to_owned());
+        }
+    }
+
+    fn write_rows(&mut self, found: &mut [Match<'a>]) -> Result<String, Refused> {
+        let sort = &self.row_query.sort;
+        found.sort_by(|a, b| compare(sort, &a.keys, &b.keys));
+        let limit = self.query.limit.unwrap_or(usize::MAX);
+        if found.len() > limit {
+            self.notes.push(format!("the first {limit} shown"));
+        }
+        let mut body = String::new();
+        for Match { row, .. } in found.iter().take(limit) {
+            self.pace.spend(row.text.len())?;
+            if !body.is_empty() {
+                body.push('\n');
+            }
+            if self.query.numbers.unwrap_or(true) {
+                write!(body, "{}│ ", row.number).expect("a String takes everything");
+            }
+            match self.row_query.select.is_empty() {
+                true => body.push_str(&compact(row.text)),
+                false => self.write_selected(&tree(row.text), &mut body),
+            }
+            if body.len() > MAX_BYTES {
+                return Err(Refused::TooMuch);
+            }
+        }
+        Ok(body)
+    }
+
+    fn write_selected(&self, value: &Json<'_>, body: &mut String) {
+        body.push('{');
+        for column in &self.row_query.select {
+            let mut json = String::new();
+            let field = column.field().and_then(|path| path.of(value));
+            field.unwrap_or(&Json::Null).write(&mut json);
+            write_member(&column.name(), &json, body);
+        }
+        body.push('}');
+    }
+}
+
+fn compare(sort: &[SortKey], a: &[Key], b: &[Key]) -> std::cmp::Ordering {
+    let keys = sort.iter().zip(a.iter().zip(b));
+    let orders = keys.map(|(sort, (a, b))| a.sorted(b, sort.descending));
+    let mut different = orders.filter(|order| order.is_ne());
+    different.next().unwrap_or(std::cmp::Ordering::Equal)
+}
+
+/// Words are searched in the JSON of a row and, where that has escapes, in its
+/// decoded strings. A row of several lines is searched as it is shown, too.
+fn matches(pattern: &Pattern, row: &Row<'_>, deadline: &Deadline<'_>) -> bool {
+    if pattern.has_json_signs
+        && row.text.contains('\n')
+        && pattern.is_match(&compact(row.text), deadline)
+    {
+        return true;
+    }
+    if !row.text.contains('\\') {
+        return pattern.is_match(row.text, deadline);
+    }
+    let mut text = row.text.to_owned();
+    add_strings(&tree(row.text), &mut text);
+    pattern.is_match(&text, deadline)
+}
+
+fn add_strings(value: &Json<'_>, into: &mut String) {
+    match value {
+        Json::Text(text) => {
+            into.push('\n');
+            into.push_str(text);
+        }
+        Json::Array(elements) => elements.iter().for_each(|value| add_strings(value, into)),
+        Json::Object(members) => members
+            .iter()
+            .for_each(|(_, value)| add_strings(value, into)),
+        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+    }
+}
+
+/// All fields that a query names. Rows take away those they have.
+fn unknown_at_first(query: &RowQuery) -> Vec<(&'static str, &Path)> {
+    let mut paths = Vec::new();
+    if let Some(condition) = &query.condition {
+        condition.collect_paths(&mut paths);
+    }
+    let mut named: Vec<(&'static str, &Path)> =
+        paths.into_iter().map(|path| ("where", path)).collect();
+    named.extend(query.group_by.iter().map(|path| ("group_by", path)));
+    let aggregated = query.aggregate.iter().filter_map(|one| one.path.as_ref());
+    named.extend(aggregated.map(|path| ("aggregate", path)));
+    // With an aggregation these name its columns.
+    if query.aggregate.is_empty() {
+        let sorted = query.sort.iter().filter_map(|key| key.column.field());
+        named.extend(sorted.map(|path| ("sort", path)));
+        let selected = query.select.iter().filter_map(|column| column.field());
+        named.extend(selected.map(|path| ("select", path)));
+    }
+    let mut once: Vec<(&'static str, &Path)> = Vec::new();
+    for one in named {
+        if !once.contains(&one) {
+            once.push(one);
+        }
+    }
+    once
+}
+
+/// A note on a name that no row has.
+pub(super) fn unknown_field(argument: &str, name: &str, known: &[String]) -> String {
+    let near = fields::nearest(name, known);
+    let hint = match near.is_empty() {
+        false => format!("did you mean {}?", near.join(", ")),
+        true => {
+            let more = if known.len() > FIELDS_NAMED {
+                ", …"
+            } else {
+                ""
+            };
+            let named: Vec<&str> = known
+                .iter()
+                .take(FIELDS_NAMED)
+                .map(|n| n.as_str())
+                .collect();
+            format!("fields: {}{more}", named.join(", "))
+        }
+    };
+    format!("no row has '{name}' ({argument}); {hint}")
+}

@@ -1,0 +1,8 @@
+//! Any query, applied to any text.
+#![no_main]
+
+// Shared with the tests, which replay the corpus.
+#[path = "../../crates/narrows-shape/tests/it/invariants/query.rs"]
+mod invariants;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| invariants::check(data));
