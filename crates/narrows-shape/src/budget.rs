@@ -2,30 +2,36 @@
 //! which parts of the original are no longer there.
 //!
 //! JSON gets shorter without loss first (`compact`, TOON), then by rows, then by
-//! strings (`json`); other text by lines that do not serve the goal, or by its
-//! middle where there is none (`text`). Base64 goes before either (`base64`).
-//! Whatever is cut leaves a marker (`marker`) that says where it was in the
-//! original and how to get it back.
+//! strings (`json`); other text by lines (`text`). The lines and rows that stay
+//! are those that answer the goal, or those that a `digest` needs where no goal
+//! tells them apart. Base64 goes before either (`base64`). Whatever is cut leaves
+//! a marker (`marker`) that says where it was in the original; the first line of
+//! the result, or the first marker, says how to get it back (`recovery`).
 //!
 //! Places are exact. In plain text, a cut of lines reaches from the beginning of
 //! its first line to the end of its last one, whose LF stays: a marker that is
-//! replaced by `original[cut]` gives the original again, byte for byte. In JSON,
+//! replaced by `original[cut]` gives the original again, byte for byte, behind the
+//! lines that a digest begins with. In JSON,
 //! every key and every value of the original stands in the output or in one of
 //! the cut places; a cut of rows reaches from the first byte of the first row to
 //! the last byte of the last one.
 
 mod base64;
 mod count;
+mod digest;
+mod goal;
 mod json;
 mod keep;
 mod marker;
 mod notes;
+mod recovery;
 mod text;
 
 #[cfg(test)]
 mod tests;
 
 pub use marker::{short_number, short_size};
+pub use recovery::{RecoveryCall, RecoveryForm, RecoveryRange};
 
 use crate::prune::{Deadline, Engine, Fallback, OutOfTime, SourceType};
 use crate::toon::{self, Encoding};
@@ -35,14 +41,12 @@ use crate::toon::{self, Encoding};
 pub struct Order<'a> {
     /// The most characters that may remain, markers included.
     pub max_chars: usize,
-    /// What the reader wants to know; without one the middle goes.
+    /// What the reader wants to know; without one, a digest shows what is rare.
     pub goal: Option<&'a str>,
     /// What the text is, where that is known from elsewhere.
     pub source: Option<SourceType>,
-    /// The whole is kept under this receipt, which markers name.
-    pub receipt: &'a str,
-    /// The tool that gives back what was cut, as the reader knows it.
-    pub tool: &'a str,
+    /// The call that gives back what was cut.
+    pub recovery: RecoveryCall<'a>,
 }
 
 impl<'a> Order<'a> {
@@ -75,6 +79,8 @@ pub enum Stage {
     Rows,
     /// Lines that do not serve the goal went.
     Pruned,
+    /// Lines or rows that are like many others went.
+    Digest,
     /// The middle went: of the text, or of a line or a string in it.
     Masked,
 }
@@ -88,6 +94,7 @@ impl Stage {
             Stage::Base64 => "base64",
             Stage::Rows => "rows",
             Stage::Pruned => "pruned",
+            Stage::Digest => "digest",
             Stage::Masked => "masked",
         }
     }
@@ -118,16 +125,35 @@ pub fn tighten(text: &str) -> Option<Fitted> {
     })
 }
 
-/// The characters of the longest marker in a text of so many characters. A budget
-/// below that keeps nothing of the text.
+/// Returns `true` if a text of so many characters is over the budget and cutting
+/// it saves at least a third of it. Less is not worth a further call for what is
+/// missing.
+pub fn pays(chars: usize, max_chars: usize) -> bool {
+    chars > max_chars.saturating_add(max_chars / 2)
+}
+
+/// The characters of the markers that any cut text of so many characters needs. A
+/// budget below that keeps nothing of the text.
 pub fn longest_marker(chars: usize, order: &Order<'_>) -> usize {
-    let of = |unit| count::chars(&marker::longest(order, unit, chars, chars));
-    of(marker::Unit::Lines).max(of(marker::Unit::Chars))
+    let gap = |unit| marker::Gap {
+        unit,
+        first: chars,
+        last: chars,
+        total: chars,
+    };
+    let header = |unit| {
+        let header = marker::longest_header(&order.recovery, unit, chars);
+        count::chars(&header) + count::chars(&gap(unit).short())
+    };
+    let full = gap(marker::Unit::Chars).longest_full(&order.recovery, chars);
+    let header = header(marker::Unit::Rows).max(header(marker::Unit::Chars));
+    header.max(count::chars(&full))
 }
 
 /// A text within its budget. Any budget of at least 1,000 characters is kept, as
 /// long as the names in `order` are of a usual length; a smaller one is refused
-/// where the markers leave no room ([`Fallback::ConstraintsUnmet`]).
+/// where the markers leave no room ([`Fallback::ConstraintsUnmet`]). Past the
+/// deadline, what is left are the first and the last lines.
 pub fn fit(
     text: &str,
     order: &Order<'_>,
@@ -146,8 +172,8 @@ pub fn fit(
         && let Some(compact) = json::compact(text)
     {
         match json::fit(text, compact, &work, json::Output::Shortest) {
-            // Nothing in it could be cut: characters always can.
-            Err(Fallback::ConstraintsUnmet) => {}
+            // Nothing in it could be cut, or not in time: characters always can.
+            Err(Fallback::ConstraintsUnmet | Fallback::Timeout) => {}
             done => return done,
         }
     }

@@ -12,12 +12,12 @@
 
 pub(crate) mod engine;
 mod lines;
-mod markdown;
+pub(crate) mod markdown;
 mod protect;
 mod render;
 mod selection;
 mod source;
-mod trouble;
+pub(crate) mod trouble;
 
 #[doc(hidden)]
 pub use engine::{CODE_FEATURES, code_candidates};

@@ -1,11 +1,14 @@
 //! JSON within a budget: shorter without loss if that is enough, else with rows
-//! and parts of strings cut, and still JSON, or TOON with its markers at the end.
+//! and parts of strings cut, and still JSON, or a `digest` in the shorter form.
 //!
 //! Everything happens on the compact text, never on a tree of values: numbers,
 //! escapes and keys that stand twice stay as they are written, and any depth is
 //! taken. `trail` finds the places of cuts in the original again.
 
+mod digest;
+mod main_array;
 mod plan;
+mod table;
 mod trail;
 mod tree;
 
@@ -13,23 +16,18 @@ use std::ops::Range;
 
 use super::base64::{self, Form};
 use super::count::{self, Counter};
-use super::marker::{self, Gap};
+use super::marker::{self, Gap, Unit};
 use super::notes::Noted;
-use super::{Fitted, Order, Place, Stage, Work, within};
+use super::{Fitted, Order, Place, RecoveryCall, Stage, Work, within};
 use crate::json::string_end;
 use crate::prune::Fallback;
 use crate::{estimate_tokens, mask, toon};
-use plan::{Cut, Planner, What, scaled};
+use plan::{Cut, Planner, What};
 use trail::{Runs, Trail};
 
 /// TOON hardly ever takes less than this part of compact JSON; where it would
 /// have to, it is not tried on the whole text.
 const LEAST_TOON: usize = 8;
-/// How often a cut for TOON is tried, and from which part of the budget on it is
-/// good enough, in percent.
-const TRIES: usize = 4;
-const ENOUGH: usize = 94;
-
 /// What may come out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Output {
@@ -84,20 +82,34 @@ pub(super) fn fit(
     };
     work.check()?;
     let mut planner = Planner::new(&noted, count::chars(original), work);
-    let cuts = planner
-        .plan(order.max_chars, (1, 1))?
-        .ok_or(Fallback::ConstraintsUnmet)?;
-    if output == Output::Shortest
-        && let Some(cuts) = for_toon(&noted, &mut planner, &cuts, work)?
-    {
-        let draft = Draft::new(original, &noted, &cuts);
-        let written = draft.as_toon(order);
-        if let Some(text) = written.filter(|text| count::chars(text) <= order.max_chars) {
-            return Ok(draft.fitted(text, as_toon(&stages)));
-        }
+    match output {
+        Output::Json => fit_as_json(original, &noted, &mut planner, stages, order),
+        Output::Shortest => digest::fit(original, &noted, &mut planner, stages, work),
     }
-    let draft = Draft::new(original, &noted, &cuts);
-    let text = draft.as_json(order);
+}
+
+/// Cuts a text that has to stay JSON: the first marker says all.
+fn fit_as_json(
+    original: &str,
+    noted: &Noted,
+    planner: &mut Planner<'_>,
+    stages: Vec<Stage>,
+    order: &Order<'_>,
+) -> Result<Fitted, Fallback> {
+    let chars = count::chars(original);
+    let longest = Gap {
+        unit: Unit::Chars,
+        first: chars,
+        last: chars,
+        total: chars,
+    };
+    let full = plan::in_json(&What::Chars, &longest.longest_full(&order.recovery, chars));
+    let more = count::chars(&full) - count::chars(&longest.short());
+    let room = order.max_chars.saturating_sub(more);
+    let cuts = planner.plan(room, (1, 1))?;
+    let cuts = cuts.ok_or(Fallback::ConstraintsUnmet)?;
+    let draft = Draft::new(original, noted, &cuts);
+    let text = draft.as_json(Some(&order.recovery));
     within(order, draft.fitted(text, stages))
 }
 
@@ -145,73 +157,13 @@ fn without_base64(original: &str, compact: &str, order: &Order<'_>) -> Option<No
         return None;
     }
     let (mut trail, mut counter) = (Trail::new(original), Counter::new(original));
-    let notes = blobs.into_iter().map(|blob| {
+    let notes = blobs.into_iter().enumerate().map(|(nth, blob)| {
         let place = counter.chars(&trail.original(&blob.span));
-        let note = marker::note(order, &blob.kind, blob.bytes, place);
+        let recovery = (nth == 0).then_some(&order.recovery);
+        let note = marker::note(recovery, &blob.kind, blob.bytes, place);
         (blob.span, plan::in_json(&What::Chars, &note))
     });
     Some(Noted::new(compact, notes))
-}
-
-/// Cuts after which the text fits as TOON, with more of it than fits as JSON;
-/// `None` if TOON is not shorter.
-fn for_toon(
-    noted: &Noted,
-    planner: &mut Planner<'_>,
-    json_cuts: &[Cut],
-    work: &Work<'_>,
-) -> Result<Option<Vec<Cut>>, Fallback> {
-    let budget = work.order.max_chars;
-    let chars = planner.chars();
-    // The data without the markers of rows, and those.
-    let size = |cuts: &[Cut]| {
-        let marker = |cut: &Cut| longest_marker(cut, chars, work.order);
-        let data = render(noted, cuts, |cut| match cut.what {
-            What::Chars => Some(plan::in_json(&cut.what, &marker(cut))),
-            What::Children { .. } => None,
-        });
-        let toon = toon::encode(&data).ok()?;
-        let rows = cuts.iter().filter(|cut| !matches!(cut.what, What::Chars));
-        let markers: usize = rows.map(|cut| count::chars(&marker(cut)) + 1).sum();
-        Some((count::chars(&data), count::chars(&toon), markers))
-    };
-    let Some((data, toon, markers)) = size(json_cuts) else {
-        return Ok(None);
-    };
-    if toon >= data || toon == 0 {
-        return Ok(None);
-    }
-    let mut best = (toon + markers <= budget).then(|| json_cuts.to_vec());
-    let mut target = scaled(budget, data, toon);
-    for _ in 0..TRIES {
-        let Some(cuts) = planner.plan(target, (data, toon))? else {
-            break;
-        };
-        let Some((_, toon, markers)) = size(&cuts) else {
-            break;
-        };
-        let reached = toon + markers;
-        if reached <= budget {
-            best = Some(cuts);
-            if reached * 100 >= budget * ENOUGH {
-                break;
-            }
-        }
-        // A little less than what would fill the budget if all rows were alike.
-        let next = scaled(target, budget, reached);
-        target = next - next / 100;
-    }
-    Ok(best)
-}
-
-/// The longest marker that may stand for a cut, in an original of so many
-/// characters.
-fn longest_marker(cut: &Cut, chars: usize, order: &Order<'_>) -> String {
-    let total = match cut.what {
-        What::Children { total, .. } => total,
-        What::Chars => chars,
-    };
-    marker::longest(order, cut.what.unit(), total, chars)
 }
 
 /// A text with what goes, where that is in the original.
@@ -256,10 +208,11 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn markers(&self, order: &Order<'_>) -> Vec<String> {
+    /// The gaps that the cuts leave, in the units of the reader.
+    fn gaps(&self) -> Vec<Gap> {
         let chars = count::chars(self.original);
         let cuts = self.cuts.iter().zip(&self.spans);
-        cuts.map(|(cut, (span, place))| {
+        let gap = |(cut, (_, place)): (&Cut, &(Range<usize>, Place))| {
             let (first, last, total) = match (&cut.what, *place) {
                 (
                     What::Children {
@@ -276,39 +229,27 @@ impl<'a> Draft<'a> {
                 first,
                 last,
                 total,
-                tokens: estimate_tokens(&self.original[span.clone()]),
-                place: *place,
             }
-            .marker(order)
-        })
-        .collect()
+        };
+        cuts.map(gap).collect()
     }
 
-    fn as_json(&self, order: &Order<'_>) -> String {
-        let mut markers = self.markers(order).into_iter();
+    /// JSON with its markers, of which the first says how to get back what was
+    /// cut if no header does.
+    fn as_json(&self, recovery: Option<&RecoveryCall<'_>>) -> String {
+        let gaps = self.gaps();
+        let mut markers = gaps.iter().zip(&self.spans).enumerate();
         render(self.noted, self.cuts, |cut| {
-            let marker = markers.next().unwrap_or_default();
+            let (nth, (gap, (span, place))) = markers.next()?;
+            let marker = match recovery.filter(|_| nth == 0) {
+                Some(recovery) => {
+                    let tokens = estimate_tokens(&self.original[span.clone()]);
+                    gap.full(recovery, tokens, *place)
+                }
+                None => gap.short(),
+            };
             Some(plan::in_json(&cut.what, &marker))
         })
-    }
-
-    /// Markers of rows would make a table something else: they stand behind all.
-    fn as_toon(&self, order: &Order<'_>) -> Option<String> {
-        let mut markers = self.markers(order).into_iter();
-        let mut behind = String::new();
-        let data = render(self.noted, self.cuts, |cut| {
-            let marker = markers.next().unwrap_or_default();
-            match cut.what {
-                What::Chars => Some(plan::in_json(&cut.what, &marker)),
-                What::Children { .. } => {
-                    behind.push('\n');
-                    behind.push_str(&marker);
-                    None
-                }
-            }
-        });
-        let toon = toon::encode(&data).ok()?;
-        Some(toon + &behind)
     }
 
     fn fitted(&self, text: String, mut stages: Vec<Stage>) -> Fitted {

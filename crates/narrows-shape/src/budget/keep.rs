@@ -24,6 +24,20 @@ pub(super) struct Room {
     pub(super) gaps: usize,
 }
 
+/// How many things are kept at each end at most.
+#[derive(Clone, Copy)]
+pub(super) struct Ends {
+    pub(super) head: usize,
+    pub(super) tail: usize,
+}
+
+impl Ends {
+    pub(super) const ALL: Ends = Ends {
+        head: usize::MAX,
+        tail: usize::MAX,
+    };
+}
+
 impl<'a> Shelf<'a> {
     /// Nothing is kept yet. There is at least one thing.
     pub(super) fn new(sums: &'a [u32], gap_cost: usize) -> Shelf<'a> {
@@ -84,10 +98,20 @@ impl<'a> Shelf<'a> {
 
     /// Keeps things at both ends as far as there is room, about as much of each.
     /// An end grows until something at it does not fit, so that no gap is added.
-    pub(super) fn fill_ends(&mut self, block: impl Fn(usize) -> Range<usize>, room: Room) {
+    pub(super) fn fill_ends(
+        &mut self,
+        block: impl Fn(usize) -> Range<usize>,
+        ends: Ends,
+        room: Room,
+    ) {
         let (mut head, mut tail) = (0, self.kept.len());
         let (mut head_grows, mut tail_grows) = (true, true);
-        while head < tail && (head_grows || tail_grows) {
+        while head < tail {
+            head_grows &= head < ends.head;
+            tail_grows &= self.kept.len() - tail < ends.tail;
+            if !head_grows && !tail_grows {
+                break;
+            }
             let at_head = self.cost(&(0..head)) <= self.cost(&(tail..self.kept.len()));
             if head_grows && (at_head || !tail_grows) {
                 let next = block(head);
@@ -113,6 +137,19 @@ impl<'a> Shelf<'a> {
                 self.used = self.used + self.cost(&gap) - self.gap_cost;
                 self.gaps -= 1;
                 self.kept[gap].fill(true);
+            }
+        }
+    }
+
+    /// Keeps what lies in gaps of fewer than `fewest` things, or in gaps that cost
+    /// less than twice their marker, as far as there is room; the cheapest first.
+    pub(super) fn close_short(&mut self, fewest: usize, room: Room) {
+        let mut gaps = self.kept_not();
+        gaps.retain(|gap| gap.len() < fewest || self.cost(gap) < 2 * self.gap_cost);
+        gaps.sort_by_key(|gap| (self.cost(gap), gap.start));
+        for gap in gaps {
+            if !self.keep(gap, room) {
+                break;
             }
         }
     }
@@ -220,7 +257,7 @@ mod tests {
             let mut shelf = Shelf::new(&sums, 10);
             let room = Room { cost, gaps: 3 };
             shelf.fill(|| wishes.iter().cloned(), room);
-            shelf.fill_ends(|at| at..at + 1, room);
+            shelf.fill_ends(|at| at..at + 1, Ends::ALL, room);
             assert!(shelf.used() <= cost);
             shelf.kept_not()
         };
@@ -231,8 +268,17 @@ mod tests {
         // A block that does not fit ends the growth at its end.
         let mut shelf = Shelf::new(&sums, 10);
         let block = |at: usize| if at < 5 { 0..5 } else { at..at + 1 };
-        shelf.fill_ends(block, Room { cost: 90, gaps: 3 });
+        let room = Room { cost: 90, gaps: 3 };
+        shelf.fill_ends(block, Ends::ALL, room);
         assert_eq!(shelf.kept_not(), [0..6]);
+        // There is room for more than is wanted.
+        let mut shelf = Shelf::new(&sums, 10);
+        shelf.fill_ends(
+            |at| at..at + 1,
+            Ends { head: 2, tail: 1 },
+            Room { cost: 300, gaps: 3 },
+        );
+        assert_eq!(shelf.kept_not(), [2..9]);
     }
 
     #[test]

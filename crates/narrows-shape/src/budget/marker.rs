@@ -1,95 +1,135 @@
-//! What stands where something was cut. The reader is a model: the marker says
-//! what is missing, how much it would cost, and which call brings it.
+//! What stands where something was cut. The reader is a model: the first marker
+//! of a text says what is missing, how much it would cost, and which call brings
+//! it; the others say what is missing.
 
-use super::{Order, Place};
+use super::{Place, RecoveryCall, RecoveryRange};
 
 /// What was cut, in the reader's units.
-pub(super) struct Gap<'a> {
-    pub(super) unit: Unit<'a>,
+#[derive(Clone, Copy)]
+pub(super) struct Gap {
+    pub(super) unit: Unit,
     pub(super) first: usize,
     pub(super) last: usize,
     pub(super) total: usize,
-    pub(super) tokens: usize,
-    /// Where it was in the original.
-    pub(super) place: Place,
 }
 
-#[derive(Clone, Copy)]
-pub(super) enum Unit<'a> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
     Lines,
     Chars,
-    /// Of the array at this path.
-    Rows(&'a str),
-    /// Of the object at this path.
-    Keys(&'a str),
+    /// Of an array.
+    Rows,
+    /// Of an object.
+    Keys,
 }
 
-impl Gap<'_> {
-    pub(super) fn marker(&self, order: &Order<'_>) -> String {
-        let count = self.last.saturating_sub(self.first) + 1;
-        let range = [self.first, self.last, self.total, count];
-        write(
-            order,
-            self.unit,
-            range,
-            &short_number(self.tokens),
-            self.place,
-        )
+impl Unit {
+    fn as_str(self) -> &'static str {
+        match self {
+            Unit::Lines => "lines",
+            Unit::Chars => "chars",
+            Unit::Rows => "rows",
+            Unit::Keys => "keys",
+        }
     }
 }
 
-/// A marker that is at least as long as any for a part of something that has
-/// `total` units, in a text that has `chars` characters.
-pub(super) fn longest(order: &Order<'_>, unit: Unit<'_>, total: usize, chars: usize) -> String {
-    // No smaller number has more figures, and "units" is longer than "unit".
-    let total = total.max(10);
-    let place = match unit {
-        Unit::Lines => Place::Lines {
-            first: total,
-            last: total,
-        },
-        _ => Place::Chars {
+impl Gap {
+    /// The marker of a text that another marker says all about.
+    pub(super) fn short(&self) -> String {
+        let Gap { first, last, .. } = self;
+        match self.unit {
+            Unit::Lines => format!("⟦cut {first}-{last}⟧"),
+            unit => format!("⟦cut {} {first}-{last}⟧", unit.as_str()),
+        }
+    }
+
+    /// The first marker of a text that has no header.
+    pub(super) fn full(&self, recovery: &RecoveryCall<'_>, tokens: usize, place: Place) -> String {
+        self.write(recovery, &short_number(tokens), place)
+    }
+
+    /// No full marker in a text of so many characters is longer.
+    pub(super) fn longest_full(&self, recovery: &RecoveryCall<'_>, chars: usize) -> String {
+        let place = Place::Chars {
             first: chars,
             last: chars,
-        },
-    };
-    write(order, unit, [total; 4], "999k", place)
+        };
+        self.longest().write(recovery, "999k", place)
+    }
+
+    /// No marker for a part of the same is longer.
+    pub(super) fn longest(&self) -> Gap {
+        Gap {
+            first: self.total,
+            last: self.total,
+            ..*self
+        }
+    }
+
+    fn write(&self, recovery: &RecoveryCall<'_>, tokens: &str, place: Place) -> String {
+        let Gap {
+            first, last, total, ..
+        } = self;
+        let (unit, call) = (self.unit.as_str(), recovery.call(place.range()));
+        format!("⟦narrows: {unit} {first}-{last} of {total} cut (~{tokens} tokens); {call}⟧")
+    }
 }
 
-fn write(
-    order: &Order<'_>,
-    unit: Unit<'_>,
-    [first, last, total, count]: [usize; 4],
-    tokens: &str,
-    place: Place,
+impl Place {
+    fn range(self) -> RecoveryRange {
+        match self {
+            Place::Lines { first, last } => RecoveryRange::Lines(first, last),
+            Place::Chars { first, last } => RecoveryRange::Chars(first, last),
+        }
+    }
+}
+
+/// The first line of a digest, of which `shown` units are left. The gap is an
+/// example of what is not, and stands at a range of the original.
+pub(super) fn header(
+    recovery: &RecoveryCall<'_>,
+    shown: usize,
+    gap: Gap,
+    range: RecoveryRange,
 ) -> String {
-    let (many, one, of) = match unit {
-        Unit::Lines => ("lines", "line", None),
-        Unit::Chars => ("chars", "char", None),
-        Unit::Rows(path) => ("rows", "row", Some(path)),
-        Unit::Keys(path) => ("keys", "key", Some(path)),
-    };
-    let of = of.map_or(String::new(), |path| format!(" of {path}"));
-    let noun = if count == 1 { one } else { many };
-    let recover = recover(order, place);
+    let (total, unit, call) = (gap.total, gap.unit.as_str(), recovery.call(range));
     format!(
-        "⟦narrows: {many} {first}-{last} of {total}{of} cut ({count} {noun}, ~{tokens} tokens); get them with {recover}⟧"
+        "⟦narrows: digest, {shown} of {total} {unit} shown; absence here proves nothing; {call}⟧\n"
     )
 }
 
-/// What stands for base64.
-pub(super) fn note(order: &Order<'_>, kind: &str, bytes: usize, place: Place) -> String {
-    let (size, recover) = (short_size(bytes), recover(order, place));
-    format!("⟦narrows: base64 {kind}, {size}, cut; get it with {recover}⟧")
+/// No header of a text of so many characters is longer.
+pub(super) fn longest_header(recovery: &RecoveryCall<'_>, unit: Unit, total: usize) -> String {
+    let gap = Gap {
+        unit,
+        first: total,
+        last: total,
+        total,
+    };
+    let by_lines = header(recovery, total, gap, RecoveryRange::Rows(total, total));
+    let by_chars = header(recovery, total, gap, RecoveryRange::Chars(total, total));
+    match by_lines.len() > by_chars.len() {
+        true => by_lines,
+        false => by_chars,
+    }
 }
 
-fn recover(order: &Order<'_>, place: Place) -> String {
-    let Order { tool, receipt, .. } = order;
-    match place {
-        Place::Lines { first, last } => format!("{tool} prune_id={receipt} ranges {first}-{last}"),
-        Place::Chars { first, last } => {
-            format!("{tool} prune_id={receipt} start_char={first} end_char={last}")
+/// What stands for base64; the first note of a text says how to get it.
+pub(super) fn note(
+    recovery: Option<&RecoveryCall<'_>>,
+    kind: &str,
+    bytes: usize,
+    place: Place,
+) -> String {
+    let (Place::Lines { first, last } | Place::Chars { first, last }) = place;
+    let size = short_size(bytes);
+    match recovery {
+        Some(recovery) => {
+            let call = recovery.call(place.range());
+            format!("⟦narrows: base64 {kind}, {size}, cut; {call}⟧")
         }
+        None => format!("⟦cut chars {first}-{last}: base64 {kind}, {size}⟧"),
     }
 }
 
@@ -126,6 +166,7 @@ pub fn short_size(bytes: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::RecoveryForm;
     use super::*;
 
     #[test]
@@ -152,34 +193,33 @@ mod tests {
 
     #[test]
     fn no_marker_is_longer_than_the_longest() {
-        let order = Order {
-            max_chars: 1_000,
-            goal: None,
-            source: None,
-            receipt: "prn_1",
+        let recovery = RecoveryCall {
             tool: "recover_text",
+            receipt: "prn_1",
+            form: RecoveryForm::Exec,
         };
         for total in [1, 2, 9, 10, 11, 99, 100, 5_213] {
-            for unit in [Unit::Lines, Unit::Chars, Unit::Rows("$.a")] {
-                let longest = longest(&order, unit, total, 10 * total);
+            for unit in [Unit::Lines, Unit::Chars, Unit::Rows, Unit::Keys] {
                 for first in 1..=total.min(200) {
                     for last in [first, (first + 1).min(total), total] {
-                        let marker = Gap {
+                        let gap = Gap {
                             unit,
                             first,
                             last,
                             total,
-                            tokens: 999_499,
-                            place: match unit {
-                                Unit::Lines => Place::Lines { first, last },
-                                _ => Place::Chars {
-                                    first: first * 10,
-                                    last: last * 10,
-                                },
-                            },
+                        };
+                        let place = Place::Chars { first, last };
+                        let full = gap.full(&recovery, 999_499, place);
+                        assert!(full.len() <= gap.longest_full(&recovery, total).len());
+                        assert!(gap.short().len() <= gap.longest().short().len());
+                        for range in [
+                            RecoveryRange::Lines(first, last),
+                            RecoveryRange::Rows(first, last),
+                            RecoveryRange::Chars(first, last),
+                        ] {
+                            let header = header(&recovery, last - first, gap, range);
+                            assert!(header.len() <= longest_header(&recovery, unit, total).len());
                         }
-                        .marker(&order);
-                        assert!(marker.len() <= longest.len(), "{marker}\n{longest}");
                     }
                 }
             }

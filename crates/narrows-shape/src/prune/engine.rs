@@ -15,6 +15,7 @@ mod relevance;
 mod standout;
 pub(crate) mod terms;
 
+pub(crate) use code::{CodeBlock, code_blocks};
 #[doc(hidden)]
 pub use code::{NAMES as CODE_FEATURES, candidates as code_candidates};
 
@@ -81,7 +82,7 @@ impl<'a> Deadline<'a> {
     }
 
     /// No limit.
-    pub fn never() -> Deadline<'static> {
+    pub const fn never() -> Deadline<'static> {
         Deadline { passed: &|| false }
     }
 

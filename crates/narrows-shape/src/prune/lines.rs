@@ -46,6 +46,14 @@ impl<'a> Lines<'a> {
         self.span(&(at..at + 1))
     }
 
+    /// Returns the byte where a line begins, counted from 0.
+    ///
+    /// # Panics
+    /// If there is no such line.
+    pub(crate) fn start(&self, at: usize) -> usize {
+        self.starts[at]
+    }
+
     /// The lines of a span, joined by LF as they were, without a final one.
     ///
     /// # Panics

@@ -7,7 +7,7 @@ use super::{Lines, Span};
 
 /// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Blank,
     /// A heading of a level from 1 to 6.
     Heading(u8),
@@ -21,8 +21,8 @@ pub(super) enum Kind {
 }
 
 /// A document by its lines.
-pub(super) struct Structure {
-    pub(super) kinds: Vec<Kind>,
+pub(crate) struct Structure {
+    pub(crate) kinds: Vec<Kind>,
     /// Fenced blocks, which make sense only as a whole; in order and disjoint.
     pub(super) fences: Vec<Span>,
     /// Lines inside of a fenced block that a simpler reader takes for headings.
@@ -37,7 +37,7 @@ const FRONT_MATTER_LINES: usize = 40;
 /// up to so many lines.
 const JOINED_LINES: usize = 200;
 
-pub(super) fn read(lines: &Lines<'_>) -> Structure {
+pub(crate) fn read(lines: &Lines<'_>) -> Structure {
     let marks = marks(lines);
     let strict = strict_fences(&marks);
     let plain = plain_fences(&marks);

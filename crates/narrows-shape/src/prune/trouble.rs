@@ -2,7 +2,7 @@
 
 /// What a line says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sign {
+pub(crate) enum Sign {
     None,
     /// Something is not as it should be.
     Warning,
@@ -41,7 +41,7 @@ const QUESTIONS: [&str; 9] = [
 ];
 
 /// What a line says, in letters of any case, within other words, too.
-pub(super) fn sign(line: &str) -> Sign {
+pub(crate) fn sign(line: &str) -> Sign {
     let bytes = line.as_bytes();
     let mut sign = Sign::None;
     let mut seconds = 0;

@@ -12,18 +12,19 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::count;
+use super::main_array::{Main, largest_array};
 use super::tree::{self, Floors, Kind, Node};
+use crate::budget::Work;
+use crate::budget::digest::rows::Table;
 use crate::budget::keep::{Room, Shelf};
-use crate::budget::marker::{self, Unit};
+use crate::budget::marker::{Gap, Unit};
 use crate::budget::notes::Noted;
-use crate::budget::{Order, Work};
-use crate::json::mended;
-use crate::prune::{Fallback, Lines, Ranking, SourceType};
+use crate::prune::{Fallback, Lines, OutOfTime, Ranking, SourceType};
 
 /// The most markers in one text, and how many characters of the budget there are
 /// to be for each.
-const MOST_GAPS: usize = 8;
-const CHARS_PER_GAP: usize = 500;
+const MOST_GAPS: usize = 400;
+const CHARS_PER_GAP: usize = 60;
 /// An array of so many rows may keep them all.
 const FEW_ROWS: usize = 8;
 /// Rows from the beginning that stay whatever the goal, to show their shape.
@@ -31,13 +32,12 @@ const FIRST_ROWS: usize = 2;
 /// Rows from the end that stay if there is no goal: they show how far it goes,
 /// and the gap before them needs no marker more than one at the end.
 const LAST_ROWS: usize = 3;
+/// Fewer rows are not compared with each other.
+const FEWEST_ROWS: usize = 10;
 /// With fewer characters, a part of a value tells nothing.
 const LEAST_PART: usize = 600;
 /// What is left of a string that is cut, at least.
 const LEAST_STRING: usize = 100;
-/// A path of more characters is named by its end.
-const LONGEST_PATH: usize = 80;
-const LONGEST_KEY: usize = 40;
 
 /// Something that goes, in the text with notes.
 #[derive(Clone)]
@@ -52,7 +52,8 @@ pub(super) enum What {
     /// from 1.
     Children {
         kind: Kind,
-        path: String,
+        /// Where the container begins.
+        container: usize,
         first: usize,
         last: usize,
         total: usize,
@@ -62,14 +63,12 @@ pub(super) enum What {
 }
 
 impl What {
-    pub(super) fn unit(&self) -> Unit<'_> {
+    pub(super) fn unit(&self) -> Unit {
         match self {
             What::Children {
-                kind: Kind::Object,
-                path,
-                ..
-            } => Unit::Keys(path),
-            What::Children { path, .. } => Unit::Rows(path),
+                kind: Kind::Object, ..
+            } => Unit::Keys,
+            What::Children { .. } => Unit::Rows,
             What::Chars => Unit::Chars,
         }
     }
@@ -109,6 +108,8 @@ struct Listing {
     sums: Vec<u32>,
     /// In the order in which they are to be kept.
     order: Vec<u32>,
+    /// What they hold, if they are rows.
+    table: Option<Rc<Table>>,
 }
 
 /// How many characters something was brought to; `None` if it cannot be.
@@ -118,10 +119,10 @@ impl<'a> Planner<'a> {
     /// For a text with notes that are made from an original of so many
     /// characters.
     pub(super) fn new(noted: &'a Noted, chars: usize, work: &'a Work<'a>) -> Planner<'a> {
-        let cost = |what: &What| marker_cost(work.order, what, chars, chars);
+        let cost = |what: &What| marker_cost(what, chars);
         let rows = What::Children {
             kind: Kind::Array,
-            path: "x".repeat(LONGEST_PATH),
+            container: 0,
             first: 0,
             last: 0,
             total: 0,
@@ -164,7 +165,7 @@ impl<'a> Planner<'a> {
         self.cuts.clear();
         self.weight = weight;
         let gaps = (self.work.order.max_chars / CHARS_PER_GAP).clamp(3, MOST_GAPS);
-        let reached = self.fit(&root, "$", budget, gaps);
+        let reached = self.fit(&root, budget, gaps);
         self.root = Some(root);
         let mut cuts = std::mem::take(&mut self.cuts);
         cuts.sort_unstable_by_key(|cut| cut.span.start);
@@ -172,7 +173,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The depth of the tree bounds how often this calls itself.
-    fn fit(&mut self, node: &Node, path: &str, budget: usize, gaps: usize) -> Reached {
+    fn fit(&mut self, node: &Node, budget: usize, gaps: usize) -> Reached {
         self.work.check()?;
         if node.chars <= budget {
             return Ok(Some(node.chars));
@@ -187,23 +188,16 @@ impl<'a> Planner<'a> {
         };
         if let Some(mode) = shares {
             let before = self.cuts.len();
-            if let Some(chars) = self.share(node, path, budget, gaps, mode)? {
+            if let Some(chars) = self.share(node, budget, gaps, mode)? {
                 return Ok(Some(chars));
             }
             self.cuts.truncate(before);
         }
-        self.drop_children(node, path, budget, gaps)
+        self.drop_children(node, budget, gaps)
     }
 
     /// Brings the largest children down to one level.
-    fn share(
-        &mut self,
-        node: &Node,
-        path: &str,
-        budget: usize,
-        gaps: usize,
-        mode: usize,
-    ) -> Reached {
+    fn share(&mut self, node: &Node, budget: usize, gaps: usize, mode: usize) -> Reached {
         let large: usize = node.nodes.iter().map(|child| child.chars).sum();
         let small = node.chars - large;
         let mut room = budget.saturating_sub(small);
@@ -233,8 +227,7 @@ impl<'a> Planner<'a> {
             let equal = room / (heavy.len() - nth);
             let most = room.saturating_sub(reserved);
             let share = equal.clamp(child.least[mode].min(most), most);
-            let path = self.step(path, node, child);
-            let Some(chars) = self.fit(child, &path, share, gaps / heavy.len())? else {
+            let Some(chars) = self.fit(child, share, gaps / heavy.len())? else {
                 return Ok(None);
             };
             room -= chars;
@@ -244,17 +237,17 @@ impl<'a> Planner<'a> {
     }
 
     /// Keeps the children that fit, the best first.
-    fn drop_children(&mut self, node: &Node, path: &str, budget: usize, gaps: usize) -> Reached {
+    fn drop_children(&mut self, node: &Node, budget: usize, gaps: usize) -> Reached {
         let listing = self.listing(node)?;
         let total = listing.sums.len() - 1;
         let gap = |first: usize, last: usize| What::Children {
             kind: node.kind,
-            path: path.to_owned(),
+            container: node.span.start,
             first,
             last,
             total,
         };
-        let marker = marker_cost(self.work.order, &gap(0, 0), total, self.chars) + 1;
+        let marker = marker_cost(&gap(0, 0), total) + 1;
         // Of the two brackets one is paid by the comma that the last one lacks.
         let room = Room {
             cost: budget.saturating_sub(1),
@@ -268,7 +261,7 @@ impl<'a> Planner<'a> {
         let mut shelf = Shelf::new(&listing.sums, marker);
         let single = |&at: &u32| at as usize..at as usize + 1;
         shelf.fill(|| listing.order.iter().map(single), room);
-        self.keep_a_part(node, path, &listing, &mut shelf, room)?;
+        self.keep_a_part(node, &listing, &mut shelf, room)?;
         for span in shelf.kept_not() {
             let bytes = listing.starts[span.start] as usize..listing.starts[span.end] as usize - 1;
             self.cuts.push(Cut {
@@ -284,7 +277,6 @@ impl<'a> Planner<'a> {
     fn keep_a_part(
         &mut self,
         node: &Node,
-        path: &str,
         listing: &Listing,
         shelf: &mut Shelf<'_>,
         room: Room,
@@ -303,9 +295,8 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let gaps = room.gaps.saturating_sub(shelf.gaps()).max(1);
-        let path = self.step(path, node, child);
         let before = self.cuts.len();
-        match self.fit(child, &path, left, gaps)? {
+        match self.fit(child, left, gaps)? {
             Some(chars) => shelf.keep_at(at, chars + key + 1),
             None => self.cuts.truncate(before),
         }
@@ -345,22 +336,77 @@ impl<'a> Planner<'a> {
             sum += count::chars(&text[two[0] as usize..two[1] as usize]) as u32;
             sums.push(sum);
         }
-        let order = match self.work.order.goal() {
+        let by_goal = match self.work.order.goal() {
             Some(goal) => self.order_for(goal, &starts)?,
-            None => order_of_text(starts.len() - 1),
+            None => None,
         };
-        let listing = Rc::new(Listing {
+        let is_by_goal = by_goal.is_some();
+        let order = by_goal.unwrap_or_else(|| order_of_text(starts.len() - 1));
+        let mut listing = Listing {
             starts,
             sums,
             order,
-        });
+            table: None,
+        };
+        if node.kind == Kind::Array && !is_by_goal {
+            self.digest(&mut listing)?;
+        }
+        let listing = Rc::new(listing);
         self.listings.insert(node.span.start, Rc::clone(&listing));
         Ok(listing)
     }
 
+    /// Puts the rows first that are unlike others, behind the first and last ones.
+    fn digest(&self, listing: &mut Listing) -> Result<(), Fallback> {
+        let text = self.noted.text.as_str();
+        let count = listing.starts.len() - 1;
+        let starts = listing.starts.windows(2);
+        let rows: Vec<Range<usize>> = starts
+            .map(|two| two[0] as usize..two[1] as usize - 1)
+            .collect();
+        let is_object = |row: &&Range<usize>| text[(*row).clone()].starts_with('{');
+        if count < FEWEST_ROWS || rows.iter().filter(is_object).count() * 2 < count {
+            return Ok(());
+        }
+        let table = Table::read(text, &rows, self.work.deadline);
+        let table = table.map_err(|OutOfTime| Fallback::Timeout)?;
+        let ends = FIRST_ROWS + LAST_ROWS.min(count / 4);
+        let mut is_taken = vec![false; count];
+        let rare = table.rare.iter().map(|rare| rare.row as u32);
+        let ends = listing.order.iter().copied().take(ends);
+        let order = ends.chain(rare).chain(listing.order.iter().copied());
+        let order = order.filter(|&at| !std::mem::replace(&mut is_taken[at as usize], true));
+        listing.order = order.collect();
+        listing.table = Some(Rc::new(table));
+        Ok(())
+    }
+
+    /// The array whose rows the text is about: the text itself, else the largest
+    /// array of objects.
+    pub(super) fn main(&mut self) -> Result<Option<Main>, Fallback> {
+        let Some(root) = self.root.take() else {
+            return Ok(None);
+        };
+        let found = match root.kind {
+            Kind::Array => Some((&root, "$".to_owned())),
+            _ => largest_array(&self.noted.text, &root),
+        };
+        let main = found.map(|(node, path)| {
+            let table = self.listing(node)?.table.clone();
+            Ok(Main {
+                container: node.span.start,
+                path,
+                table,
+            })
+        });
+        self.root = Some(root);
+        main.transpose()
+    }
+
     /// The first ones, those that answer the goal, and then the others as if
-    /// there were none. Each child is a line to the engine.
-    fn order_for(&self, goal: &str, starts: &[u32]) -> Result<Vec<u32>, Fallback> {
+    /// there were none. Each child is a line to the engine. `None` if the goal does
+    /// not discriminate.
+    fn order_for(&self, goal: &str, starts: &[u32]) -> Result<Option<Vec<u32>>, Fallback> {
         let mut rows = String::new();
         for two in starts.windows(2) {
             rows.push_str(&self.noted.text[two[0] as usize..two[1] as usize - 1]);
@@ -378,7 +424,7 @@ impl<'a> Planner<'a> {
         }
         let mut order = order_of_text(count);
         if !ranking.discriminates() {
-            return Ok(order);
+            return Ok(None);
         }
         let Ranking { worth, relevant } = ranking;
         let is_relevant = |at: u32| relevant[at as usize];
@@ -394,32 +440,7 @@ impl<'a> Planner<'a> {
                 (a, b) => b.cmp(&a),
             })
         });
-        Ok(order)
-    }
-
-    /// The path of a child.
-    fn step(&self, path: &str, node: &Node, child: &Node) -> String {
-        let path = match node.kind {
-            Kind::Object => {
-                let key = mended(&self.noted.text[child.key.clone()]);
-                let key: String = serde_json::from_str(&key).unwrap_or_default();
-                let is_plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-                let is_name = !key.is_empty() && key.chars().all(is_plain);
-                let key = shortened(&key, LONGEST_KEY);
-                match is_name {
-                    true => format!("{path}.{key}"),
-                    false => format!("{path}['{key}']"),
-                }
-            }
-            _ => format!("{path}[{}]", child.index),
-        };
-        match count::chars(&path) > LONGEST_PATH {
-            true => {
-                let skipped = count::chars(&path) - (LONGEST_PATH - 2);
-                format!("$…{}", path.chars().skip(skipped).collect::<String>())
-            }
-            false => path,
-        }
+        Ok(Some(order))
     }
 }
 
@@ -439,9 +460,14 @@ pub(super) fn scaled(number: usize, by: usize, to: usize) -> usize {
 }
 
 /// What a marker costs at most where it stands in JSON.
-fn marker_cost(order: &Order<'_>, what: &What, total: usize, chars: usize) -> usize {
-    let longest = marker::longest(order, what.unit(), total, chars);
-    count::chars(&in_json(what, &longest))
+fn marker_cost(what: &What, total: usize) -> usize {
+    let longest = Gap {
+        unit: what.unit(),
+        first: total,
+        last: total,
+        total,
+    };
+    count::chars(&in_json(what, &longest.short()))
 }
 
 /// The first ones, with a few of the last among them.
@@ -495,17 +521,4 @@ fn escape_length(bytes: &[u8]) -> usize {
         _ => 2,
     };
     length.min(bytes.len())
-}
-
-/// A name for people: not too long, and on one line.
-fn shortened(name: &str, most: usize) -> String {
-    let on_line = |c: char| match c {
-        c if c.is_control() || c == '⟧' => '?',
-        c => c,
-    };
-    let mut short: String = name.chars().take(most).map(on_line).collect();
-    if short.len() < name.len() {
-        short.push('…');
-    }
-    short
 }

@@ -65,6 +65,49 @@ pub(super) fn worth(
     Ok(Some((worth, blocks)))
 }
 
+/// A function, or lines outside of functions.
+pub(crate) struct CodeBlock {
+    pub(crate) span: Span,
+    /// Empty for lines that define nothing.
+    pub(crate) name: String,
+    pub(crate) is_definition: bool,
+}
+
+/// The blocks of a text, in order and disjoint. A function holds the functions
+/// inside of it; the methods of a class are blocks of their own.
+pub(crate) fn code_blocks(
+    lines: &Lines<'_>,
+    deadline: &Deadline<'_>,
+) -> Result<Vec<CodeBlock>, OutOfTime> {
+    let outline = Outline::of(lines, deadline)?;
+    let all = &outline.blocks;
+    // Blocks come after the ones that hold them.
+    let mut in_function = vec![false; all.len()];
+    let mut blocks = Vec::new();
+    for (at, block) in all.iter().enumerate() {
+        let parent = block.parent.map(|parent| (parent, &all[parent]));
+        in_function[at] =
+            parent.is_some_and(|(at, parent)| in_function[at] || parent.kind == Kind::Function);
+        if in_function[at] || block.kind == Kind::Container {
+            continue;
+        }
+        // The head of a class is in a piece of it.
+        let definition = match (block.kind, parent) {
+            (Kind::Function, _) => Some(block),
+            (_, Some((_, parent))) if block.span.contains(&parent.head) => Some(parent),
+            _ => None,
+        };
+        let name = definition.and_then(|it| lines.line(it.head).get(it.name.clone()));
+        blocks.push(CodeBlock {
+            span: block.span.clone(),
+            name: name.unwrap_or_default().to_owned(),
+            is_definition: definition.is_some(),
+        });
+    }
+    blocks.sort_by_key(|block| block.span.start);
+    Ok(blocks)
+}
+
 /// The blocks of a text and how each compares with a goal: what the weights of
 /// the model are trained on.
 pub fn candidates(lines: &Lines<'_>, goal: &str) -> Vec<(Span, [f32; FEATURES])> {

@@ -1,0 +1,106 @@
+//! What the digest of a text holds where no goal says what matters: the rare
+//! things, and what shows the shape of the whole.
+//!
+//! Every source type is read in its own way (`logs`, `code`, `docs`, `rows`); the
+//! result is always the same: notes for the beginning of the digest, and parts
+//! of the text with the most unusual first. The caller decides how many of them
+//! fit; an [`index`] names the places of the others.
+
+mod chunks;
+pub(super) mod code;
+mod docs;
+mod fields;
+pub(super) mod index;
+mod logs;
+pub(super) mod rows;
+mod slots;
+mod templates;
+
+use super::Work;
+use super::keep::Ends;
+use crate::prune::{Deadline, Lines, OutOfTime, SourceType, Span};
+
+/// More parts are never shown or indexed.
+const MOST_PARTS: usize = 3_000;
+const LONGEST_LABEL: usize = 28;
+
+/// The contents of a digest, the most important first.
+pub(super) struct Findings {
+    /// Lines for the beginning, each inside of brackets.
+    pub(super) notes: Vec<String>,
+    /// Says what the notes leave out if only so many of them are shown.
+    pub(super) more: Option<Box<dyn Fn(usize) -> Option<String>>>,
+    /// The most lines that are shown at each end of the text for their place
+    /// alone, where the notes say what those lines are like.
+    pub(super) ends: Ends,
+    pub(super) parts: Vec<Part>,
+    /// Lines that show the structure.
+    pub(super) structure: Vec<Span>,
+    /// The title of the index.
+    pub(super) index: &'static str,
+    /// One of so many characters may go to the index.
+    pub(super) index_share: usize,
+}
+
+/// Lines that belong together and are unlike others.
+pub(super) struct Part {
+    pub(super) span: Span,
+    /// A few characters for the index.
+    pub(super) label: String,
+}
+
+/// Finds what the digest of a text holds.
+pub(super) fn find(lines: &Lines<'_>, work: &Work<'_>) -> Result<Findings, OutOfTime> {
+    let deadline: &Deadline<'_> = work.deadline;
+    if let Some(findings) = rows::find_in_lines(lines, deadline)? {
+        return Ok(findings);
+    }
+    let source = work.order.source;
+    match source.unwrap_or_else(|| SourceType::guess(None, lines.text())) {
+        SourceType::Logs => logs::find(lines, deadline),
+        SourceType::Code => code::find(lines, deadline),
+        SourceType::Docs => match docs::find(lines, deadline)? {
+            Some(findings) => Ok(findings),
+            None => logs::find(lines, deadline),
+        },
+    }
+}
+
+/// Sorts by score. Of equal ones, none is preferred for its place: those that
+/// are shown are spread over the whole text.
+fn best_first(order: &mut [usize], score: impl Fn(usize) -> f32) {
+    let spread = |at: usize| (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    order.sort_unstable_by(|&a, &b| {
+        let by_score = score(b).total_cmp(&score(a));
+        by_score.then_with(|| spread(a).cmp(&spread(b)))
+    });
+}
+
+/// A label for an index: short, and without the signs that separate entries.
+fn clean(label: &str) -> String {
+    let plain = |c: char| match c {
+        ',' | '⟦' | '⟧' => ' ',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    let label: String = label
+        .trim()
+        .chars()
+        .take(LONGEST_LABEL)
+        .map(plain)
+        .collect();
+    label.trim_end().to_owned()
+}
+
+/// A line that may stand inside of a marker.
+fn clean_line(line: &str) -> String {
+    let plain = |c: char| match c {
+        '⟦' | '⟧' => ' ',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    line.trim().chars().map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! Documents: the headings, and the paragraphs with words that others lack.
+
+use std::collections::HashMap;
+
+use super::{Findings, MOST_PARTS, Part, best_first, clean};
+use crate::budget::keep::Ends;
+use crate::prune::markdown::{self, Kind};
+use crate::prune::{Deadline, Lines, OutOfTime, Span};
+
+/// The rarest words of a paragraph say how rare it is.
+const WORDS: usize = 5;
+/// A paragraph with fewer bits more than usual is nothing unusual.
+const LEAST_BITS: f32 = 3.0;
+/// Paragraphs that are longer on average are no prose; lines tell more.
+const LONGEST: usize = 12;
+const CHARS_IN_LABEL: usize = 24;
+
+/// Finds what a digest holds; `None` if the text has no paragraphs.
+pub(super) fn find(
+    lines: &Lines<'_>,
+    deadline: &Deadline<'_>,
+) -> Result<Option<Findings>, OutOfTime> {
+    let structure = markdown::read(lines);
+    deadline.check()?;
+    let paragraphs = paragraphs(&structure.kinds);
+    if paragraphs.len() * LONGEST < lines.len() {
+        return Ok(None);
+    }
+    let scores = scores(lines, &paragraphs, deadline)?;
+    let mut sorted = scores.clone();
+    sorted.sort_unstable_by(f32::total_cmp);
+    let usual = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
+    let mut order: Vec<usize> = (0..paragraphs.len()).collect();
+    order.retain(|&at| scores[at] >= usual + LEAST_BITS);
+    best_first(&mut order, |at| scores[at]);
+    order.truncate(MOST_PARTS);
+    let part = |at: usize| {
+        let span = paragraphs[at].clone();
+        let line = lines.line(span.start).trim();
+        let label: String = line.chars().take(CHARS_IN_LABEL).collect();
+        Part {
+            span,
+            label: clean(&label),
+        }
+    };
+    let levels = structure.kinds.iter().enumerate();
+    let mut headings: Vec<(u8, usize)> = levels
+        .filter_map(|(at, kind)| match kind {
+            Kind::Heading(level) => Some((*level, at)),
+            _ => None,
+        })
+        .collect();
+    headings.sort_unstable();
+    Ok(Some(Findings {
+        notes: Vec::new(),
+        more: None,
+        ends: Ends::ALL,
+        parts: order.into_iter().map(part).collect(),
+        structure: headings.into_iter().map(|(_, at)| at..at + 1).collect(),
+        index: "rare paragraphs at lines not shown",
+        index_share: 4,
+    }))
+}
+
+/// Runs of lines that are neither blank nor headings; a fenced block is one.
+fn paragraphs(kinds: &[Kind]) -> Vec<Span> {
+    let mut all: Vec<Span> = Vec::new();
+    for (at, kind) in kinds.iter().enumerate() {
+        let goes_on = match kind {
+            Kind::Blank | Kind::Heading(_) | Kind::Underline => continue,
+            Kind::Fenced => kinds.get(at.wrapping_sub(1)) == Some(&Kind::Fenced),
+            Kind::Item => false,
+            Kind::Text => !matches!(kinds.get(at.wrapping_sub(1)), None | Some(Kind::Fenced)),
+        };
+        match all.last_mut() {
+            Some(last) if goes_on && last.end == at => last.end = at + 1,
+            _ => all.push(at..at + 1),
+        }
+    }
+    all
+}
+
+/// The bits that the rarest words of each paragraph carry.
+fn scores(
+    lines: &Lines<'_>,
+    paragraphs: &[Span],
+    deadline: &Deadline<'_>,
+) -> Result<Vec<f32>, OutOfTime> {
+    let mut counts: HashMap<u64, (u32, u32)> = HashMap::new();
+    for (at, paragraph) in paragraphs.iter().enumerate() {
+        if at % 256 == 0 {
+            deadline.check()?;
+        }
+        let nth = at as u32 + 1;
+        each_word(lines.span(paragraph), |word| {
+            let (count, last) = counts.entry(word).or_default();
+            *count += u32::from(*last != nth);
+            *last = nth;
+        });
+    }
+    let mut scores = Vec::with_capacity(paragraphs.len());
+    let mut rarest: Vec<(u32, u64)> = Vec::new();
+    for (at, paragraph) in paragraphs.iter().enumerate() {
+        if at % 256 == 0 {
+            deadline.check()?;
+        }
+        rarest.clear();
+        each_word(lines.span(paragraph), |word| {
+            let count = counts.get(&word).map_or(1, |it| it.0);
+            let new = (count, word);
+            let is_rarer = rarest.len() < WORDS || rarest.last().is_some_and(|last| new < *last);
+            if is_rarer && !rarest.contains(&new) {
+                rarest.push(new);
+                rarest.sort_unstable();
+                rarest.truncate(WORDS);
+            }
+        });
+        let bits = |&(count, _): &(u32, u64)| (paragraphs.len() as f32 / count as f32).log2();
+        scores.push(rarest.iter().map(bits).sum());
+    }
+    Ok(scores)
+}
+
+/// Calls `take` with the hash of each word, in letters of any case. Numbers are
+/// no words.
+fn each_word(text: &str, mut take: impl FnMut(u64)) {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte >= 0x80;
+    let words = text.as_bytes().split(|&byte| !is_part(byte));
+    for word in words.filter(|word| word.first().is_some_and(|byte| !byte.is_ascii_digit())) {
+        let hash = word.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        take(hash);
+    }
+}

@@ -1,0 +1,204 @@
+//! Logs: the templates with their counts, and the lines that are unlike others.
+
+use super::chunks::{self, Chunk, ChunkKind};
+use super::templates::{Surprise, Template, Templates};
+use super::{Findings, MOST_PARTS, Part, best_first, clean, clean_line};
+use crate::budget::keep::Ends;
+use crate::prune::trouble::{self, Sign};
+use crate::prune::{Deadline, Lines, OutOfTime};
+
+/// A line with fewer bits is nothing unusual.
+const LEAST_BITS: f32 = 3.0;
+/// All lines of a template with so many bits are rare, the last of them least.
+const RARE_TEMPLATE: f32 = 5.0;
+const LEAST_SCORE: f32 = 0.1;
+/// The most bits that a line has for speaking of trouble, while few lines do.
+const TROUBLE_BITS: f32 = 6.0;
+/// The templates that are shown, and how much of each.
+const MOST_TEMPLATES: usize = 24;
+const LONGEST_PATTERN: usize = 160;
+/// A template is shown if it has one of so many lines at least.
+const FREQUENT: u32 = 200;
+const WORDS_IN_LABEL: usize = 3;
+/// If the templates that are shown have three of four lines, so many lines at
+/// each end are enough to show the order of them.
+const LINES_AT_END: usize = 8;
+/// The first lines of so few templates are named.
+const MOST_NAMED: usize = 8;
+
+pub(super) fn find(lines: &Lines<'_>, deadline: &Deadline<'_>) -> Result<Findings, OutOfTime> {
+    let templates = Templates::mine(lines, deadline)?;
+    let surprises = templates.surprises(lines, deadline)?;
+    find_by(lines, &templates, &surprises, deadline)
+}
+
+/// Finds what a digest holds by templates that are mined already.
+pub(super) fn find_by(
+    lines: &Lines<'_>,
+    templates: &Templates,
+    surprises: &[Surprise],
+    deadline: &Deadline<'_>,
+) -> Result<Findings, OutOfTime> {
+    let scores = scores(lines, templates, surprises, deadline)?;
+    let rare = (0..lines.len()).filter(|&at| scores[at] > 0.0);
+    let mut order: Vec<usize> = rare.collect();
+    best_first(&mut order, |at| scores[at]);
+    order.truncate(MOST_PARTS);
+    let parts = order.into_iter().map(|at| Part {
+        span: at..at + 1,
+        label: label(lines.line(at), &surprises[at]),
+    });
+    let order = by_count(templates);
+    let notes = notes(lines, templates, &order);
+    let listed = order.iter().take(notes.len());
+    let listed: u32 = listed.map(|&at| templates.all[at].count).sum();
+    let ends = match listed >= templates.lines / 4 * 3 && listed > 0 {
+        true => Ends {
+            head: LINES_AT_END,
+            tail: LINES_AT_END,
+        },
+        false => Ends::ALL,
+    };
+    Ok(Findings {
+        notes,
+        more: Some(Box::new(unlisted(templates, &order))),
+        ends,
+        parts: parts.collect(),
+        structure: Vec::new(),
+        index: "rare lines not shown",
+        index_share: 4,
+    })
+}
+
+/// How unusual each line is, all in all.
+fn scores(
+    lines: &Lines<'_>,
+    templates: &Templates,
+    surprises: &[Surprise],
+    deadline: &Deadline<'_>,
+) -> Result<Vec<f32>, OutOfTime> {
+    let mut signs = Vec::with_capacity(lines.len());
+    for (at, line) in lines.iter().enumerate() {
+        if at % 1_024 == 0 {
+            deadline.check()?;
+        }
+        signs.push(trouble::sign(line));
+    }
+    let bits = |sign: Sign| {
+        let count = signs.iter().filter(|&&it| it == sign).count();
+        let share = lines.len() as f32 / count.max(1) as f32;
+        (share.log2() / 2.0).clamp(0.0, TROUBLE_BITS)
+    };
+    let (error, warning) = (bits(Sign::Error), bits(Sign::Warning) / 2.0);
+    // Of a template with several lines the first ones are shown before others.
+    let mut seen = vec![0_u32; templates.all.len()];
+    let mut scores = Vec::with_capacity(lines.len());
+    for (at, surprise) in surprises.iter().enumerate() {
+        let nth = seen
+            .get_mut(templates.of_line[at] as usize)
+            .map_or(1, |seen| {
+                *seen += 1;
+                *seen
+            });
+        let template = surprise.template - (nth as f32).log2();
+        let rare = template.max(surprise.value);
+        let trouble = match signs[at] {
+            Sign::Error => error,
+            Sign::Warning => warning,
+            Sign::None => 0.0,
+        };
+        let is_rare = rare >= LEAST_BITS || surprise.template >= RARE_TEMPLATE;
+        scores.push(match is_rare {
+            true => rare.max(LEAST_SCORE) + trouble,
+            false => 0.0,
+        });
+    }
+    Ok(scores)
+}
+
+/// The value that makes a line rare, or the words it begins with.
+fn label(line: &str, surprise: &Surprise) -> String {
+    if surprise.value > surprise.template
+        && let Some(value) = line.get(surprise.chunk())
+    {
+        return clean(value);
+    }
+    let mut chunks = Vec::new();
+    chunks::read(line, &mut chunks);
+    let is_level = |chunk: &Chunk| {
+        let word = &line[chunk.span.clone()];
+        word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_uppercase())
+    };
+    let mut words = chunks
+        .iter()
+        .skip_while(|chunk| chunk.kind != ChunkKind::Word || is_level(chunk));
+    let Some(first) = words.next() else {
+        return String::new();
+    };
+    let last = words.take(WORDS_IN_LABEL - 1).last().unwrap_or(first);
+    clean(&line[first.span.start..last.span.end])
+}
+
+/// The templates, the most frequent first.
+fn by_count(templates: &Templates) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..templates.all.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(templates.all[at].count));
+    order
+}
+
+/// The frequent templates.
+fn notes(lines: &Lines<'_>, templates: &Templates, order: &[usize]) -> Vec<String> {
+    let is_frequent =
+        |template: &&Template| template.count >= 3 && template.count >= templates.lines / FREQUENT;
+    let note = |template: &Template| {
+        let pattern = clean_line(&template.pattern(lines));
+        let pattern: String = pattern.chars().take(LONGEST_PATTERN).collect();
+        format!("⟦{}× {pattern}⟧", template.count)
+    };
+    let frequent = order.iter().map(|&at| &templates.all[at]);
+    let frequent = frequent.take_while(is_frequent).take(MOST_TEMPLATES);
+    frequent.map(note).collect()
+}
+
+/// Returns a function that writes how many lines are in templates beyond the
+/// first ones, so that the notes account for all lines.
+fn unlisted(templates: &Templates, order: &[usize]) -> impl Fn(usize) -> Option<String> + 'static {
+    let all: Vec<(u32, usize)> = order
+        .iter()
+        .map(|&at| (templates.all[at].count, templates.all[at].first + 1))
+        .collect();
+    let blank = templates.of_line.len() - templates.lines as usize;
+    move |listed| {
+        let others = all.get(listed..).filter(|_| listed > 0)?;
+        let blank = match blank {
+            0 => String::new(),
+            1 => "1 blank line".to_owned(),
+            blank => format!("{blank} blank lines"),
+        };
+        if others.is_empty() {
+            return (!blank.is_empty()).then(|| format!("⟦{blank}⟧"));
+        }
+        let sum: u32 = others.iter().map(|(count, _)| count).sum();
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let mut note = format!(
+            "⟦{sum} line{} in {} more template{}",
+            plural(sum as usize),
+            others.len(),
+            plural(others.len())
+        );
+        if others.len() <= MOST_NAMED {
+            let mut first: Vec<usize> = others.iter().map(|(_, first)| *first).collect();
+            first.sort_unstable();
+            let first: Vec<String> = first.iter().map(usize::to_string).collect();
+            note += &format!(
+                ", first at line{} {}",
+                plural(first.len()),
+                first.join(", ")
+            );
+        }
+        if !blank.is_empty() {
+            note = note + "; " + &blank;
+        }
+        Some(note + "⟧")
+    }
+}

@@ -1,0 +1,268 @@
+//! The digest of a JSON text: what its rows hold, the rows that answer the goal
+//! or are unlike others, as compact JSON or as TOON, and an index of the other
+//! rare ones.
+
+use super::main_array::Main;
+use super::plan::{self, Cut, Planner, What, scaled};
+use super::{Draft, as_toon, render, table};
+use crate::budget::digest::index;
+use crate::budget::marker::{self, Gap, Unit};
+use crate::budget::notes::Noted;
+use crate::budget::{Fitted, Order, Place, RecoveryRange, Stage, Work, count, within};
+use crate::prune::{Fallback, Lines};
+use crate::toon;
+
+/// The description of the fields takes at most three of so many characters, the
+/// index one of so many.
+const NOTES: usize = 10;
+const INDEX: usize = 4;
+/// How often a cut for TOON is tried, and from which part of the budget on it is
+/// good enough, in percent.
+const TRIES: usize = 4;
+const ENOUGH: usize = 94;
+/// Spaces before a marker in TOON, about.
+const INDENT: usize = 4;
+
+pub(super) fn fit(
+    original: &str,
+    noted: &Noted,
+    planner: &mut Planner<'_>,
+    stages: Vec<Stage>,
+    work: &Work<'_>,
+) -> Result<Fitted, Fallback> {
+    let order = work.order;
+    let main = planner.main()?;
+    let chars = count::chars(original).max(Lines::count(original));
+    let header = count::chars(&marker::longest_header(&order.recovery, Unit::Rows, chars));
+    let room = order.max_chars.saturating_sub(header);
+    let mut note = note(main.as_ref(), 3 * room / NOTES);
+    let mut room = room - count::chars(&note);
+    // As much as the index may need is set aside first; the second time it is
+    // shorter by what is shown.
+    let mut reserved = size(&write_index(main.as_ref(), None, room / INDEX));
+    let mut done = None;
+    for _ in 0..2 {
+        let Some((cuts, is_toon)) = cut(noted, planner, room.saturating_sub(reserved), work)?
+        else {
+            break;
+        };
+        let index = write_index(main.as_ref(), Some(&cuts), reserved.saturating_sub(1));
+        let is_final = size(&index) == reserved;
+        reserved = size(&index);
+        done = Some((cuts, is_toon, index));
+        if is_final {
+            break;
+        }
+    }
+    if done.is_none() {
+        // In a small budget there is room for the values alone.
+        room += count::chars(&std::mem::take(&mut note));
+        let cut = cut(noted, planner, room, work)?;
+        done = cut.map(|(cuts, is_toon)| (cuts, is_toon, None));
+    }
+    let (cuts, is_toon, index) = done.ok_or(Fallback::ConstraintsUnmet)?;
+    let draft = Draft::new(original, noted, &cuts);
+    let body = match is_toon {
+        true => {
+            // Markers can make a table of nested rows longer than it was measured.
+            let taken = index.as_deref().map_or(0, |index| count::chars(index) + 1);
+            let fits = |body: &String| count::chars(body) + taken <= room;
+            let body = table::as_toon(&draft).filter(fits);
+            body.map(|body| (body, as_toon(&stages)))
+        }
+        false => None,
+    };
+    let (body, stages) = match body {
+        Some(written) => written,
+        None if is_toon => {
+            // The markers have no place in TOON: less of the text fits as JSON.
+            let room = room.saturating_sub(index.as_deref().map_or(0, count::chars) + 1);
+            let cuts = planner
+                .plan(room, (1, 1))?
+                .ok_or(Fallback::ConstraintsUnmet)?;
+            let draft = Draft::new(original, noted, &cuts);
+            let header = write_header(&draft, main.as_ref(), order);
+            let text = format!("{header}{note}{}", draft.as_json(None));
+            return within(order, draft.fitted(text, stages));
+        }
+        None => (draft.as_json(None), stages),
+    };
+    let index = index.map_or(String::new(), |index| index + "\n");
+    let header = write_header(&draft, main.as_ref(), order);
+    let text = format!("{header}{note}{index}{body}");
+    within(order, draft.fitted(text, stages))
+}
+
+fn size(line: &Option<String>) -> usize {
+    line.as_deref().map_or(0, |line| count::chars(line) + 1)
+}
+
+/// What the rows hold, in a line.
+fn note(main: Option<&Main>, most: usize) -> String {
+    let note = main.and_then(|main| {
+        main.table
+            .as_ref()?
+            .note(&main.path, most.saturating_sub(1))
+    });
+    note.map_or(String::new(), |note| note + "\n")
+}
+
+/// The rare rows that are cut, or all of them.
+fn write_index(main: Option<&Main>, cuts: Option<&[Cut]>, room: usize) -> Option<String> {
+    let main = main?;
+    let gaps: Option<Vec<(usize, usize)>> = cuts.map(|cuts| {
+        let gap = |cut: &Cut| match cut.what {
+            What::Children {
+                container,
+                first,
+                last,
+                ..
+            } if container == main.container => Some((first - 1, last)),
+            _ => None,
+        };
+        cuts.iter().filter_map(gap).collect()
+    });
+    let is_missing = |row: usize| {
+        gaps.as_ref().is_none_or(|gaps| {
+            let next = gaps.partition_point(|gap| gap.1 <= row);
+            gaps.get(next).is_some_and(|gap| gap.0 <= row)
+        })
+    };
+    let rare = main.table.as_ref()?.rare.iter();
+    let entries: Vec<index::Entry<'_>> = rare
+        .filter(|rare| is_missing(rare.row))
+        .map(|rare| index::Entry {
+            place: rare.row..rare.row + 1,
+            label: &rare.label,
+        })
+        .collect();
+    index::write("rare rows not shown", &entries, room)
+}
+
+/// The first line: how many rows are shown, and how to get the rest.
+fn write_header(draft: &Draft<'_>, main: Option<&Main>, order: &Order<'_>) -> String {
+    let gaps = draft.gaps();
+    let is_of_main = |cut: &Cut| match cut.what {
+        What::Children { container, .. } => main.is_some_and(|main| main.container == container),
+        What::Chars => false,
+    };
+    let length = |gap: &Gap| gap.last + 1 - gap.first;
+    let all = draft.cuts.iter().zip(&gaps).zip(&draft.spans);
+    let of_main = all.clone().filter(|((cut, _), _)| is_of_main(cut));
+    let largest = of_main.max_by_key(|((_, gap), _)| length(gap));
+    if let Some(((_, gap), _)) = largest {
+        let gone = draft
+            .cuts
+            .iter()
+            .zip(&gaps)
+            .filter(|(cut, _)| is_of_main(cut));
+        let gone: usize = gone.map(|(_, gap)| length(gap)).sum();
+        let (shown, range) = (gap.total - gone, RecoveryRange::Search);
+        return marker::header(&order.recovery, shown, *gap, range);
+    }
+    let chars = count::chars(draft.original);
+    let extent = |place: &Place| {
+        let (Place::Chars { first, last } | Place::Lines { first, last }) = *place;
+        (first, last)
+    };
+    let places = draft.spans.iter().map(|(_, place)| extent(place));
+    let gone: usize = places.clone().map(|(first, last)| last + 1 - first).sum();
+    let Some((first, last)) = places.max_by_key(|(first, last)| last - first) else {
+        return String::new();
+    };
+    let gap = Gap {
+        unit: Unit::Chars,
+        first,
+        last,
+        total: chars,
+    };
+    let range = RecoveryRange::Chars(first, last);
+    marker::header(&order.recovery, chars.saturating_sub(gone), gap, range)
+}
+
+/// Cuts after which the text has no more than so many characters, and whether
+/// that is as TOON.
+fn cut(
+    noted: &Noted,
+    planner: &mut Planner<'_>,
+    room: usize,
+    work: &Work<'_>,
+) -> Result<Option<(Vec<Cut>, bool)>, Fallback> {
+    let Some(cuts) = planner.plan(room, (1, 1))? else {
+        return Ok(None);
+    };
+    let as_toon = for_toon(noted, planner, &cuts, room)?;
+    work.check()?;
+    Ok(Some(match as_toon {
+        Some(cuts) => (cuts, true),
+        None => (cuts, false),
+    }))
+}
+
+/// Cuts after which the text fits as TOON, with more of it than fits as JSON;
+/// `None` if TOON is not shorter.
+fn for_toon(
+    noted: &Noted,
+    planner: &mut Planner<'_>,
+    json_cuts: &[Cut],
+    room: usize,
+) -> Result<Option<Vec<Cut>>, Fallback> {
+    let chars = planner.chars();
+    // The data without the markers of rows, and those.
+    let size = |cuts: &[Cut]| {
+        let marker = |cut: &Cut| longest_marker(cut, chars);
+        let data = render(noted, cuts, |cut| match cut.what {
+            What::Chars => Some(plan::in_json(&cut.what, &marker(cut))),
+            What::Children { .. } => None,
+        });
+        let toon = toon::encode(&data).ok()?;
+        let rows = cuts.iter().filter(|cut| !matches!(cut.what, What::Chars));
+        let markers: usize = rows
+            .map(|cut| count::chars(&marker(cut)) + 1 + INDENT)
+            .sum();
+        Some((count::chars(&data), count::chars(&toon), markers))
+    };
+    let Some((data, toon, markers)) = size(json_cuts) else {
+        return Ok(None);
+    };
+    if toon >= data || toon == 0 {
+        return Ok(None);
+    }
+    let mut best = (toon + markers <= room).then(|| json_cuts.to_vec());
+    let mut target = scaled(room, data, toon);
+    for _ in 0..TRIES {
+        let Some(cuts) = planner.plan(target, (data, toon))? else {
+            break;
+        };
+        let Some((_, toon, markers)) = size(&cuts) else {
+            break;
+        };
+        let reached = toon + markers;
+        if reached <= room {
+            best = Some(cuts);
+            if reached * 100 >= room * ENOUGH {
+                break;
+            }
+        }
+        // A little less than what would fill the budget if all rows were alike.
+        let next = scaled(target, room, reached);
+        target = next - next / 100;
+    }
+    Ok(best)
+}
+
+/// The longest marker that may stand for a cut, in a text of so many characters.
+fn longest_marker(cut: &Cut, chars: usize) -> String {
+    let total = match cut.what {
+        What::Children { total, .. } => total,
+        What::Chars => chars,
+    };
+    let unit = cut.what.unit();
+    let gap = Gap {
+        unit,
+        first: total,
+        last: total,
+        total,
+    };
+    gap.short()
+}

@@ -1,0 +1,121 @@
+//! The call that brings back what was cut, as the reader of a text has to write
+//! it.
+
+/// The recovery tool as it is called on an endpoint, and the receipt of a text.
+#[derive(Debug, Clone, Copy)]
+pub struct RecoveryCall<'a> {
+    /// The name of the tool.
+    pub tool: &'a str,
+    /// The whole text is stored under this receipt.
+    pub receipt: &'a str,
+    pub form: RecoveryForm,
+}
+
+/// The way a tool is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecoveryForm {
+    /// The tool is listed and called by its name.
+    Direct,
+    /// The tool belongs to the server `narrows` behind `exec`.
+    Exec,
+}
+
+/// The part of a text that a call asks for, counted from 1, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecoveryRange {
+    All,
+    /// The lines or rows with certain words.
+    Search,
+    Lines(usize, usize),
+    /// Of the largest array of objects.
+    Rows(usize, usize),
+    Chars(usize, usize),
+}
+
+impl RecoveryCall<'_> {
+    /// Writes the call. Lines and rows can be searched, which comes first.
+    pub fn call(&self, range: RecoveryRange) -> String {
+        let RecoveryCall {
+            tool,
+            receipt,
+            form,
+        } = self;
+        let ranges = match range {
+            RecoveryRange::Lines(first, last) => Some(format!("{first}-{last}")),
+            RecoveryRange::Rows(first, last) => Some(format!("rows {first}-{last}")),
+            _ => None,
+        };
+        match (form, range, ranges) {
+            (RecoveryForm::Direct, _, Some(ranges)) => {
+                format!("{tool} prune_id={receipt} query=\"words\" or ranges=\"{ranges}\"")
+            }
+            (RecoveryForm::Direct, RecoveryRange::Search, _) => {
+                format!("{tool} prune_id={receipt} query=\"words\"")
+            }
+            (RecoveryForm::Direct, RecoveryRange::Chars(first, last), _) => {
+                format!("{tool} prune_id={receipt} start_char={first} end_char={last}")
+            }
+            (RecoveryForm::Direct, ..) => format!("{tool} prune_id={receipt}"),
+            (RecoveryForm::Exec, _, Some(ranges)) => format!(
+                "exec(\"narrows\", \"{tool}\", {{\"prune_id\": \"{receipt}\", \"query\": \"words\"}}) or \"ranges\": \"{ranges}\""
+            ),
+            (RecoveryForm::Exec, RecoveryRange::Search, _) => format!(
+                "exec(\"narrows\", \"{tool}\", {{\"prune_id\": \"{receipt}\", \"query\": \"words\"}})"
+            ),
+            (RecoveryForm::Exec, RecoveryRange::Chars(first, last), _) => format!(
+                "exec(\"narrows\", \"{tool}\", {{\"prune_id\": \"{receipt}\", \"start_char\": {first}, \"end_char\": {last}}})"
+            ),
+            (RecoveryForm::Exec, ..) => {
+                format!("exec(\"narrows\", \"{tool}\", {{\"prune_id\": \"{receipt}\"}})")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_written_in_the_form_of_the_endpoint() {
+        let direct = RecoveryCall {
+            tool: "recover_text",
+            receipt: "prn_1",
+            form: RecoveryForm::Direct,
+        };
+        let exec = RecoveryCall {
+            form: RecoveryForm::Exec,
+            ..direct
+        };
+        for (range, by_name, by_exec) in [
+            (
+                RecoveryRange::Lines(201, 5_012),
+                "recover_text prune_id=prn_1 query=\"words\" or ranges=\"201-5012\"",
+                "exec(\"narrows\", \"recover_text\", {\"prune_id\": \"prn_1\", \"query\": \"words\"}) or \"ranges\": \"201-5012\"",
+            ),
+            (
+                RecoveryRange::Rows(3, 90),
+                "recover_text prune_id=prn_1 query=\"words\" or ranges=\"rows 3-90\"",
+                "exec(\"narrows\", \"recover_text\", {\"prune_id\": \"prn_1\", \"query\": \"words\"}) or \"ranges\": \"rows 3-90\"",
+            ),
+            (
+                RecoveryRange::Chars(1, 9),
+                "recover_text prune_id=prn_1 start_char=1 end_char=9",
+                "exec(\"narrows\", \"recover_text\", {\"prune_id\": \"prn_1\", \"start_char\": 1, \"end_char\": 9})",
+            ),
+            (
+                RecoveryRange::Search,
+                "recover_text prune_id=prn_1 query=\"words\"",
+                "exec(\"narrows\", \"recover_text\", {\"prune_id\": \"prn_1\", \"query\": \"words\"})",
+            ),
+            (
+                RecoveryRange::All,
+                "recover_text prune_id=prn_1",
+                "exec(\"narrows\", \"recover_text\", {\"prune_id\": \"prn_1\"})",
+            ),
+        ] {
+            assert_eq!(direct.call(range), by_name);
+            assert_eq!(exec.call(range), by_exec);
+        }
+    }
+}
