@@ -59,6 +59,9 @@ struct Shared {
     compiled: OnceLock<Option<Compiled>>,
 }
 
+/// How the error of a refused call begins.
+pub(crate) const FAILED: &str = "Argument validation failed: ";
+
 /// Why a call is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Rejection {
@@ -204,7 +207,7 @@ fn rejection(mut problems: Vec<Problem>) -> Rejection {
     }
     let first = errors.first().map_or("", |(_, message)| message);
     Rejection {
-        message: format!("Argument validation failed: {first}"),
+        message: format!("{FAILED}{first}"),
         errors,
     }
 }

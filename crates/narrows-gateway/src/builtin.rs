@@ -25,7 +25,6 @@ use serde::Serialize;
 use crate::exchange::Principal;
 use crate::settings::{Builtin, UpstreamKind};
 use crate::upstream::Channel;
-pub(crate) use arguments::Arguments;
 use peer::Peer;
 pub use pruner::{Pruner, PrunerError};
 

@@ -30,7 +30,8 @@ use crate::twins;
 use crate::upstream::{LinkError, ListKind, Origin, Outgoing, Upstream};
 use links::LinkForm;
 use retry::Lost;
-use shaped::Wish;
+pub(crate) use shaped::LooksFor;
+use shaped::ResultBudget;
 
 /// Names and URIs are looked up, compared and logged; beyond this they are none.
 const MAX_NAME: usize = 8 * 1024;
@@ -61,11 +62,15 @@ struct Routed {
 
 pub(crate) async fn perform(call: Call<'_>) -> Result<Raw, Error> {
     let Call {
-        tag, method, trace, ..
+        tag,
+        method,
+        trace,
+        session,
+        ..
     } = call;
     log_request(tag, call.session, method, call.params.as_ref());
     let outcome = call.dispatch().await;
-    log_outcome(tag, method, trace, &outcome);
+    log_outcome(tag, session, method, trace, &outcome);
     outcome
 }
 
@@ -80,7 +85,7 @@ pub(crate) fn observed(
 ) -> Result<Raw, Error> {
     log_request(tag, session, method, params);
     let outcome = answer();
-    log_outcome(tag, method, trace, &outcome);
+    log_outcome(tag, session, method, trace, &outcome);
     outcome
 }
 
@@ -94,7 +99,13 @@ fn log_request(tag: Tag, session: &Session, method: &str, params: Option<&Raw>) 
     });
 }
 
-fn log_outcome(tag: Tag, method: &str, trace: &Trace, outcome: &Result<Raw, Error>) {
+fn log_outcome(
+    tag: Tag,
+    session: &Session,
+    method: &str,
+    trace: &Trace,
+    outcome: &Result<Raw, Error>,
+) {
     let about = || {
         // A call that could not be sent failed because of a server as well.
         let blamed = || outcome.as_ref().err().and_then(Error::server);
@@ -118,8 +129,9 @@ fn log_outcome(tag: Tag, method: &str, trace: &Trace, outcome: &Result<Raw, Erro
             members
         }),
         Err(error) => events::trouble("facade_to_llm.error", tag, || {
+            let server = trace.server().and_then(|server| session.upstream(server));
             let mut members = about();
-            members.extend(describe(error));
+            members.extend(describe(server.as_deref(), error));
             members
         }),
     }
@@ -135,7 +147,8 @@ fn name_key(method: &str) -> &'static str {
 }
 
 impl Call<'_> {
-    async fn dispatch(self) -> Result<Raw, Error> {
+    async fn dispatch(mut self) -> Result<Raw, Error> {
+        self.params = self.session.mark_params(self.params.take())?;
         match self.method {
             "tools/call" => self.named(ItemKind::Tool).await,
             "tools/list" => self.list(ListKind::Tools).await,
@@ -171,7 +184,8 @@ impl Call<'_> {
 
     async fn list(self, kind: ListKind) -> Result<Raw, Error> {
         self.session.wait_until_ready().await;
-        self.session.view().listing(kind).page(self.params.as_ref())
+        offload::large(self.session.unrendered(kind)).await;
+        self.session.list(kind, self.params.as_ref())
     }
 
     /// A tool or a prompt, by name.
@@ -194,26 +208,29 @@ impl Call<'_> {
             },
         };
         self.permit(kind, &target, &text)?;
-        let wish = match kind {
-            ItemKind::Tool => self.wish_for_tool(&view, &target),
+        let budget = match kind {
+            ItemKind::Tool => self.budget_for_tool(&view, &target)?,
             _ => None,
         };
         drop(view);
         drop(text);
-        if wish.as_ref().is_some_and(Wish::changed_params) {
+        if budget.as_ref().is_some_and(ResultBudget::changed_params) {
             name = self.text_member("name")?;
         }
         let session = self.session;
         let tag = self.tag;
         let result = self.ask(kind, &target, name).await?;
-        let result = match wish {
-            Some(wish) => {
-                let form = |view: &View| Form::Tool {
-                    output_schema: view.has_output_schema(&target),
-                };
-                wish.grant(session, tag, &target, form, result).await
+        let result = match budget {
+            Some(budget) => {
+                budget
+                    .apply(session, tag, &target, Form::Tool, result)
+                    .await
             }
             None => result,
+        };
+        let result = match kind {
+            ItemKind::Tool => Call::model_half(session, &target, result),
+            _ => result,
         };
         Ok(repair::for_revision(result, session.caller().revision))
     }
@@ -232,6 +249,11 @@ impl Call<'_> {
     /// Has a tool or prompt do its work, and repairs what it answers.
     async fn ask(mut self, kind: ItemKind, target: &Target, mut name: Raw) -> Result<Raw, Error> {
         let (tag, session) = (self.tag, self.session);
+        if kind == ItemKind::Tool
+            && let Some(refused) = self.refuse_markers(target)
+        {
+            return Ok(refused);
+        }
         if builtin::wants_principal(&target.upstream.settings.kind) {
             let principal = &session.caller().principal;
             self.params = builtin::with_principal(self.params.as_ref(), principal);
@@ -266,14 +288,14 @@ impl Call<'_> {
         }
         drop(text);
         let (target, uri) = self.resource_target().await?;
-        let wish = self.wish_for_resource(&target);
+        let budget = self.budget_for_resource(&target);
         let (tag, session) = (self.tag, self.session);
         let result = self.send(Routed::to(&target, uri)).await?;
         let result = links::readable(session, &target.upstream, LinkForm::Resource, result);
-        Ok(match wish {
-            Some(wish) => {
-                let form = |_: &View| Form::Resource;
-                wish.grant(session, tag, &target, form, result).await
+        Ok(match budget {
+            Some(budget) => {
+                let applied = budget.apply(session, tag, &target, Form::Resource, result);
+                applied.await
             }
             None => result,
         })
@@ -417,7 +439,7 @@ impl Call<'_> {
                     answer
                 }
                 Err(error) => {
-                    log_failure(self.tag, about, &error);
+                    log_failure(self.tag, &upstream, about, &error);
                     return Err(error);
                 }
             };
@@ -434,7 +456,7 @@ impl Call<'_> {
                 members.push(("bytes", result.len().into()));
                 members
             }),
-            Err(error) => log_failure(self.tag, about, error),
+            Err(error) => log_failure(self.tag, &upstream, about, error),
         }
         answer
     }
@@ -573,18 +595,26 @@ fn may_have_arrived(answer: &Result<Raw, LinkError>) -> bool {
     !matches!(answer, Err(LinkError::Closed { sent: false, .. }))
 }
 
-fn log_failure(tag: Tag, about: impl FnOnce() -> Vec<(&'static str, Value)>, error: &Error) {
+fn log_failure(
+    tag: Tag,
+    upstream: &Upstream,
+    about: impl FnOnce() -> Vec<(&'static str, Value)>,
+    error: &Error,
+) {
     events::trouble("downstream.response.error", tag, || {
         let mut members = about();
-        members.extend(describe(error));
+        members.extend(describe(Some(upstream), error));
         members
     });
 }
 
-fn describe(error: &Error) -> [(&'static str, Value); 2] {
-    let detail = match error {
-        Error::Answered(raw) => events::shown(raw),
-        error => events::cut(&error.to_string()),
+/// Describes an error for an event. The answer of an upstream may repeat
+/// secrets that only the upstream knows.
+fn describe(upstream: Option<&Upstream>, error: &Error) -> [(&'static str, Value); 2] {
+    let detail = match (error, upstream) {
+        (Error::Answered(raw), Some(upstream)) => upstream.shown(raw),
+        (Error::Answered(raw), None) => events::shown(raw),
+        (error, _) => events::cut(&error.to_string()),
     };
     [("code", error.word().into()), ("error", detail)]
 }

@@ -8,6 +8,7 @@
 mod build;
 mod listing;
 mod templates;
+mod uris;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 use narrows_wire::{Raw, token};
 
-pub(crate) use self::listing::Listing;
+pub(crate) use self::listing::{Entry, Listing};
 pub(crate) use self::templates::Template;
 use crate::call::says_repeatable;
 use crate::error::{Error, ItemKind};
@@ -23,7 +24,7 @@ use crate::facade::Facade;
 use crate::permit::Rules;
 use crate::preset::{Denial, Preset, ToolFilters};
 use crate::settings::EndpointSettings;
-use crate::shaping::{GOAL_ARGUMENT, Policies, Policy};
+use crate::shaping::{GOAL_ARGUMENT, Policies, Policy, RecoverTool};
 use crate::upstream::{Item, ListKind, Offer, Upstream};
 use crate::{names, permit, recover};
 
@@ -88,8 +89,8 @@ pub(crate) enum LinkRoute {
 pub(crate) struct Recover {
     /// The name of the tool.
     pub(crate) name: Arc<str>,
-    /// How a client comes to it, for the markers in cut texts.
-    pub(crate) way: Arc<str>,
+    /// The tool as markers in cut texts name it.
+    pub(crate) tool: RecoverTool,
 }
 
 /// Servers that are worth waiting for.
@@ -121,6 +122,9 @@ pub(crate) struct Target {
     /// True if it is a tool that says of itself that calling it twice does no
     /// more than calling it once.
     pub(crate) is_repeatable: bool,
+    /// True if the tool has a user interface (MCP Apps), which reads
+    /// `structuredContent`.
+    pub(crate) has_app: bool,
     /// True for a tool that runs only as a task, on an endpoint that does
     /// not route tasks.
     pub(crate) needs_task: bool,
@@ -343,12 +347,6 @@ impl View {
         self.facade.as_ref()
     }
 
-    /// Returns true if clients may hold a tool's results against a schema.
-    pub(crate) fn has_output_schema(&self, target: &Target) -> bool {
-        let schema = |tool: &Item| tool.raw.member("outputSchema").is_some();
-        self.item(target).is_some_and(schema)
-    }
-
     /// Returns true if a tool has no argument `goal` of its own.
     pub(crate) fn lacks_goal(&self, target: &Target) -> bool {
         self.item(target).is_none_or(lacks_goal)
@@ -451,9 +449,11 @@ impl View {
             denied: permit::named(rules, kind, upstream.names(), offer, own),
             is_judged: rules.bind(),
             policy: match is_tool {
+                true if tool().is_some_and(|item| build::keeps_whole(&self.policies, item)) => None,
                 true => self.policies.tool(upstream.index, &name),
                 false => self.policies.server(upstream.index),
             },
+            has_app: is_tool && tool().is_some_and(|item| build::has_app(&item.raw)),
             is_repeatable: is_tool && tool().is_some_and(|item| says_repeatable(&item.raw)),
             needs_task: is_tool && !self.single && tool().is_some_and(permit::needs_task),
             upstream: upstream.clone(),

@@ -4,12 +4,15 @@
 //! would start processes without end. So every child process gets the chain of
 //! the gateways above it in [`CHAIN`], and a gateway that finds itself in the
 //! chain starts no server. A wrapper may clear the environment, so a gateway
-//! without the variable looks for it in the processes above. Over HTTP the marks of the chain travel in a header,
-//! by which a gateway recognises its own requests.
+//! without the variable looks for it in the processes above.
+//!
+//! Over HTTP the marks of the chain travel in a header, by which a gateway
+//! recognises its own requests. Gateways that use each other by URL are
+//! recognised by the marks on what they pass on ([`via`]).
 
-mod callers;
 #[cfg(test)]
 mod tests;
+pub(crate) mod via;
 
 use std::fmt;
 use std::path::Path;
@@ -17,8 +20,6 @@ use std::path::Path;
 use http::HeaderValue;
 use sha2::{Digest, Sha256};
 
-pub use self::callers::CallerMarks;
-pub(crate) use self::callers::Callers;
 use crate::text::hex;
 use crate::upstream::variable_above;
 
@@ -31,8 +32,9 @@ pub fn chain_above() -> Option<Box<str>> {
     variable_above(CHAIN)
 }
 
-/// Gateways that may start each other. Configurations that are generated anew
-/// for each of them are never the same, and still come to an end.
+/// Gateways that may start each other, or that a request or a list item may
+/// pass. Configurations that are generated anew for each gateway are never the
+/// same, and still come to an end.
 const DEEPEST: usize = 8;
 
 /// The position of a gateway below others.
@@ -105,6 +107,23 @@ impl Ancestry {
         let marks: Vec<&str> = above.chain([mark]).collect();
         HeaderValue::from_str(&marks.join(",")).expect("marks hold letters and digits only")
     }
+}
+
+/// Returns the header of a plain request that is passed on: the marks that it
+/// came with, followed by those of this gateway. `None` if it must not be passed
+/// on, because it has been here, has passed too many gateways, or its marks
+/// cannot be read.
+pub(crate) fn passed_on(
+    came_with: &HeaderValue,
+    mark: &str,
+    own: &HeaderValue,
+) -> Option<HeaderValue> {
+    let marks = came_with.to_str().ok()?;
+    if via::leads_back(marks, mark) {
+        return None;
+    }
+    let all = via::extended(Some(marks), own.to_str().ok()?);
+    HeaderValue::from_str(&all).ok()
 }
 
 /// Returns true if a header lists this mark.

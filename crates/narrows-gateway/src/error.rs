@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use narrows_wire::Raw;
 
+use crate::chain::Recursion;
 use crate::preset::{Denial, DenialSource};
 use crate::text::percent_encoded;
 
@@ -39,6 +40,9 @@ pub enum Error {
     BadParams(String),
     #[error("Method not found: {0}")]
     UnknownMethod(String),
+    /// The request has been here before.
+    #[error("This gateway is its own server: an entry of its servers leads back to it")]
+    OwnServer,
     #[error("Request id {0} is already in use")]
     DuplicateId(String),
     #[error("Too many requests in flight (limit {0})")]
@@ -131,6 +135,7 @@ impl Error {
             | NeedsTask { .. }
             | BadParams(_)
             | UnknownMethod(_)
+            | OwnServer
             | DuplicateId(_)
             | TooManyCalls(_)
             | RateLimited { .. }
@@ -212,6 +217,7 @@ impl Error {
             NeedsTask { .. } => "task_required",
             BadParams(_) => "invalid_params",
             UnknownMethod(_) => "unknown_method",
+            OwnServer => Recursion::OWN_SERVER,
             DuplicateId(_) => "duplicate_id",
             TooManyCalls(_) => "too_many_requests",
             TooManySessions(_) | ClientSessions { .. } => "too_many_sessions",

@@ -24,18 +24,20 @@ mod topics;
 
 use std::sync::{Arc, OnceLock};
 
+use narrows_shape::budget::RecoveryForm;
 use narrows_shape::search::Index;
 use narrows_wire::Raw;
 
-pub(crate) use self::dress::wrap;
+pub(crate) use self::dress::ResultForm;
 pub(crate) use self::failure::call_failure;
 use self::servers::{Refusal, Servers};
 use self::telling::Listing;
+use crate::call::LooksFor;
 use crate::catalogue::Target;
 use crate::error::Error;
 use crate::preset::Denial;
 use crate::settings::FacadeSettings;
-use crate::shaping::Policies;
+use crate::shaping::{Policies, RecoverTool};
 use crate::upstream::{Item, Upstream};
 
 /// How a client comes to know which tools there are.
@@ -98,7 +100,7 @@ pub(crate) enum Errand {
         published: Box<str>,
         arguments: Raw,
         /// What its result is wanted for.
-        goal: Option<Raw>,
+        looks_for: LooksFor,
     },
     /// To give back what was cut, with the arguments of the gateway's own tool.
     Recover(Option<Raw>),
@@ -116,8 +118,6 @@ pub(crate) struct Facade {
     max_chars: usize,
     /// How `exec` is told to get back what was cut, where anything is.
     recover: Option<Box<str>>,
-    /// Whether `exec` is listed with an argument for what its result is wanted for.
-    goal: bool,
     /// Made by the first search: most views are never searched.
     index: OnceLock<Index>,
 }
@@ -145,7 +145,6 @@ impl Facade {
             settings,
             servers,
             max_chars: policies.own_max_chars(),
-            goal: policies.ask_for_goals(),
             index: OnceLock::new(),
         }
     }
@@ -153,12 +152,13 @@ impl Facade {
     /// The tools as they are listed: ours, in a stable order. Pinned ones are
     /// listed by the view.
     pub(crate) fn own_tools(&self) -> Vec<Raw> {
+        let recover = self.recover.as_deref();
         match self.way {
-            Way::Lazy => vec![inspect::tool(&self.listing.text), exec::tool(self.goal)],
+            Way::Lazy => vec![inspect::tool(&self.listing.text), exec::tool(recover)],
             Way::Search => vec![
                 find::tool(&self.listing.text),
                 inspect::tool(inspect::AFTER_SEARCH),
-                exec::tool(self.goal),
+                exec::tool(recover),
             ],
         }
     }
@@ -189,18 +189,22 @@ impl Facade {
     pub(crate) fn instructions(&self) -> String {
         let how = match self.way {
             Way::Lazy => {
-                "The tools of all servers are reached through two: inspect(server_name) or \
-                 inspect(server_name, tool_name) tells what a tool does and takes, and \
-                 exec(server_name, tool_name, arguments) calls it. The description of inspect \
-                 says which there are."
+                "Call tools with exec(server_name, tool_name, arguments); the description of \
+                 inspect lists them, inspect(server_name, tool_name) shows a schema."
             }
             Way::Search => {
-                "The tools of all servers are reached through three: search_tools(query) finds \
-                 those for a task, inspect(server_name) tells all of one server, and \
-                 exec(server_name, tool_name, arguments) calls one of them."
+                "Find tools with search_tools(query), call them with exec(server_name, \
+                 tool_name, arguments); inspect(server_name) shows all of a server."
             }
         };
-        how.to_owned()
+        match &self.recover {
+            Some(recover) => format!(
+                "{how} Long results are cut to a digest: pass find or goal to exec, or look \
+                 into the whole with exec(\"{}\", \"{recover}\", {{\"prune_id\", \"query\"}}).",
+                servers::OURS
+            ),
+            None => how.to_owned(),
+        }
     }
 
     /// What the servers' tools do and take: a result, also where it says what
@@ -214,13 +218,12 @@ impl Facade {
         told(self.found(arguments))
     }
 
-    /// How a client gets back what was cut.
-    pub(crate) fn way_to_recover(&self) -> Option<String> {
-        let name = self.recover.as_deref()?;
-        let server = servers::OURS;
-        Some(format!(
-            "exec server_name={server} tool_name={name}, in arguments"
-        ))
+    /// The tool that gives back what was cut, as clients call it.
+    pub(crate) fn recover_tool(&self) -> Option<RecoverTool> {
+        Some(RecoverTool {
+            name: self.recover.as_deref()?.into(),
+            form: RecoveryForm::Exec,
+        })
     }
 
     /// What a call of `exec` is to do.
@@ -232,10 +235,9 @@ impl Facade {
         }
     }
 
-    /// A tool's result in the form of `exec`, after its repair and its budget,
-    /// which was `room` characters.
-    pub(crate) fn dress(&self, result: Raw, room: usize) -> Raw {
-        dress::dress(result, &self.settings, room)
+    /// A tool's result in the form of `exec`, after its repair and its budget.
+    pub(crate) fn dress(&self, result: Raw, form: ResultForm) -> Raw {
+        dress::dress(result, &self.settings, form)
     }
 }
 

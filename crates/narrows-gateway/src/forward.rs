@@ -127,16 +127,13 @@ impl Forwarding {
         around: &Surroundings,
         count: Arc<AtomicU64>,
     ) -> Forwarding {
-        let post = |id: &str, remote: &RemoteSettings| {
-            let http = around.http.for_server(id);
-            Way::Post(PlainServer::new(&http, remote).map(Box::new))
+        let post = |remote: &RemoteSettings| {
+            Way::Post(PlainServer::new(&around.http, remote).map(Box::new))
         };
         let upstreams = upstreams.iter().map(|(upstream, settings)| Destination {
             id: settings.id.clone(),
             way: match &settings.kind {
-                UpstreamKind::Remote(remote) if remote.manner == RemoteManner::Rpc => {
-                    post(&settings.id, remote)
-                }
+                UpstreamKind::Remote(remote) if remote.manner == RemoteManner::Rpc => post(remote),
                 _ => Way::Link((*upstream).clone()),
             },
             upstream: Some((*upstream).clone()),
@@ -147,7 +144,7 @@ impl Forwarding {
             timeout: settings.rpc_timeout,
         });
         let others = others.iter().map(|server| Destination {
-            way: post(&server.id, &server.remote),
+            way: post(&server.remote),
             meter: around.meter.server(&server.id),
             id: server.id.clone(),
             upstream: None,
@@ -328,6 +325,7 @@ impl Destination {
             .map_err(|failure| self.down(failure.detail.clone()))?;
         let asked = server.ask(Post {
             body: request.body().clone(),
+            marks: request.marks().cloned(),
             silent: request.is_notification(),
             mask: self.mask,
             timeout: self.timeout,

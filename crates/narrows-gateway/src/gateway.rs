@@ -37,7 +37,7 @@ use self::roster::{Making, Roster};
 pub(crate) use self::sessions::Span;
 use crate::builtin::Pruner;
 use crate::catalogue::{Part, View, changes};
-use crate::chain::{self, CallerMarks};
+use crate::chain;
 use crate::clients::{ClientPermit, Clients};
 use crate::error::Error;
 use crate::exchange::{Ask, AskKey, EventStream, Notice, Principal, Refusal};
@@ -188,7 +188,7 @@ impl Gateway {
     /// Names this gateway in the header `narrows-gateway` of every request
     /// that it or a gateway below it makes.
     pub fn mark(&self) -> &str {
-        self.0.surroundings.http.mark()
+        self.0.mark()
     }
 
     /// Returns true if a request with this `narrows-gateway` header came from
@@ -197,10 +197,11 @@ impl Gateway {
         chain::lists(marks, self.mark())
     }
 
-    /// Remembers a client that is a gateway itself, by the marks in its
-    /// `narrows-gateway` header, for as long as it may make requests here.
-    pub fn called_by(&self, door: Door<'_>, marks: Option<&HeaderValue>) -> CallerMarks {
-        marks.map_or_else(CallerMarks::default, |marks| self.0.called_by(door, marks))
+    /// Returns the header for a plain request that came with this one; `None`
+    /// if the request must not be passed on.
+    pub fn passed_on(&self, came_with: &HeaderValue) -> Option<HeaderValue> {
+        let http = &self.0.surroundings.http;
+        chain::passed_on(came_with, http.mark(), http.marks())
     }
 
     /// The last calls, the newest first.
@@ -235,17 +236,8 @@ impl Gateway {
 }
 
 impl Inner {
-    pub(crate) fn called_by(&self, door: Door<'_>, marks: &HeaderValue) -> CallerMarks {
-        let server = match door {
-            Door::Endpoint(_) => None,
-            // A slug leads to the same server as its id.
-            Door::Server(name) => match self.roster().forwarding.id_of(name) {
-                Some(id) => Some(id),
-                None => return CallerMarks::default(),
-            },
-        };
-        let callers = self.surroundings.http.callers();
-        callers.enter(server.as_deref(), marks)
+    pub(crate) fn mark(&self) -> &str {
+        self.surroundings.http.mark()
     }
 
     fn new(settings: Settings) -> Inner {

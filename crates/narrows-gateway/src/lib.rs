@@ -39,7 +39,7 @@ mod upstream;
 pub mod websocket;
 
 pub use builtin::{Pruner, PrunerError};
-pub use chain::{Ancestry, CHAIN, CallerMarks, Recursion, chain_above};
+pub use chain::{Ancestry, CHAIN, Recursion, chain_above};
 pub use clients::{ClientPermit, ClientReport, Peer, Unidentified};
 pub use error::{Error, Fault, ItemKind, NEEDS_TASK};
 pub use events::flush as flush_events;

@@ -1,25 +1,31 @@
-//! Getting back what was cut: the gateway's own tool `recover_text`, and the
+//! Recovery of text that was cut: the gateway's own tool `recover_text`, and the
 //! resource `narrows://receipt/{id}{?start,end}`.
 //!
-//! The tool takes all that the pruner's takes, and more ways to say which part
-//! is wanted. Its answers are never shaped; what is longer than the budget
-//! comes in pages.
+//! The tool answers queries on lines and rows ([`narrows_shape::query`]). Its
+//! arguments are read in [`arguments`], and its answers are written in
+//! [`answer`]. They are never shaped; answers longer than the budget come in
+//! pages. [`find`] applies the same queries to a text that is not cut yet.
 
+mod answer;
+mod arguments;
+mod convert;
+mod find;
+mod ranges;
 mod request;
 mod resource;
-mod selection;
 #[cfg(test)]
 mod tests;
 
-use narrows_shape::prune::Lines;
-use narrows_wire::{Raw, token};
-use serde::Serialize;
-use serde_json::json;
+use narrows_shape::query::{Refused, fields};
+use narrows_wire::Raw;
+use serde_json::{Value, json};
 
-use self::request::Request;
+use self::answer::Page;
+use self::arguments::Wrong;
+pub(crate) use self::find::Find;
+use self::request::{Request, cursor};
 pub(crate) use self::resource::{TEMPLATE, is_receipt, read};
-use self::selection::Part;
-use crate::builtin::{error_result, tool_result};
+use crate::builtin::error_result;
 use crate::recovery::{Owner, Store};
 
 /// The tool as it is called where nothing else has this name.
@@ -42,149 +48,100 @@ pub(crate) fn tool(name: &str) -> Raw {
     Raw::from_static(TOOL).with_member("name", &Raw::string(name))
 }
 
-const TOOL: &str = r#"{"name":"recover_text","title":"Recover cut text","description":"Gives back what ⟦narrows: … cut …⟧ stands for in an earlier result. Take prune_id from that marker and, at most one way to say which part: ranges of lines, start_char/end_char, head/tail, or query to search; without any the whole text from its start. Long answers come in pages: repeat with cursor = next_cursor.","inputSchema":{"type":"object","properties":{"prune_id":{"type":"string"},"ranges":{"type":"array","description":"Lines, counted from 1","items":{"type":"object","properties":{"start_line":{"type":"integer","minimum":1},"end_line":{"type":"integer","minimum":1}},"required":["start_line","end_line"],"additionalProperties":false}},"start_char":{"type":"integer","minimum":1,"description":"First character, counted from 1"},"end_char":{"type":"integer","minimum":1},"head":{"type":"integer","minimum":1,"description":"So many first lines"},"tail":{"type":"integer","minimum":1,"description":"So many last lines"},"query":{"type":"string","description":"Lines that hold this text, or its words"},"context":{"type":"integer","minimum":0,"maximum":100,"description":"Lines around each match (2)"},"include_line_numbers":{"type":"boolean"},"cursor":{"type":"string"}},"required":["prune_id"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
+const TOOL: &str = r#"{"name":"recover_text","title":"Query cut text","description":"Reads or searches the full text of a cut result; prune_id: see its ⟦narrows…⟧ marker. Lines: query (all words and \"phrases\" match anywhere, ignoring case; /\\bx\\b/ for whole words; /regex/ within one line), ranges, head, tail. Rows (JSON array or JSON Lines, not CSV): where, select, sort, group_by, aggregate. Examples: {\"query\":\"FATAL timeout\",\"context\":2}; {\"tail\":1000,\"query\":\"/ERROR|WARN/\",\"count_only\":true}; {\"where\":\"status = 'open' and n > 9\",\"aggregate\":\"count, sum(n)\",\"group_by\":\"region\"}. Next page: add cursor.","inputSchema":{"type":"object","properties":{"prune_id":{"type":"string"},"query":{"type":"string"},"context":{"type":"integer"},"ranges":{"type":["string","array"],"items":{"type":"object"},"description":"\"5,9-12\" or [{start_line,end_line}]"},"head":{"type":"integer"},"tail":{"type":"integer"},"start_char":{"type":"integer"},"end_char":{"type":"integer"},"count_only":{"type":"boolean"},"limit":{"type":"integer","description":"Matches shown"},"where":{"type":"string"},"select":{"type":"string","description":"\"id,a.b\""},"sort":{"type":"string","description":"\"-total\""},"group_by":{"type":"string"},"aggregate":{"type":"string"},"rows":{"type":"string","description":"Array path"},"diff_with":{"type":"string","description":"Earlier prune_id (-)"},"include_line_numbers":{"type":"boolean"},"max_chars":{"type":"integer"},"cursor":{"type":"string"}},"required":["prune_id"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
 
-/// Answers one call of the tool. Whatever is wrong is a result that says so:
-/// models read those, and can do better.
+/// Answers one call of the tool. Every failure is a result that says what to do
+/// instead, because models read those.
 pub(crate) fn call(
     store: &dyn Store,
     owner: &Owner,
     max_chars: usize,
     arguments: Option<Raw>,
 ) -> Raw {
-    let wrong = |message: String| failure("invalid_params", message, json!({}));
-    let request = match Request::read(arguments) {
-        Ok(request) => request,
-        Err(message) => return wrong(message),
-    };
-    if request.arguments.len() > max_chars / 4 {
-        return wrong("This is too much to ask at once; ask for fewer ranges".to_owned());
-    }
-    let Some(text) = store.fetch(owner, &request.receipt) else {
-        return not_found(&request.receipt);
-    };
-    let lines = Lines::new(&text);
-    let selected = match selection::select(&lines, &request.wanted, request.include_line_numbers) {
-        Ok(selected) => selected,
-        Err(wrong) => return failure(wrong.code(), wrong.to_string(), wrong.data()),
-    };
-    let mut answer = Answer {
-        raw_text: "",
-        metadata: Metadata {
-            prune_id: &request.receipt,
-            ranges: &selected.parts,
-            more_ranges: 0,
-            line_numbering: "original",
-            total_lines: lines.len(),
-            total_chars: text.chars().count(),
-            ends_with_newline: lines.ends_with_newline(),
-            matches: selected.matches,
-            // The longest there can be, to know how much room is left.
-            next_cursor: Some(token::part_cursor(usize::MAX, &request.arguments)),
-        },
-    };
-    answer.metadata.tell_fewer_ranges(max_chars / 4);
-    let room = max_chars.saturating_sub(Raw::from_serialize(&answer).len());
-    let Some(page) = page(&selected.text, request.offset, room) else {
-        return wrong("The cursor is not one of ours".to_owned());
-    };
-    answer.metadata.next_cursor =
-        (page.end < selected.text.len()).then(|| token::part_cursor(page.end, &request.arguments));
-    answer.raw_text = &selected.text[page];
-    tool_result(&Raw::from_serialize(&answer))
+    answer_call(store, owner, max_chars, arguments.as_ref()).unwrap_or_else(|failure| failure)
 }
 
-/// The same for what is unknown, expired and another's.
-fn not_found(receipt: &str) -> Raw {
-    let message = "Nothing is kept under this prune_id, or not any more; call the tool again \
-        that gave the text";
+fn answer_call(
+    store: &dyn Store,
+    owner: &Owner,
+    max_chars: usize,
+    arguments: Option<&Raw>,
+) -> Result<Raw, Raw> {
+    let request = Request::read(arguments).map_err(|wrong| invalid(wrong, None, &[]))?;
+    let receipt = &request.receipt;
+    let fetch = |receipt: &str| {
+        let text = store.fetch(owner, receipt);
+        let text = text.ok_or_else(|| not_found(store, owner, receipt))?;
+        store.renew(owner, receipt);
+        Ok::<_, Raw>(text)
+    };
+    let asked = request.check();
+    // A wrong argument is reported even if the text is gone.
+    let text = match &asked {
+        Err(wrong) if !wrong.is_condition => {
+            return Err(invalid(wrong.clone(), Some(receipt), &[]));
+        }
+        _ => fetch(receipt)?,
+    };
+    let asked = asked.map_err(|wrong| {
+        let known = fields(&text, request.rows().as_deref());
+        invalid(wrong, Some(receipt), &known)
+    })?;
+    let other = asked.diff_with.as_deref().map(|other| fetch(other.trim()));
+    let other = other.transpose()?;
+    let answer = answer::apply(&asked.query, &text, other.as_deref()).map_err(refused)?;
+    let max_chars = asked.max_chars.unwrap_or(max_chars);
+    let next = |offset| cursor(offset, receipt, &asked.arguments);
+    let page = Page::write(&answer, request.offset, max_chars, next);
+    let page = page.ok_or_else(|| {
+        let message = "The cursor is not one of ours".to_owned();
+        invalid(message.into(), None, &[])
+    })?;
+    Ok(answer::result(receipt, &answer, &page))
+}
+
+/// The same for unknown and expired receipts and those of another owner.
+fn not_found(store: &dyn Store, owner: &Owner, receipt: &str) -> Raw {
+    let source = store.source(owner, receipt);
+    let tool = source.map_or_else(
+        || "the tool that returned the text".to_owned(),
+        |tool| format!("'{tool}', which returned the text,"),
+    );
+    let message = format!("No text is stored under this prune_id, or no longer; call {tool} again");
     let data = json!({ "prune_id": receipt.chars().take(100).collect::<String>() });
-    failure("prune_id_not_found", message.to_owned(), data)
+    failure("prune_id_not_found", message, data)
 }
 
-fn failure(code: &str, message: String, data: serde_json::Value) -> Raw {
-    let mut said = json!({ "code": code });
+/// Refuses arguments, with the corrected call and the fields of the rows where
+/// they are known.
+fn invalid(wrong: Wrong, receipt: Option<&str>, fields: &[String]) -> Raw {
+    let mut data = json!({});
+    if let Some(mut corrected) = wrong.corrected {
+        if let (Some(corrected), Some(receipt)) = (corrected.as_object_mut(), receipt) {
+            corrected.insert("prune_id".to_owned(), receipt.into());
+        }
+        data["corrected_arguments"] = corrected;
+    }
+    if !fields.is_empty() {
+        data["fields"] = json!(fields);
+    }
+    failure("invalid_params", wrong.message, data)
+}
+
+fn refused(refused: Refused) -> Raw {
+    let data = match refused {
+        Refused::Lines { max_line } => json!({ "max_line": max_line }),
+        Refused::RowRange { max_row } => json!({ "max_row": max_row }),
+        Refused::Chars { max_char } => json!({ "max_char": max_char }),
+        _ => json!({}),
+    };
+    failure(refused.code(), refused.to_string(), data)
+}
+
+fn failure(code: &str, message: String, data: Value) -> Raw {
+    let mut said = json!({ "code": code, "message": message });
     if let (Some(said), Some(data)) = (said.as_object_mut(), data.as_object()) {
         said.extend(data.clone());
-        said.insert("message".into(), message.into());
     }
     error_result(&said.to_string())
-}
-
-/// The bytes of the selected text that take `room` characters, from `offset` on;
-/// `None` if nothing can begin there. A page ends with a line where that does
-/// not leave it half empty.
-fn page(text: &str, offset: usize, room: usize) -> Option<std::ops::Range<usize>> {
-    let rest = text.get(offset..)?;
-    let mut room = room.max(1);
-    let mut end = rest.len();
-    let mut line_end = None;
-    for (at, letter) in rest.char_indices() {
-        let size = written(letter);
-        if size > room && at > 0 {
-            end = line_end.filter(|&line_end| line_end > at / 2).unwrap_or(at);
-            break;
-        }
-        room = room.saturating_sub(size);
-        if letter == '\n' {
-            line_end = Some(at + 1);
-        }
-    }
-    Some(offset..offset + end)
-}
-
-/// The characters that one takes in the JSON of an answer.
-fn written(letter: char) -> usize {
-    match letter {
-        '\n' | '\r' | '\t' | '"' | '\\' | '\u{8}' | '\u{c}' => 2,
-        '\0'..' ' => 6,
-        _ => 1,
-    }
-}
-
-/// As the pruner's tool answers, and some more.
-#[derive(Serialize)]
-struct Answer<'a> {
-    raw_text: &'a str,
-    metadata: Metadata<'a>,
-}
-
-#[derive(Serialize)]
-struct Metadata<'a> {
-    prune_id: &'a str,
-    /// What was asked for, as far as it is in the text.
-    ranges: &'a [Part],
-    /// How many are not among them.
-    #[serde(skip_serializing_if = "is_zero")]
-    more_ranges: usize,
-    line_numbering: &'static str,
-    total_lines: usize,
-    total_chars: usize,
-    ends_with_newline: bool,
-    /// How often the query was found.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    matches: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<String>,
-}
-
-impl Metadata<'_> {
-    /// So many matches that telling where they are would take more than `room`
-    /// are not told one by one.
-    fn tell_fewer_ranges(&mut self, room: usize) {
-        let mut left = room;
-        let told = self.ranges.iter().take_while(|part| {
-            let size = Raw::from_serialize(part).len() + 1;
-            let fits = size <= left;
-            left = left.saturating_sub(size);
-            fits
-        });
-        let told = told.count();
-        self.more_ranges = self.ranges.len() - told;
-        self.ranges = &self.ranges[..told];
-    }
-}
-
-fn is_zero(number: &usize) -> bool {
-    *number == 0
 }

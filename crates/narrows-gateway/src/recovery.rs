@@ -31,6 +31,21 @@ pub trait Store: Send + Sync {
     /// is over: who asks cannot tell which.
     fn fetch(&self, owner: &Owner, receipt: &str) -> Option<Arc<str>>;
 
+    /// Keeps a text for its full time from now on, because its owner has just
+    /// fetched it.
+    fn renew(&self, _owner: &Owner, _receipt: &str) {}
+
+    /// Returns true if a text of this owner may be kept.
+    fn has_any(&self, _owner: &Owner) -> bool {
+        true
+    }
+
+    /// Returns the tool that returned a text, for a receipt that has expired, if
+    /// the store remembers it. Must not tell one owner about another's receipts.
+    fn source(&self, _owner: &Owner, _receipt: &str) -> Option<String> {
+        None
+    }
+
     /// Lets go of what nobody can ask for any more.
     fn purge(&self);
 

@@ -19,7 +19,6 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use futures_util::future::join_all;
-use http::HeaderValue;
 use narrows_wire::{Id, Notification, Raw, Request, Response, Revision};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -33,12 +32,13 @@ use self::subscriptions::Subscriptions;
 use self::variants::{Survey, Variants};
 use crate::call::{self, Call};
 use crate::catalogue::{Scope, Starting, View};
-use crate::chain::CallerMarks;
+use crate::chain::via::{self, GatewayClient};
 use crate::clients::{ClientPermit, ClientSeat};
 use crate::error::Error;
 use crate::events::Tag;
 use crate::exchange::{AskKey, Asks, Caller, Cancel, Event, EventSink, Notice, Principal};
 use crate::gateway::{Endpoint, Face, Inner, Lifetime, Span};
+use crate::known_clients::{self, ResultTraits};
 use crate::lock::Mutex;
 use crate::memory::ClientMemory;
 use crate::meter::Watch;
@@ -55,6 +55,8 @@ pub struct Session {
     id: String,
     caller: Caller,
     asks: Asks,
+    /// Set if the client is a gateway itself.
+    gateway_client: Option<GatewayClient>,
     lifetime: Lifetime,
     endpoint: Arc<Endpoint>,
     /// What it sees of the endpoint under the presets that bind it.
@@ -67,8 +69,8 @@ pub struct Session {
     memory: ClientMemory,
     /// Given back when the session ends.
     seat: Mutex<Option<ClientSeat>>,
-    /// The same, of a client that is a gateway.
-    caller_marks: Mutex<CallerMarks>,
+    /// How its client treats the results of tools.
+    results: ResultTraits,
     calls: Mutex<HashMap<Id, Arc<Cancel>>>,
     /// Tells who waits for the end of a closed session's calls.
     call_ended: Notify,
@@ -111,10 +113,12 @@ impl Session {
     ) -> Session {
         let (meter, feed) = (gateway.meter(), &gateway.feed);
         let watch = Watch::open(meter, feed, serial, endpoint.label(), &caller.principal);
+        let results = known_clients::results(&gateway.roster().settings, &caller.client);
         Session {
             serial,
             id: random_id(),
             asks: caller.client.asks(),
+            gateway_client: GatewayClient::of(&caller.client, gateway.mark()),
             caller,
             lifetime,
             endpoint,
@@ -124,7 +128,7 @@ impl Session {
             outbox: outbox.counted(meter),
             memory: gateway.memory.client(),
             seat: Mutex::default(),
-            caller_marks: Mutex::default(),
+            results,
             calls: Mutex::default(),
             call_ended: Notify::new(),
             requests: AtomicU64::new(0),
@@ -158,6 +162,10 @@ impl Session {
     pub(crate) fn charged_to(mut self, memory: ClientMemory) -> Session {
         self.memory = memory;
         self
+    }
+
+    pub(crate) fn result_traits(&self) -> ResultTraits {
+        self.results
     }
 
     pub fn memory(&self) -> &ClientMemory {
@@ -266,6 +274,9 @@ impl Session {
         if self.is_closed() || self.refuses_calls() || !ready {
             return None;
         }
+        if kind.is_some_and(|kind| self.unrendered(kind) >= offload::LARGE) {
+            return None;
+        }
         self.sign_of_life();
         let tag = self.tag(&request.method);
         let params = request.params.as_ref();
@@ -275,12 +286,53 @@ impl Session {
         let answer = call::observed(tag, self, &request.method, params, &watched.trace, || {
             self.pass()?;
             match kind {
-                Some(kind) => self.view().listing(kind).page(params),
+                Some(kind) => self.list(kind, params),
                 None => Ok(Raw::empty_object()),
             }
         });
         watched.end(&answer);
         Some(answer)
+    }
+
+    /// Returns a page of a list.
+    pub(crate) fn list(&self, kind: ListKind, params: Option<&Raw>) -> Result<Raw, Error> {
+        let view = self.view();
+        let listing = view.listing(kind);
+        match &self.gateway_client {
+            Some(gateway) => listing.passed_on(gateway.mark()).page(params),
+            None => listing.page(params),
+        }
+    }
+
+    pub(crate) fn upstream(&self, id: &str) -> Option<Arc<Upstream>> {
+        let gateway = self.gateway.upgrade()?;
+        gateway.roster().upstream(id).cloned()
+    }
+
+    /// Returns the bytes of a list that have to be rendered for this client.
+    pub(crate) fn unrendered(&self, kind: ListKind) -> usize {
+        match self.gateway_client {
+            Some(_) => self.view().listing(kind).unrendered(),
+            None => 0,
+        }
+    }
+
+    /// Returns the params of a request or notification to pass on.
+    pub(crate) fn mark_params(&self, params: Option<Raw>) -> Result<Option<Raw>, Error> {
+        match &self.gateway_client {
+            Some(gateway) => gateway.mark_params(params),
+            None => Ok(params),
+        }
+    }
+
+    fn has_come_round(&self) -> bool {
+        let gateway = self.gateway_client.as_ref();
+        gateway.is_some_and(GatewayClient::has_come_round)
+    }
+
+    fn has_notice_come_round(&self, notice: &Notice) -> bool {
+        let gateway = self.gateway.upgrade();
+        gateway.is_some_and(|gateway| via::has_notice_come_round(notice, gateway.mark()))
     }
 
     /// A notification of the client. Never waits.
@@ -312,7 +364,10 @@ impl Session {
             "notifications/progress" => self.open_asks.progress(params),
             // Only links of its own know anything of this client's roots.
             "notifications/roots/list_changed" => self.links.notify(&method, params),
-            method if method.starts_with("notifications/") => self.tell_all(method, params),
+            method if method.starts_with("notifications/") => match self.mark_params(params) {
+                Ok(params) => self.tell_all(method, params),
+                Err(error) => tracing::debug!(method, "a notification is dropped: {error}"),
+            },
             method => tracing::debug!(method, "a notification of no known kind"),
         }
     }
@@ -336,7 +391,11 @@ impl Session {
                 {
                     return None;
                 }
-                let message = self.face().signed(notice).encode();
+                let notice = self.face().signed(notice);
+                let message = match &self.gateway_client {
+                    Some(gateway) => gateway.mark_notice(notice).encode(),
+                    None => notice.encode(),
+                };
                 Some(self.memory.responses.hold(message))
             }
             Event::Ask(ask) if self.is_closed() => {
@@ -345,18 +404,6 @@ impl Session {
             }
             Event::Ask(ask) => Some(self.open_asks.put(ask)),
             Event::Withdraw(key) => self.open_asks.withdraw(&key),
-        }
-    }
-
-    /// Remembers, until the session ends, that its client is a gateway with
-    /// these marks. They change when the client gets such clients itself.
-    pub fn called_by(&self, marks: &HeaderValue) {
-        let mut held = self.caller_marks.lock();
-        if !held.are(marks)
-            && !self.is_closed()
-            && let Some(gateway) = self.gateway.upgrade()
-        {
-            *held = gateway.called_by(self.endpoint.door(), marks);
         }
     }
 
@@ -378,7 +425,6 @@ impl Session {
         }
         self.open_asks.drop_all();
         drop(self.seat.lock().take());
-        drop(std::mem::take(&mut *self.caller_marks.lock()));
         let Some(gateway) = self.gateway.upgrade() else {
             return;
         };

@@ -26,6 +26,9 @@ pub struct Settings {
     pub list_wait: Duration,
     /// The same for some clients, by the name in their `clientInfo`.
     pub list_wait_by_client: HashMap<String, Duration>,
+    /// The half of a result that the models of some clients read, by the name
+    /// in their `clientInfo`.
+    pub model_reads_by_client: HashMap<String, ModelReads>,
     /// Joined instructions of all upstreams are cut at this many characters.
     pub instructions_max_chars: usize,
     pub limits: Limits,
@@ -60,6 +63,7 @@ impl Default for Settings {
             initialize_wait: Duration::from_secs(1),
             list_wait: Duration::from_secs(4),
             list_wait_by_client: HashMap::new(),
+            model_reads_by_client: HashMap::new(),
             instructions_max_chars: 4_000,
             limits: Limits::default(),
             guard: None,
@@ -84,16 +88,22 @@ pub struct ShapeChoice {
     pub on: Option<bool>,
     /// The budget: the most characters of text in one result.
     pub max_chars: Option<usize>,
+    /// The same for code that is read without a goal: edits need exact text.
+    pub code_max_chars: Option<usize>,
     pub binary: Option<Binary>,
     /// Whether tools are listed with an optional argument `goal`, which stays here.
     pub goal_param: Option<bool>,
+    /// True if a call whose arguments hold a marker of cut text is refused.
+    pub guard: Option<bool>,
     /// How long keeping a result within its budget may take.
     pub timeout: Option<Duration>,
 }
 
 impl ShapeChoice {
     /// The budget where nobody names one.
-    pub const MAX_CHARS: usize = 80_000;
+    pub const MAX_CHARS: usize = 16_000;
+    /// The same for code that is read without a goal.
+    pub const CODE_MAX_CHARS: usize = 48_000;
     /// Less leaves no room for anything between the markers.
     pub const LEAST_CHARS: usize = 1_000;
 
@@ -103,11 +113,48 @@ impl ShapeChoice {
         ShapeChoice {
             on: self.on.or(below.on),
             max_chars: self.max_chars.or(below.max_chars),
+            code_max_chars: self.code_max_chars.or(below.code_max_chars),
             binary: self.binary.or(below.binary),
             goal_param: self.goal_param.or(below.goal_param),
+            guard: self.guard.or(below.guard),
             timeout: self.timeout.or(below.timeout),
         }
     }
+}
+
+/// The half of a tool result that a client gives to its model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelReads {
+    /// The items of `content`.
+    Content,
+    /// `structuredContent` where there is one, instead of `content`.
+    Structured,
+    Both,
+}
+
+impl ModelReads {
+    /// The word for people and programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ModelReads::Content => "content",
+            ModelReads::Structured => "structured",
+            ModelReads::Both => "both",
+        }
+    }
+}
+
+/// What becomes of `structuredContent` on an endpoint.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Structured {
+    /// It is left out where it would pass the budget, and for clients whose
+    /// models read it instead of the same data in `content`.
+    #[default]
+    Auto,
+    /// It stays, and so do output schemas; results of tools that have one are
+    /// not cut.
+    Keep,
+    /// It is always left out.
+    Drop,
 }
 
 /// What becomes of images, audio and blobs in results over the budget.
@@ -146,7 +193,7 @@ pub struct RecoverySettings {
 impl Default for RecoverySettings {
     fn default() -> Self {
         RecoverySettings {
-            ttl: Duration::from_secs(600),
+            ttl: Duration::from_secs(3_600),
             max_bytes: 64 * 1024 * 1024,
             path: None,
         }
@@ -317,6 +364,7 @@ pub struct EndpointSettings {
     /// names are kept within what model providers accept.
     pub name_max: usize,
     pub shape: ShapeChoice,
+    pub structured: Structured,
     /// The id of the preset in force. None allows everything, and one that is
     /// not among the presets nothing.
     pub preset: Option<String>,
@@ -332,6 +380,7 @@ impl EndpointSettings {
             uris: Uris::AsTheyAre,
             name_max: 50,
             shape: ShapeChoice::default(),
+            structured: Structured::Auto,
             preset: None,
             expose: Expose::All,
             facade: FacadeSettings::default(),
@@ -357,6 +406,8 @@ pub struct FacadeSettings {
     pub listing: Telling,
     /// The longest that this description may get before it tells less.
     pub listing_max_chars: usize,
+    /// True if it names the parameters of each tool.
+    pub signatures: bool,
     /// Tools that are listed all the same.
     pub pin: Vec<Pattern>,
     /// The form of what `inspect`, `exec` and `search_tools` answer.
@@ -376,6 +427,7 @@ impl Default for FacadeSettings {
         FacadeSettings {
             listing: Telling::Capped,
             listing_max_chars: 10_000,
+            signatures: true,
             pin: Vec::new(),
             encoding: Encoding::Shorter,
             typescript: true,

@@ -9,6 +9,8 @@
 mod account;
 mod blocks;
 mod goal;
+mod guard;
+mod halves;
 mod items;
 mod policy;
 mod report;
@@ -19,6 +21,7 @@ mod work;
 use std::sync::Arc;
 use std::time::Duration;
 
+use narrows_shape::budget::{RecoveryCall, RecoveryForm};
 use narrows_shape::prune::{Engine, Fallback};
 use narrows_wire::Raw;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -26,13 +29,17 @@ use tokio::time::timeout;
 
 pub(crate) use self::account::Account;
 pub use self::account::{Saved, Savings, ToolSavings};
-pub(crate) use self::blocks::only_text;
 pub use self::goal::META as GOAL_META;
-pub(crate) use self::goal::{ARGUMENT as GOAL_ARGUMENT, Aim, schema as goal_schema};
+pub(crate) use self::goal::{
+    ARGUMENT as GOAL_ARGUMENT, Aim, FIND_ARGUMENT, find_schema, schema as goal_schema,
+};
+pub(crate) use self::guard::marked;
+pub(crate) use self::halves::{content_alone, only_text, without_repetition};
 pub(crate) use self::policy::{Policies, Policy};
 pub use self::report::META as RECEIPT_META;
 use self::report::Report;
 use crate::events::{self, Tag};
+use crate::recover::Find;
 use crate::recovery::{Owner, Store};
 
 /// Results of so many bytes are counted in no time.
@@ -57,20 +64,37 @@ pub(crate) struct Job {
     pub(crate) form: Form,
     pub(crate) policy: Policy,
     pub(crate) aim: Aim,
+    /// A query on its texts, in place of a digest.
+    pub(crate) find: Option<Find>,
     /// Who may have back what is cut.
     pub(crate) owner: Owner,
-    /// The tool that gives it back, as the client knows it.
-    pub(crate) recover: Arc<str>,
+    /// The tool that gives it back, as the client calls it.
+    pub(crate) recover: RecoverTool,
+}
+
+/// The gateway's own tool, as the clients of an endpoint call it.
+#[derive(Debug, Clone)]
+pub(crate) struct RecoverTool {
+    pub(crate) name: Arc<str>,
+    pub(crate) form: RecoveryForm,
+}
+
+impl RecoverTool {
+    /// Returns the call for the text of a receipt.
+    pub(crate) fn call<'a>(&'a self, receipt: &'a str) -> RecoveryCall<'a> {
+        RecoveryCall {
+            tool: &self.name,
+            receipt,
+            form: self.form,
+        }
+    }
 }
 
 /// What kind of result it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Of `tools/call`.
-    Tool {
-        /// Clients hold `structuredContent` against it, so that is not touched.
-        output_schema: bool,
-    },
+    Tool,
     /// Of `resources/read`.
     Resource,
 }
@@ -78,7 +102,7 @@ pub(crate) enum Form {
 impl Form {
     fn items(self) -> &'static str {
         match self {
-            Form::Tool { .. } => "content",
+            Form::Tool => "content",
             Form::Resource => "contents",
         }
     }
@@ -153,7 +177,9 @@ impl Shaping {
         };
         match outcome {
             Ok(Some((result, report))) => {
-                self.done(tag, source, &report);
+                if let Some(report) = &report {
+                    self.done(tag, source, report);
+                }
                 result
             }
             Ok(None) => original,

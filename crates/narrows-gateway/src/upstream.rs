@@ -33,7 +33,7 @@ mod web;
 mod ws;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ use tokio_util::task::TaskTracker;
 pub(crate) use self::channel::{Arrival, Channel};
 pub(crate) use self::link::{Ears, LinkError, Origin, Outgoing, ServerHello};
 pub use self::link::{Failure, FailureKind, Found};
-pub(crate) use self::offer::{Item, Kinds, ListKind, Offer};
+pub(crate) use self::offer::{Item, Kinds, ListKind, ListReader, Offer};
 pub(crate) use self::plain::{PlainAnswer, PlainServer, PlainTrouble, Post};
 pub(crate) use self::process::variable_above;
 pub(crate) use self::secrets::Secrets;
@@ -58,6 +58,7 @@ use self::tenure::Tenure;
 pub(crate) use self::web::HttpClient;
 use crate::builtin::Pruner;
 use crate::error::Error;
+use crate::events::Value;
 use crate::exchange::{Asks, ClientHello};
 use crate::feed::{Feed, Happening};
 use crate::lock::Mutex;
@@ -95,6 +96,8 @@ pub(crate) struct Upstream {
     variants: Mutex<HashMap<Asks, Arc<Offer>>>,
     /// Held by who is about to see one.
     pub(crate) looking: tokio::sync::Mutex<()>,
+    /// Items that lead back to this gateway, as last logged.
+    led_back: AtomicUsize,
     /// Lists that have to be read again.
     stale: Kinds,
     stale_signal: Notify,
@@ -245,6 +248,7 @@ impl Upstream {
             offer: ArcSwap::default(),
             variants: Mutex::default(),
             looking: Default::default(),
+            led_back: AtomicUsize::new(0),
             stale: Kinds::default(),
             stale_signal: Notify::new(),
             own_links: Arc::new(Semaphore::new(settings.max_links)),
@@ -308,8 +312,41 @@ impl Upstream {
     /// Takes up a new offer; what was seen of the old one's variants counts no more.
     fn store_offer(&self, offer: Offer) {
         self.compare_definitions(Asks::default(), &offer);
+        self.warn_of_items_led_back(&offer);
         self.variants.lock().clear();
         self.offer.store(Arc::new(offer));
+    }
+
+    /// Returns a message of the server as an event shows it, without secrets.
+    pub(crate) fn shown(&self, message: &Raw) -> Value {
+        self.secrets.shown(message)
+    }
+
+    /// Logs how many items are left out because they lead back here, whenever
+    /// the number changes.
+    fn warn_of_items_led_back(&self, offer: &Offer) {
+        if offer.hello.is_none() {
+            return;
+        }
+        let count: usize = offer.led_back.iter().sum();
+        if self.led_back.swap(count, Ordering::Relaxed) != count && count > 0 {
+            tracing::warn!(
+                "server \"{}\": {count} items lead back to this gateway and are left out",
+                self.settings.id
+            );
+        }
+    }
+
+    /// Returns a reader of the lists behind a link.
+    pub(crate) fn list_reader<'a>(&'a self, link: &'a Link, timeout: Duration) -> ListReader<'a> {
+        ListReader {
+            link,
+            server: &self.slug,
+            limits: &self.surroundings.limits,
+            timeout,
+            mark: self.surroundings.http.mark(),
+            secrets: &self.secrets,
+        }
     }
 
     /// The link that is everybody's.

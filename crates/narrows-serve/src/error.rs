@@ -613,7 +613,7 @@ fn core_code(error: &Error, revision: Revision) -> i64 {
         | Error::NeedsTask { .. }
         | Error::BadParams(_) => INVALID_PARAMS,
         Error::UnknownMethod(_) => METHOD_NOT_FOUND,
-        Error::DuplicateId(_) => INVALID_REQUEST,
+        Error::DuplicateId(_) | Error::OwnServer => INVALID_REQUEST,
         _ => INTERNAL_ERROR,
     }
 }

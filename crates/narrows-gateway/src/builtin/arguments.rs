@@ -56,18 +56,6 @@ impl<'a> Arguments<'a> {
         self.required(name, "true or false", Raw::as_bool)
     }
 
-    /// A string that may be left out.
-    pub(crate) fn optional_text(&self, name: &str) -> Result<Option<String>, String> {
-        let is_there = self.raw.member(name).is_some();
-        is_there.then(|| self.text(name)).transpose()
-    }
-
-    /// `true` or `false`, which may be left out.
-    pub(crate) fn optional_flag(&self, name: &str) -> Result<Option<bool>, String> {
-        let is_there = self.raw.member(name).is_some();
-        is_there.then(|| self.flag(name)).transpose()
-    }
-
     /// A number from 0 to 1 that must be there.
     pub(crate) fn share(&self, name: &str) -> Result<f64, String> {
         self.required(name, "a number from 0 to 1", |value| {

@@ -17,6 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::peer::Peer;
 use super::{Call, RpcError, Server};
+use crate::offload;
 use crate::upstream::{Arrival, Channel};
 
 /// Messages that wait on either way.
@@ -205,7 +206,10 @@ impl<S: Server> Connection<S> {
 
 async fn answer(server: Arc<impl Server>, id: Id, call: Call) -> Id {
     let message = match server.answer(&call).await {
-        Ok(result) => encode_result(&id, &result),
+        Ok(result) => {
+            let id = id.clone();
+            offload::run(result.len(), move || encode_result(&id, &result)).await
+        }
         Err(error) => encode_error(Some(&id), &Raw::from_serialize(&error)),
     };
     call.peer.send(message).await;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use narrows_wire::{Raw, Revision};
 
 use super::Call;
-use super::shaped::Wish;
+use super::shaped::ResultBudget;
 use crate::catalogue::View;
 use crate::error::{Error, ItemKind};
-use crate::facade::{self, Errand, Facade, OwnTool};
+use crate::facade::{self, Errand, Facade, OwnTool, ResultForm};
 use crate::session::Session;
+use crate::settings::ModelReads;
 use crate::shaping::Form;
 use crate::{permit, repair};
 
@@ -19,7 +20,8 @@ const QUICK: usize = 64 * 1024;
 
 impl Call<'_> {
     pub(super) async fn own_tool(self, own: OwnTool, view: Arc<View>) -> Result<Raw, Error> {
-        let revision = self.session.caller().revision;
+        let session = self.session;
+        let revision = session.caller().revision;
         let arguments = self.arguments()?;
         let view = match own {
             OwnTool::Search => {
@@ -41,8 +43,10 @@ impl Call<'_> {
             }
         };
         let result = repair::for_revision(result, revision);
+        // What `exec` gives has its form already.
+        let is_text_alone = own != OwnTool::Exec && result_form(session).leaves_out_structured(0);
         // Older clients do not know it, and the text says the same.
-        Ok(match revision < Revision::V2025_06_18 {
+        Ok(match is_text_alone || revision < Revision::V2025_06_18 {
             true => result.without_member("structuredContent"),
             false => result,
         })
@@ -78,18 +82,17 @@ impl Call<'_> {
             }
         };
         let errand = errand.inspect_err(|error| permit::tell_denied(self.tag, error))?;
-        let (target, published, arguments, goal) = match errand {
+        let (target, published, arguments, looks_for) = match errand {
             Errand::Answered(result) => return Ok(result),
             Errand::Recover(arguments) => {
-                let result = self.recover(arguments).await?;
-                return Ok(facade::wrap(result));
+                return self.recover(arguments).await;
             }
             Errand::Call {
                 target,
                 published,
                 arguments,
-                goal,
-            } => (target, published, arguments, goal),
+                looks_for,
+            } => (target, published, arguments, looks_for),
         };
         // What was checked must be what the server reads, preset or not.
         self.refuse_twins()?;
@@ -98,8 +101,8 @@ impl Call<'_> {
         let params = self.params.take().unwrap_or_else(Raw::empty_object);
         let params = params.with_member("name", &target.name);
         self.params = Some(params.with_member("arguments", &arguments));
-        let wish = self.wish_for_exec(&target, goal);
-        let room = wish.as_ref().map_or(usize::MAX, Wish::room);
+        let budget = self.budget_for_exec(&target, looks_for);
+        let room = budget.as_ref().map_or(usize::MAX, ResultBudget::room);
         let name = self.text_member("name")?;
         let (session, tag, trace) = (self.session, self.tag, self.trace);
         let mut result = match self.ask(ItemKind::Tool, &target, name).await {
@@ -114,21 +117,32 @@ impl Call<'_> {
                 None => return Err(error),
             },
         };
-        if let Some(wish) = wish {
-            // Nobody holds what `exec` gives against the schema of another tool.
-            let form = |_: &View| Form::Tool {
-                output_schema: false,
-            };
-            result = wish.grant(session, tag, &target, form, result).await;
+        if let Some(budget) = budget {
+            result = budget
+                .apply(session, tag, &target, Form::Tool, result)
+                .await;
         }
         // The tool has done its work, so there is a result whatever happens here.
         let plain = result.clone();
-        let dress = move |facade: &Facade| facade.dress(result, room);
+        let form = ResultForm {
+            room,
+            ..result_form(session)
+        };
+        let dress = move |facade: &Facade| facade.dress(result, form);
         let dressed = match plain.len() > QUICK {
             true => aside(session, &view, dress).await.ok(),
             false => view.facade().map(dress),
         };
         Ok(dressed.unwrap_or(plain))
+    }
+}
+
+/// The form in which the client of a session gets results.
+fn result_form(session: &Session) -> ResultForm {
+    ResultForm {
+        room: usize::MAX,
+        structured: session.face().plan().policies.structured,
+        reads_structured: session.result_traits().reads == Some(ModelReads::Structured),
     }
 }
 

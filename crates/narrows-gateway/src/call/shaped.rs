@@ -3,62 +3,142 @@
 
 use std::sync::Arc;
 
+use narrows_shape::budget::RecoveryRange;
 use narrows_wire::Raw;
+use serde_json::json;
 
 use super::Call;
+use crate::builtin::error_result;
 use crate::catalogue::{Target, View};
 use crate::error::Error;
 use crate::events::Tag;
-use crate::recover;
+use crate::recover::{self, Find};
 use crate::recovery::{Owner, Store};
 use crate::session::Session;
-use crate::shaping::{Aim, Form, GOAL_ARGUMENT, Job, Policy, Shaping, Source};
+use crate::settings::{ModelReads, Structured};
+use crate::shaping::{self, Aim, FIND_ARGUMENT, Form, GOAL_ARGUMENT, Job, Policy, Shaping, Source};
 
-/// What has to be remembered of a request until its result is there.
-pub(super) struct Wish {
+/// The budget of a result, and what the caller wants to know from it.
+pub(super) struct ResultBudget {
     policy: Policy,
     params: Option<Raw>,
-    /// What the argument said that the endpoint adds to tools.
-    goal: Option<Raw>,
+    looks_for: LooksFor,
+}
+
+/// The arguments of ours that stand beside those of a tool.
+#[derive(Default)]
+pub(crate) struct LooksFor {
+    pub(crate) goal: Option<Raw>,
+    pub(crate) find: Option<Find>,
+    pub(crate) max_chars: Option<usize>,
 }
 
 impl Call<'_> {
-    /// What is wanted of the result of a tool. Our own argument is taken out
-    /// of the params: no server knows it.
-    pub(super) fn wish_for_tool(&mut self, view: &View, target: &Target) -> Option<Wish> {
-        let policy = target.policy?;
-        let goal = match policy.goal_param && view.lacks_goal(target) {
-            true => self.take_goal(),
-            false => None,
+    /// Returns the budget for the result of a tool. Arguments of ours are taken
+    /// out of the params: no server knows them.
+    pub(super) fn budget_for_tool(
+        &mut self,
+        view: &View,
+        target: &Target,
+    ) -> Result<Option<ResultBudget>, Error> {
+        let Some(policy) = target.policy else {
+            return Ok(None);
         };
-        Some(self.wish(policy, goal))
+        let looks_for = match policy.goal_param && view.lacks_goal(target) {
+            true => self.take_looks_for()?,
+            false => LooksFor::default(),
+        };
+        Ok(Some(self.budget(policy, looks_for)))
     }
 
     /// The same for a tool that is called through another.
-    pub(super) fn wish_for_exec(&self, target: &Target, goal: Option<Raw>) -> Option<Wish> {
-        Some(self.wish(target.policy?, goal))
+    pub(super) fn budget_for_exec(
+        &self,
+        target: &Target,
+        looks_for: LooksFor,
+    ) -> Option<ResultBudget> {
+        Some(self.budget(target.policy?, looks_for))
     }
 
-    pub(super) fn wish_for_resource(&self, target: &Target) -> Option<Wish> {
-        Some(self.wish(target.policy?, None))
+    pub(super) fn budget_for_resource(&self, target: &Target) -> Option<ResultBudget> {
+        Some(self.budget(target.policy?, LooksFor::default()))
     }
 
-    fn wish(&self, policy: Policy, goal: Option<Raw>) -> Wish {
-        let params = self.params.clone();
-        Wish {
+    fn budget(&self, policy: Policy, looks_for: LooksFor) -> ResultBudget {
+        let policy = policy.capped(self.session.result_traits().cap);
+        let policy = match looks_for.max_chars {
+            Some(max_chars) => policy.with_budget(max_chars),
+            None => policy,
+        };
+        ResultBudget {
             policy,
-            params,
-            goal,
+            params: self.params.clone(),
+            looks_for,
         }
     }
 
-    fn take_goal(&mut self) -> Option<Raw> {
-        let params = self.params.as_ref()?;
-        let arguments = params.member("arguments")?;
-        let goal = arguments.member(GOAL_ARGUMENT)?;
-        let others = arguments.without_member(GOAL_ARGUMENT);
+    fn take_looks_for(&mut self) -> Result<LooksFor, Error> {
+        let mut looks_for = LooksFor::default();
+        let Some(params) = &self.params else {
+            return Ok(looks_for);
+        };
+        let Some(arguments) = params.member("arguments") else {
+            return Ok(looks_for);
+        };
+        let Ok([goal, find]) = arguments.pick([GOAL_ARGUMENT, FIND_ARGUMENT]) else {
+            return Ok(looks_for);
+        };
+        if goal.is_none() && find.is_none() {
+            return Ok(looks_for);
+        }
+        let others = arguments
+            .without_member(GOAL_ARGUMENT)
+            .without_member(FIND_ARGUMENT);
         self.params = Some(params.with_member("arguments", &others));
-        Some(goal)
+        looks_for.goal = goal;
+        looks_for.find = find
+            .map(|find| Find::read(&find).map_err(|wrong| Error::BadParams(wrong.message)))
+            .transpose()?;
+        Ok(looks_for)
+    }
+
+    /// Returns the result for a call that would write a digest back: one of its
+    /// arguments holds a marker, and its client has texts that were cut.
+    pub(super) fn refuse_markers(&self, target: &Target) -> Option<Raw> {
+        target.policy.filter(|policy| policy.guard)?;
+        let arguments = self.params.as_ref()?.member("arguments")?;
+        let marked = shaping::marked(&arguments)?;
+        let shaping = self.session.endpoint().shaping();
+        if !shaping.store().has_any(&self.session.owner()) {
+            return None;
+        }
+        let view = self.session.view();
+        let recover = view.recover()?.tool.call("prn_…");
+        let call = recover.call(RecoveryRange::Lines(1, 2));
+        let said = json!({
+            "error": format!(
+                "Not called: argument '{}' holds a marker of cut text, {}, and would replace the \
+                 original by it. Get the original lines first ({call}) and use them.",
+                marked.argument, marked.marker,
+            ),
+            "code": "marker_in_arguments",
+            "argument": marked.argument,
+        });
+        Some(error_result(&said.to_string()))
+    }
+
+    /// Leaves `structuredContent` out where it would cost the client's model
+    /// more than `content`, which says the same.
+    pub(super) fn model_half(session: &Session, target: &Target, result: Raw) -> Raw {
+        let reads = session.result_traits().reads;
+        match session.face().plan().policies.structured {
+            _ if target.has_app => result,
+            Structured::Drop => shaping::content_alone(&result),
+            Structured::Auto if reads == Some(ModelReads::Structured) => {
+                shaping::without_repetition(&result).unwrap_or(result)
+            }
+            Structured::Auto | Structured::Keep => result,
+        }
     }
 
     /// The gateway's own tool.
@@ -95,40 +175,39 @@ impl Call<'_> {
     }
 }
 
-impl Wish {
-    /// Whether places in the params have to be looked up again.
+impl ResultBudget {
+    /// Returns true if places in the params have to be looked up again.
     pub(super) fn changed_params(&self) -> bool {
-        self.goal.is_some()
+        self.looks_for.goal.is_some() || self.looks_for.find.is_some()
     }
 
     /// The characters of text that the result may have.
     pub(super) fn room(&self) -> usize {
-        self.policy.max_chars
+        self.policy.passes_whole(self.policy.max_chars)
     }
 
-    /// The result within its budget. Small ones are not even looked at.
-    pub(super) async fn grant(
+    /// Returns the result within its budget. Small ones are not even looked at.
+    pub(super) async fn apply(
         self,
         session: &Arc<Session>,
         tag: Tag,
         target: &Target,
-        form: impl FnOnce(&View) -> Form,
+        form: Form,
         result: Raw,
     ) -> Raw {
-        if !Shaping::may_exceed(&result, &self.policy) {
+        if self.looks_for.find.is_none() && !Shaping::may_exceed(&result, &self.policy) {
             return result;
         }
         let view = session.view();
-        let Some(recover) = view.recover().map(|recover| recover.way.clone()) else {
+        let Some(recover) = view.recover().map(|recover| recover.tool.clone()) else {
             return result;
         };
-        let form = form(&view);
         drop(view);
         let name = target.name.as_text().unwrap_or_default();
         let source = Source {
             server: &target.upstream.settings.id,
             tool: match form {
-                Form::Tool { .. } => &name,
+                Form::Tool => &name,
                 // There are more resources than anybody can count.
                 Form::Resource => "resources/read",
             },
@@ -137,7 +216,8 @@ impl Wish {
             result,
             form,
             policy: self.policy,
-            aim: Aim::of(self.params.as_ref(), self.goal.as_ref()),
+            aim: Aim::of(self.params.as_ref(), self.looks_for.goal.as_ref()),
+            find: self.looks_for.find,
             owner: session.owner(),
             recover,
         };

@@ -4,15 +4,19 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use narrows_shape::budget::RecoveryForm;
 use narrows_wire::{Raw, token};
 
-use super::{Kind, Listing, Part, Plan, Recover, Scope, Target, Template, View, lacks_goal};
+use super::uris::PublishedUris;
+use super::{Entry, Kind, Listing, Part, Plan, Recover, Scope, Target, Template, View, lacks_goal};
 use crate::call::says_repeatable;
 use crate::error::ItemKind;
 use crate::facade::{Facade, Hidden, Shelf, Shown, TaskOnly, Way};
 use crate::preset::Preset;
-use crate::settings::{EndpointSettings, Expose, Uris};
-use crate::shaping::{GOAL_ARGUMENT, Policies, goal_schema};
+use crate::settings::{EndpointSettings, Expose, Structured, Uris};
+use crate::shaping::{
+    FIND_ARGUMENT, GOAL_ARGUMENT, Policies, RecoverTool, find_schema, goal_schema,
+};
 use crate::upstream::{Item, ListKind, State};
 use crate::{names, permit, recover};
 
@@ -52,41 +56,45 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
             named.target.is_usable() && facade.is_pinned(&named.part.upstream, &named.item.key)
         }
     };
-    let goal = |named: &Named<'_>| with_goal(named.part, named.item, listed(named), policies);
-    let shown: Vec<Raw> = tools.iter().filter(is_listed).map(goal).collect();
+    let goal = |named: &Named<'_>| {
+        let Named { part, item, .. } = named;
+        let listed = without_output_schema(part, item, listed(named), policies);
+        with_goal(part, item, listed, policies)
+    };
+    let shown: Vec<Entry> = tools.iter().filter(is_listed).map(goal).collect();
     let routes = routes(tools);
     let recover = cuts.then(|| recover_name(&routes));
     let (own, recover) = match &facade {
         None => (
             recover.as_deref().map(recover::tool).into_iter().collect(),
-            recover.map(|name| Recover {
-                way: name.clone(),
-                name,
-            }),
+            recover.map(directly),
         ),
         Some(facade) => (
             facade.own_tools(),
-            recover.map(|name| Recover {
-                way: (facade.way_to_recover()).map_or_else(|| name.clone(), Into::into),
-                name,
+            recover.map(|name| match facade.recover_tool() {
+                Some(tool) => Recover { name, tool },
+                None => directly(name),
             }),
         ),
     };
+    let own: Vec<Raw> = own;
+    let own: Vec<Entry> = own.into_iter().map(Entry::from).collect();
     // What finds and calls the others stands before them, what repairs behind.
     let shown = match &facade {
         None => [shown, own].concat(),
         Some(_) => [own, shown].concat(),
     };
+    let about_cuts = recover.as_ref().map(|recover| long_results(&recover.name));
     let tools = Kind::of(ListKind::Tools, shown, routes);
     let prompts = named(plan, settings, ListKind::Prompts, parts);
-    let shared_uris = shared_uris(parts);
+    let uris = PublishedUris::of(parts);
     let allowed = |named: &&Named<'_>| named.target.denied.is_none();
     let shown = prompts.iter().filter(allowed).map(listed).collect();
     View {
         tools,
         recover,
         prompts: Kind::of(ListKind::Prompts, shown, self::routes(prompts)),
-        resources: resources(plan, parts, settings.uris, &shared_uris),
+        resources: resources(plan, parts, settings.uris, &uris),
         templates: templates(plan, parts, wrapped, cuts),
         patterns: patterns(parts),
         capabilities: capabilities(parts, cuts),
@@ -95,7 +103,7 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
             .with_member("title", &Raw::string("Narrows"))
             .with_member("version", &Raw::string(VERSION)),
         instructions: match &facade {
-            None => instructions(parts, preset, plan.instructions_max_chars),
+            None => instructions(parts, preset, about_cuts, plan.instructions_max_chars),
             Some(facade) => Some(facade.instructions()),
         },
         facade,
@@ -105,7 +113,7 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
         policies: plan.policies.clone(),
         single: false,
         wraps_uris: wrapped,
-        shared_uris,
+        shared_uris: uris.shared(),
         linking: linking(parts, wrapped),
     }
 }
@@ -123,18 +131,20 @@ fn single(plan: &Plan, part: &Part) -> View {
         items.filter(move |item| target(plan, part, kind, item).denied.is_none())
     };
     let own = |kind: ListKind| {
-        let items = shown(kind).map(|item| item.raw.clone());
+        let items = shown(kind).map(|item| listed(item, item.raw.clone()));
         Kind::of(kind, items.collect(), routes(kind))
     };
     let tools = shown(ListKind::Tools);
-    let tools = tools.map(|item| with_goal(part, item, item.raw.clone(), policies));
+    let tools = tools.map(|item| {
+        let unchanged = listed(item, item.raw.clone());
+        let listed = without_output_schema(part, item, unchanged, policies);
+        with_goal(part, item, listed, policies)
+    });
     let routes = routes(ListKind::Tools);
     let recover = cuts.then(|| recover_name(&routes));
-    let tools = tools.chain(recover.as_deref().map(recover::tool)).collect();
-    let recover = recover.map(|name| Recover {
-        way: name.clone(),
-        name,
-    });
+    let repairs = recover.as_deref().map(recover::tool).map(Entry::from);
+    let tools = tools.chain(repairs).collect();
+    let recover = recover.map(directly);
     let parts = std::slice::from_ref(part);
     let hello = part.offer.hello.as_ref();
     View {
@@ -277,7 +287,7 @@ fn facade(
 }
 
 impl Kind {
-    fn of(kind: ListKind, items: Vec<Raw>, routes: HashMap<Box<str>, Target>) -> Kind {
+    fn of(kind: ListKind, items: Vec<Entry>, routes: HashMap<Box<str>, Target>) -> Kind {
         Kind {
             listing: Listing::render(kind.member(), items.into_iter()),
             routes,
@@ -292,9 +302,36 @@ fn recover_name(tools: &HashMap<Box<str>, Target>) -> Arc<str> {
     free.next().expect("there are more names than tools").into()
 }
 
+/// The same where it is listed.
+fn directly(name: Arc<str>) -> Recover {
+    let tool = RecoverTool {
+        name: name.clone(),
+        form: RecoveryForm::Direct,
+    };
+    Recover { name, tool }
+}
+
+/// A listed tool without its output schema where its results may be cut: a
+/// client would hold them against it.
+fn without_output_schema(part: &Part, item: &Item, listed: Entry, policies: &Policies) -> Entry {
+    let is_cut = policies.tool(part.upstream.index, &item.place).is_some();
+    let drops = match policies.structured {
+        Structured::Keep => false,
+        Structured::Auto => is_cut,
+        Structured::Drop => true,
+    };
+    match drops {
+        true => Entry {
+            raw: listed.raw.without_member("outputSchema"),
+            via: listed.via,
+        },
+        false => listed,
+    }
+}
+
 /// A listed tool with the argument `goal`, where the endpoint adds it. It is
 /// taken out again before the tool is called.
-fn with_goal(part: &Part, item: &Item, listed: Raw, policies: &Policies) -> Raw {
+fn with_goal(part: &Part, item: &Item, listed: Entry, policies: &Policies) -> Entry {
     let policy = policies.tool(part.upstream.index, &item.place);
     if !policy.is_some_and(|policy| policy.goal_param) || !lacks_goal(item) {
         return listed;
@@ -303,25 +340,19 @@ fn with_goal(part: &Part, item: &Item, listed: Raw, policies: &Policies) -> Raw 
         let object = raw.filter(|raw| raw.kind() == narrows_wire::Kind::Object);
         object.unwrap_or_else(Raw::empty_object)
     };
-    let schema = match listed.member("inputSchema") {
+    let Entry { raw, via } = listed;
+    let schema = match raw.member("inputSchema") {
         Some(schema) => object(Some(schema)),
         None => Raw::from_static(r#"{"type":"object"}"#),
     };
-    let properties = object(schema.member("properties")).with_member(GOAL_ARGUMENT, &goal_schema());
-    listed.with_member(
-        "inputSchema",
-        &schema.with_member("properties", &properties),
-    )
-}
-
-/// The URIs that several servers publish. What is hidden counts as well, so
-/// that a preset changes no address.
-fn shared_uris(parts: &[Part]) -> HashSet<Box<str>> {
-    let mut seen: HashSet<&str> = HashSet::new();
-    let all = parts.iter().flat_map(|part| &part.offer.resources);
-    all.filter(|item| !seen.insert(&item.key))
-        .map(|item| item.key.clone())
-        .collect()
+    let properties = object(schema.member("properties"))
+        .with_member(GOAL_ARGUMENT, &goal_schema())
+        .with_member(FIND_ARGUMENT, &find_schema());
+    let schema = schema.with_member("properties", &properties);
+    Entry {
+        raw: raw.with_member("inputSchema", &schema),
+        via,
+    }
 }
 
 /// The servers whose links may lead elsewhere as they are: those that can be
@@ -335,12 +366,12 @@ fn linking(parts: &[Part], wrapped: bool) -> Vec<usize> {
     }
 }
 
-fn resources(plan: &Plan, parts: &[Part], uris: Uris, shared_uris: &HashSet<Box<str>>) -> Kind {
+fn resources(plan: &Plan, parts: &[Part], uris: Uris, published: &PublishedUris<'_>) -> Kind {
     let mut items = Vec::new();
     let mut routes = HashMap::new();
     for part in parts {
         for item in &part.offer.resources {
-            let wrap = uris == Uris::Wrapped || shared_uris.contains(&item.key);
+            let wrap = uris == Uris::Wrapped || published.is_wrapped(item);
             let uri = wrap.then(|| token::wrap_uri(&part.upstream.slug, &item.key));
             let origin = (uris == Uris::Wrapped).then(|| origin(part, Some(("originalUri", item))));
             let target = target(plan, part, ListKind::Resources, item);
@@ -365,7 +396,7 @@ fn templates(plan: &Plan, parts: &[Part], wrapped: bool, cuts: bool) -> Listing 
             published_item(item, None, origin)
         })
     });
-    let own = cuts.then(|| Raw::from_static(recover::TEMPLATE));
+    let own = cuts.then(|| Raw::from_static(recover::TEMPLATE).into());
     Listing::render(ListKind::Templates.member(), items.chain(own))
 }
 
@@ -392,17 +423,41 @@ fn target(plan: &Plan, part: &Part, list: ListKind, item: &Item) -> Target {
         denied: permit::listed(rules, list.item(), &part.upstream, item),
         is_judged: rules.bind(),
         policy: match list {
+            // Its results are held against that schema.
+            ListKind::Tools if keeps_whole(&plan.policies, item) => None,
             ListKind::Tools => plan.policies.tool(index, &item.place),
             _ => plan.policies.server(index),
         },
+        has_app: list == ListKind::Tools && has_app(&item.raw),
         is_repeatable: list == ListKind::Tools && says_repeatable(&item.raw),
         // The endpoint sets this afterwards.
         needs_task: false,
     }
 }
 
+/// Returns true if the results of a tool keep their structured content.
+pub(super) fn keeps_whole(policies: &Policies, item: &Item) -> bool {
+    policies.structured == Structured::Keep && item.raw.member("outputSchema").is_some()
+}
+
+/// Returns true if a tool names a user interface for its results.
+pub(super) fn has_app(tool: &Raw) -> bool {
+    let Some(meta) = tool.member("_meta") else {
+        return false;
+    };
+    let nested = meta.member("ui").and_then(|ui| ui.member("resourceUri"));
+    let others = ["ui/resourceUri", "openai/outputTemplate"];
+    nested.is_some() || others.iter().any(|name| meta.member(name).is_some())
+}
+
+/// An item in the form in which the endpoint lists it.
+fn listed(item: &Item, raw: Raw) -> Entry {
+    let via = item.via.clone();
+    Entry { raw, via }
+}
+
 /// The item as its server listed it, but for its key and where it is from.
-fn published_item(item: &Item, key: Option<&str>, origin: Option<Raw>) -> Raw {
+fn published_item(item: &Item, key: Option<&str>, origin: Option<Raw>) -> Entry {
     let mut edit = item.raw.edit();
     if let Some(key) = key {
         edit = edit.replace(&item.place, Raw::string(key));
@@ -423,7 +478,7 @@ fn published_item(item: &Item, key: Option<&str>, origin: Option<Raw>) -> Raw {
             );
         }
     }
-    edit.finish()
+    listed(item, edit.finish())
 }
 
 fn origin(part: &Part, own: Option<(&str, &Item)>) -> Raw {
@@ -458,10 +513,25 @@ fn capabilities(parts: &[Part], cuts: bool) -> Raw {
     all
 }
 
-/// The instructions of all servers of which anything is allowed, a heading for
-/// each.
-fn instructions(parts: &[Part], preset: Option<&Preset>, max_chars: usize) -> Option<String> {
-    let mut text = String::new();
+/// How long results are read where tools are listed.
+fn long_results(recover: &str) -> String {
+    format!(
+        "Long results are cut to a digest, ⟦narrows: …⟧ says how. Look into the whole with \
+         {recover}(prune_id, query): lines with all words, a \"phrase\" or /regex/; where, \
+         aggregate, sort for rows; ranges, head, tail, diff_with. Get exact text with it before \
+         you edit a file."
+    )
+}
+
+/// The instructions of the gateway and of all servers of which anything is
+/// allowed, a heading for each server.
+fn instructions(
+    parts: &[Part],
+    preset: Option<&Preset>,
+    own: Option<String>,
+    max_chars: usize,
+) -> Option<String> {
+    let mut text = own.unwrap_or_default();
     for part in parts.iter().filter(|part| part.is_usable(preset)) {
         let own = part
             .offer

@@ -1,11 +1,14 @@
 //! One list, rendered once: any page of it is a slice of the same bytes.
 
+use std::sync::{Arc, OnceLock};
+
 use bytes::{BufMut, Bytes, BytesMut};
 use narrows_wire::{Raw, token};
 
+use crate::chain::via;
 use crate::error::Error;
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Listing {
     /// `{"tools":[item,item,…]}`
     whole: Raw,
@@ -13,21 +16,49 @@ pub(crate) struct Listing {
     head: usize,
     /// Where each item ends in `whole`.
     ends: Vec<usize>,
+    /// The marks of items that came through other gateways, by their position.
+    via: Vec<(usize, Arc<str>)>,
+    /// The same list for clients that are gateways, rendered for the first one.
+    passed_on: OnceLock<Box<Listing>>,
 }
 
+/// One item of a list.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) raw: Raw,
+    /// The marks of the gateways that it came through.
+    pub(crate) via: Option<Arc<str>>,
+}
+
+impl From<Raw> for Entry {
+    /// An item of this gateway's own.
+    fn from(raw: Raw) -> Entry {
+        Entry { raw, via: None }
+    }
+}
+
+impl PartialEq for Listing {
+    fn eq(&self, other: &Listing) -> bool {
+        self.whole == other.whole && self.via == other.via
+    }
+}
+
+impl Eq for Listing {}
+
 impl Listing {
-    pub(crate) fn render(member: &str, items: impl Iterator<Item = Raw>) -> Listing {
+    pub(crate) fn render(member: &str, items: impl Iterator<Item = Entry>) -> Listing {
         let mut whole = BytesMut::new();
         whole.put_slice(b"{\"");
         whole.put_slice(member.as_bytes());
         whole.put_slice(b"\":[");
         let head = whole.len();
-        let mut ends = Vec::new();
+        let (mut ends, mut via) = (Vec::new(), Vec::new());
         for item in items {
             if !ends.is_empty() {
                 whole.put_u8(b',');
             }
-            whole.put_slice(item.as_bytes());
+            via.extend(item.via.map(|marks| (ends.len(), marks)));
+            whole.put_slice(item.raw.as_bytes());
             ends.push(whole.len());
         }
         whole.put_slice(b"]}");
@@ -35,6 +66,32 @@ impl Listing {
             whole: checked(whole.freeze()),
             head,
             ends,
+            via,
+            passed_on: OnceLock::new(),
+        }
+    }
+
+    /// Returns the list with the marks of the gateways that each item came
+    /// through, the last one with this mark.
+    pub(crate) fn passed_on(&self, mark: &str) -> &Listing {
+        self.passed_on.get_or_init(|| {
+            let (member, list) = self.whole.members().next().expect("a list has one member");
+            let mut marks = self.via.iter().peekable();
+            let items = list.elements().enumerate().map(|(at, item)| {
+                let came = marks.next_if(|(place, _)| *place == at);
+                let came = came.map(|(_, came)| &**came);
+                Entry::from(via::with(&item, &via::extended(came, mark)))
+            });
+            Box::new(Listing::render(&member, items))
+        })
+    }
+
+    /// Returns the bytes that the first call of [`passed_on`](Self::passed_on)
+    /// works on.
+    pub(crate) fn unrendered(&self) -> usize {
+        match self.passed_on.get() {
+            Some(_) => 0,
+            None => self.whole.len(),
         }
     }
 

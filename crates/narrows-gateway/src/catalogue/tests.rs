@@ -49,6 +49,7 @@ fn parts() -> Vec<Part> {
             instructions: Some(format!("use {id}")),
         };
         let offer = Offer {
+            led_back: Default::default(),
             hello: Some(hello),
             tools: items(
                 ListKind::Tools,
@@ -309,4 +310,61 @@ fn templates_match_what_they_may_expand_to() {
     }
     assert!(Template::parse("{everything}").is_none());
     assert!(Template::parse("a{b").is_none());
+}
+
+#[test]
+fn gateways_get_lists_with_the_marks_that_items_came_with() {
+    let item = |text: &str| Item::read(ListKind::Tools, raw(text)).expect("a test's item");
+    let items = [
+        item(r#"{"name":"own"}"#),
+        item(r#"{"name":"far","_meta":{"narrows/via":"a,b","x":1}}"#),
+    ];
+    let listing = Listing::render(
+        "tools",
+        items.iter().map(|item| Entry {
+            raw: item.raw.clone(),
+            via: item.via.clone(),
+        }),
+    );
+    let all = |listing: &Listing| listing.page(None).expect("a list").as_str().to_owned();
+    assert_eq!(
+        all(&listing),
+        r#"{"tools":[{"name":"own"},{"name":"far","_meta":{"x":1}}]}"#
+    );
+    assert_eq!(
+        all(listing.passed_on("me")),
+        r#"{"tools":[{"name":"own","_meta":{"narrows/via":"me"}},{"name":"far","_meta":{"x":1,"narrows/via":"a,b,me"}}]}"#
+    );
+    let none = Listing::render("tools", std::iter::empty());
+    assert_eq!(all(none.passed_on("me")), r#"{"tools":[]}"#);
+}
+
+#[test]
+fn a_server_keeps_a_uri_that_others_have_only_through_gateways() {
+    let resource = |via: &str| {
+        let meta = format!(r#","_meta":{{"narrows/via":"{via}"}}"#);
+        let meta = if via.is_empty() { "" } else { &meta };
+        let text = format!(r#"{{"uri":"x:1"{meta}}}"#);
+        Item::read(ListKind::Resources, raw(&text)).expect("a test's item")
+    };
+    for (a, b, expected) in [
+        ("", "", ["a", "b"].as_slice()),
+        ("", "g", &["b"]),
+        ("g,h", "g", &["a"]),
+        ("g", "h", &["a", "b"]),
+    ] {
+        let mut parts = parts();
+        for (part, via) in parts.iter_mut().zip([a, b]) {
+            let mut offer = Offer::clone(&part.offer);
+            offer.resources = vec![resource(via)];
+            part.offer = Arc::new(offer);
+        }
+        let published = uris::PublishedUris::of(&parts[..2]);
+        let wrapped = parts[..2]
+            .iter()
+            .filter(|part| published.is_wrapped(&part.offer.resources[0]))
+            .map(|part| part.upstream.settings.id.as_str());
+        assert_eq!(wrapped.collect::<Vec<_>>(), expected, "{a:?} {b:?}");
+        assert_eq!(published.shared().len(), usize::from(expected.len() == 2));
+    }
 }

@@ -66,3 +66,22 @@ fn any_text_in_the_environment_makes_a_header() {
     assert_eq!(ancestry.header("m"), "x,,a,m");
     assert_eq!(ancestry.for_children("m"), "x.yz,.,a.bc,m");
 }
+
+#[test]
+fn a_plain_request_carries_all_marks_that_it_came_with() {
+    let own = HeaderValue::from_static("top,me");
+    for (came_with, expected) in [
+        ("a", Some("a,top,me")),
+        ("a,b,c,d,e,f,g", Some("a,b,c,d,e,f,g,top,me")),
+        ("a,b,c,d,e,f,g,h", None),
+        ("1,2,3,4,5,6,7,8,9,a", None),
+        ("a, me", None),
+        ("\u{e4}", None),
+        ("", Some("top,me")),
+    ] {
+        let header = HeaderValue::from_bytes(came_with.as_bytes()).expect("a header");
+        let sent = passed_on(&header, "me", &own);
+        let sent = sent.as_ref().map(|sent| sent.to_str().expect("readable"));
+        assert_eq!(sent, expected, "{came_with}");
+    }
+}

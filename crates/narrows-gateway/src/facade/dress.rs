@@ -5,8 +5,8 @@ use bytes::Bytes;
 use narrows_wire::{Kind, Raw};
 
 use super::answer::{self, LONGEST, wrapped};
-use crate::settings::FacadeSettings;
-use crate::shaping::{RECEIPT_META, only_text};
+use crate::settings::{FacadeSettings, Structured};
+use crate::shaping::{RECEIPT_META, content_alone, only_text};
 
 /// What a result's `content` is.
 enum Content {
@@ -17,9 +17,20 @@ enum Content {
     Other,
 }
 
-/// A result in the form of `exec`, within `room` characters of text if it was
+/// The form that a client gets results in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ResultForm {
+    /// The most characters of text.
+    pub(crate) room: usize,
+    pub(crate) structured: Structured,
+    /// The client's model reads `structuredContent` where there is one.
+    pub(crate) reads_structured: bool,
+}
+
+/// A result in the form of `exec`, within the room of the form if it was so
 /// before. Errors, and what has no such form, pass as they are.
-pub(super) fn dress(result: Raw, settings: &FacadeSettings, room: usize) -> Raw {
+pub(super) fn dress(result: Raw, settings: &FacadeSettings, form: ResultForm) -> Raw {
+    let room = form.room;
     let members = ["content", "structuredContent", "isError", "_meta"];
     let Ok([content, structured, is_error, meta]) = result.pick(members) else {
         return result;
@@ -35,8 +46,10 @@ pub(super) fn dress(result: Raw, settings: &FacadeSettings, room: usize) -> Raw 
         // What was cut has its form already.
         _ => {
             return match structured {
-                Some(data) => with_structured(&result, &data),
-                None => result,
+                // Several items need not say what the data does.
+                Some(_) if !is_cut && form.leaves_out_structured(0) => content_alone(&result),
+                Some(data) if !is_cut => form.with_structured(&result, &data),
+                _ => result,
             };
         }
     };
@@ -54,31 +67,43 @@ pub(super) fn dress(result: Raw, settings: &FacadeSettings, room: usize) -> Raw 
             }
             _ => result,
         };
-        return with_structured(&result, structured);
+        return form.with_structured(&result, structured);
     }
     let data = match (&structured, &text) {
         (Some(data), _) => data.clone(),
         (None, None) => Raw::from_static("null"),
         (None, Some(text)) => match data(text) {
             Some(data) => data,
-            None => return with_structured(&result, text),
+            None => return form.with_structured(&result, text),
         },
     };
     // Texts beyond all measure are data, and are not written anew.
     if data.len() > LONGEST && item.is_some() {
-        return with_structured(&result, &data);
+        return form.with_structured(&result, &data);
     }
     let written = Raw::string(&answer::text(&data, settings, room));
     let item = item.unwrap_or_else(|| Raw::from_static(r#"{"type":"text"}"#));
     let content = answer::array(&[item.with_member("text", &written)]);
-    with_structured(&result.with_member("content", &content), &data)
+    form.with_structured(&result.with_member("content", &content), &data)
 }
 
-/// An answer of the gateway's own tool in the form of `exec`.
-pub(crate) fn wrap(result: Raw) -> Raw {
-    match result.member("structuredContent") {
-        Some(data) => with_structured(&result, &data),
-        None => result,
+impl ResultForm {
+    /// Returns the result with its data as `structuredContent` too, unless the
+    /// model would read that in place of a shorter text.
+    fn with_structured(self, result: &Raw, data: &Raw) -> Raw {
+        match self.leaves_out_structured(data.len()) {
+            true => result.without_member("structuredContent"),
+            false => result.with_member("structuredContent", &wrapped(data)),
+        }
+    }
+
+    /// Returns true if data of so many bytes is given as text alone.
+    pub(crate) fn leaves_out_structured(self, bytes: usize) -> bool {
+        match self.structured {
+            Structured::Keep => false,
+            Structured::Auto => self.reads_structured || bytes > self.room,
+            Structured::Drop => true,
+        }
     }
 }
 
@@ -128,8 +153,4 @@ fn held(string: &Raw) -> Option<Raw> {
         return None;
     }
     Raw::parse(Bytes::from(text.into_owned())).ok()
-}
-
-fn with_structured(result: &Raw, data: &Raw) -> Raw {
-    result.with_member("structuredContent", &wrapped(data))
 }

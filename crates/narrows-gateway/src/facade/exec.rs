@@ -1,39 +1,97 @@
 //! `exec`: calls a tool of any server.
 
 use narrows_wire::Raw;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::request::Asked;
 use super::servers::{OURS, Owner, Refusal, Servers, Tool, refusal, unknown_tool};
 use super::{Errand, Facade, entry};
-use crate::arguments::Rejection;
-use crate::recover;
-use crate::shaping::{GOAL_ARGUMENT, goal_schema};
+use crate::arguments::{self, Rejection};
+use crate::call::LooksFor;
+use crate::recover::{self, Find};
+use crate::shaping::{FIND_ARGUMENT, GOAL_ARGUMENT};
 
 pub(super) const NAME: &str = "exec";
 
-const TOOL: &str = r#"{"name":"exec","description":"Call a tool of an MCP server. Look up its arguments with inspect first.","inputSchema":{"type":"object","properties":{"server_name":{"type":"string"},"tool_name":{"type":"string"},"arguments":{"type":"object","description":"As the tool's input_schema says"}},"required":["server_name","tool_name"],"additionalProperties":false}}"#;
+const TOOL: &str = r#"{"name":"exec","description":"","inputSchema":{"type":"object","properties":{"server_name":{"type":"string"},"tool_name":{"type":"string"},"arguments":{"type":"object","description":"The tool's own arguments"}},"required":["server_name","tool_name"],"additionalProperties":false}}"#;
+
+/// The arguments for long results, which are listed where results are cut.
+const LONG_RESULTS: &str = r#"{"goal":{"type":"string","description":"What you look for; a long result is cut to the parts that answer it"},"find":{"type":["string","object"],"description":"Get only matching lines: words that must all occur, \"a phrase\" or /regex/; or an object: {\"query\":\"ERROR\",\"context\":3}, {\"tail\":100,\"query\":\"ERROR\",\"count_only\":true}, {\"where\":\"status >= 500\",\"aggregate\":\"count, sum(bytes)\"}, {\"where\":\"kind = 'x'\",\"sort\":\"-price\",\"limit\":1}"},"max_chars":{"type":"integer","minimum":1000,"maximum":200000,"description":"Budget of this result (default 16000)"}}"#;
 
 /// Longer arguments take their time, whatever they are for.
 const QUICK: usize = 64 * 1024;
 
-const NAMES: [&str; 4] = ["server_name", "tool_name", "arguments", GOAL_ARGUMENT];
+/// The budgets that a caller may name.
+const MIN_CHARS: i64 = 1_000;
+const MAX_CHARS: i64 = 200_000;
 
-/// The tool as it is listed.
-pub(super) fn tool(with_goal: bool) -> Raw {
+/// Problems with the arguments of a call that an error names.
+const ERRORS_SAID: usize = 5;
+
+const MAX_CHARS_ARGUMENT: &str = "max_chars";
+
+const NAMES: [&str; 6] = [
+    "server_name",
+    "tool_name",
+    "arguments",
+    GOAL_ARGUMENT,
+    FIND_ARGUMENT,
+    MAX_CHARS_ARGUMENT,
+];
+
+/// The tool as it is listed. `recover` is the tool for cut results, where
+/// results are cut.
+pub(super) fn tool(recover: Option<&str>) -> Raw {
     let tool = Raw::from_static(TOOL);
-    let schema = tool.member("inputSchema").filter(|_| with_goal);
-    let properties = schema
-        .as_ref()
-        .and_then(|schema| schema.member("properties"));
-    let (Some(schema), Some(properties)) = (schema, properties) else {
-        return tool;
+    let mut description = String::from(
+        "Call a tool of an MCP server. A wrong argument is answered with the tool's schema, so \
+         inspect only what is unclear.",
+    );
+    let Some(recover) = recover else {
+        return tool.with_member("description", &Raw::string(&description));
     };
-    let properties = properties.with_member(GOAL_ARGUMENT, &goal_schema());
-    tool.with_member(
-        "inputSchema",
-        &schema.with_member("properties", &properties),
-    )
+    description.push_str(&format!(
+        " For files, logs and tables that may be long, say what you need: find (exact lines or \
+         rows) or goal. A cut result names a prune_id; look into it with exec(\"{OURS}\", \
+         \"{recover}\", {{\"prune_id\": …, \"query\": …}}). Both take query, context, count_only, \
+         limit, ranges, head, tail, diff_with (a prune_id); for JSON rows where, select, sort, \
+         group_by, aggregate, rows."
+    ));
+    let schema = tool.member("inputSchema");
+    let schema = schema.expect("the tool has a schema");
+    let properties = schema.member("properties");
+    let mut properties = properties.expect("the schema has properties");
+    for (name, property) in Raw::from_static(LONG_RESULTS).members() {
+        properties = properties.with_member(&name, &property);
+    }
+    tool.with_member("description", &Raw::string(&description))
+        .with_member(
+            "inputSchema",
+            &schema.with_member("properties", &properties),
+        )
+}
+
+/// Reads the arguments about the result.
+fn looks_for(asked: &Asked<{ NAMES.len() }>) -> Result<LooksFor, String> {
+    let find = asked.value(FIND_ARGUMENT).map(Find::read);
+    let find = find.transpose().map_err(|wrong| wrong.message)?;
+    let max_chars = match asked.value(MAX_CHARS_ARGUMENT) {
+        None => None,
+        Some(given) => {
+            let number = given
+                .as_i64()
+                .or_else(|| given.as_text()?.trim().parse().ok());
+            let number = number.ok_or_else(|| {
+                format!("max_chars must be a whole number from {MIN_CHARS} to {MAX_CHARS}")
+            })?;
+            Some(number.clamp(MIN_CHARS, MAX_CHARS) as usize)
+        }
+    };
+    Ok(LooksFor {
+        goal: asked.value(GOAL_ARGUMENT).cloned(),
+        find,
+        max_chars,
+    })
 }
 
 /// How the gateway's own tool is called here: a tool that may be used keeps its
@@ -85,13 +143,14 @@ impl Facade {
             Owner::Server(_, server) => {
                 let offered = server.tool(&name)?;
                 let arguments = given()?;
+                let looks_for = looks_for(&asked).map_err(wrong)?;
                 let checked = offered.tool.item.checker.check(&arguments);
                 checked.map_err(|rejection| self.rejected(&offered.tool, rejection))?;
                 Ok(Errand::Call {
                     target: offered.target.clone(),
                     published: offered.published.clone(),
                     arguments,
-                    goal: asked.value(GOAL_ARGUMENT).cloned(),
+                    looks_for,
                 })
             }
         }
@@ -110,11 +169,19 @@ impl Facade {
 
     fn rejected(&self, tool: &Tool, rejection: Rejection) -> Refusal {
         let Rejection { message, errors } = rejection;
-        let errors: Vec<Value> = errors
-            .into_iter()
-            .map(|(path, message)| json!({ "path": path, "message": message }))
-            .collect();
+        let said = errors.iter().take(ERRORS_SAID).map(|(path, message)| {
+            // The message names an argument itself, not what is inside of one.
+            match path.matches('/').count() {
+                0 | 1 => message.clone(),
+                _ => format!("{message} (at {path})"),
+            }
+        });
+        let said: Vec<String> = said.collect();
+        let message = match said.is_empty() {
+            true => message,
+            false => format!("{}{}", arguments::FAILED, said.join("; ")),
+        };
         let schema = entry::typescript(tool, &self.settings, self.max_chars / 2);
-        refusal(&json!({ "error": message, "errors": errors, "tool_schema": schema }))
+        refusal(&json!({ "error": message, "tool_schema": schema }))
     }
 }

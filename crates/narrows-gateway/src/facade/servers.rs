@@ -104,6 +104,11 @@ impl Servers {
         self.all.iter().map(|server| server.tools.len()).sum()
     }
 
+    /// The gateway's own tool for what was cut.
+    pub(super) fn recover(&self) -> Option<&Tool> {
+        self.recover.as_ref()
+    }
+
     /// A server by its id or slug.
     pub(super) fn named(&self, name: &str) -> Option<(usize, &Server)> {
         let mut places = self.all.iter().enumerate();
@@ -235,6 +240,14 @@ impl Tool {
         let description = self.item.raw.member("description");
         let text = description.as_ref().and_then(Raw::as_text);
         text.unwrap_or_default().into_owned()
+    }
+
+    /// Returns true if the first line of its description says so.
+    pub(super) fn is_deprecated(&self) -> bool {
+        let description = self.description();
+        let first = description.trim_start().lines().next().unwrap_or_default();
+        let first: String = first.chars().take(200).collect();
+        first.to_ascii_lowercase().contains("deprecated")
     }
 
     pub(super) fn schema(&self) -> Option<Raw> {

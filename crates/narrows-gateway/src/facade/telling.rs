@@ -1,8 +1,10 @@
 //! The description of `inspect` on lazy endpoints: which tools there are, told
 //! in as many words as there is room for.
 
+use narrows_wire::{Kind, Raw};
+
 use super::answer::chars;
-use super::servers::{Server, Servers, Tool};
+use super::servers::{OURS, Server, Servers, Tool};
 use crate::settings::{FacadeSettings, Telling};
 
 const HEAD: &str = "Inspect available MCP tools and their schemas.\n\nAvailable tools:";
@@ -16,10 +18,18 @@ const DESCRIPTION: usize = 80;
 const FEW_INSTRUCTIONS: usize = 100;
 const FEW_WORDS: usize = 20;
 
+/// Parameters of a tool that its signature names, their longest name, and the
+/// longest default that is shown.
+const MOST_PARAMETERS: usize = 6;
+const LONGEST_PARAMETER: usize = 40;
+const SHORT_DEFAULT: usize = 8;
+
 /// How much of servers and tools a description has.
 #[derive(Clone, Copy)]
 struct Detail {
     level: Telling,
+    /// Parameters are named.
+    signatures: bool,
     /// The most characters of a server's instructions.
     instructions: usize,
     /// The most characters of a tool's description.
@@ -41,7 +51,7 @@ pub(super) fn listing(servers: &Servers, settings: &FacadeSettings) -> Listing {
     if count == 0 {
         return Listing::without_instructions(format!("{HEAD}\n  (none at the moment)"));
     }
-    for step in steps(settings.listing, limit) {
+    for step in steps(settings, limit) {
         let shortened = step.shortened.then(|| note(step.detail.level, count));
         let told = |description: usize| {
             let detail = Detail {
@@ -71,33 +81,37 @@ struct Step {
 
 /// What is tried, from most to least. All descriptions get shorter alike before
 /// instructions do, and both before names go bare.
-fn steps(wanted: Telling, limit: usize) -> impl Iterator<Item = Step> {
+fn steps(settings: &FacadeSettings, limit: usize) -> impl Iterator<Item = Step> {
     use Telling::{Capped, Full, Names, Servers};
+    let (wanted, signatures) = (settings.listing, settings.signatures);
     let all = [
-        (Full, usize::MAX, limit, limit),
-        (Full, INSTRUCTIONS, DESCRIPTION + 1, limit),
-        (Capped, INSTRUCTIONS, DESCRIPTION, DESCRIPTION),
-        (Capped, INSTRUCTIONS, FEW_WORDS, DESCRIPTION),
-        (Capped, FEW_INSTRUCTIONS, FEW_WORDS, DESCRIPTION),
-        (Names, INSTRUCTIONS, 0, 0),
-        (Names, FEW_INSTRUCTIONS, 0, 0),
-        (Servers, INSTRUCTIONS, 0, 0),
-        (Servers, FEW_INSTRUCTIONS, 0, 0),
-        (Servers, 40, 0, 0),
-        (Servers, 0, 0, 0),
+        (Full, signatures, usize::MAX, limit, limit),
+        (Full, signatures, INSTRUCTIONS, DESCRIPTION + 1, limit),
+        (Capped, signatures, INSTRUCTIONS, DESCRIPTION, DESCRIPTION),
+        (Capped, signatures, INSTRUCTIONS, FEW_WORDS, DESCRIPTION),
+        (Capped, signatures, FEW_INSTRUCTIONS, FEW_WORDS, DESCRIPTION),
+        (Capped, false, INSTRUCTIONS, FEW_WORDS, DESCRIPTION),
+        (Capped, false, FEW_INSTRUCTIONS, FEW_WORDS, DESCRIPTION),
+        (Names, false, INSTRUCTIONS, 0, 0),
+        (Names, false, FEW_INSTRUCTIONS, 0, 0),
+        (Servers, false, INSTRUCTIONS, 0, 0),
+        (Servers, false, FEW_INSTRUCTIONS, 0, 0),
+        (Servers, false, 40, 0, 0),
+        (Servers, false, 0, 0, 0),
     ];
     let wanted = all.into_iter().filter(move |(level, ..)| *level >= wanted);
-    wanted
-        .enumerate()
-        .map(|(nth, (level, instructions, least, description))| Step {
+    wanted.enumerate().map(
+        |(nth, (level, signatures, instructions, least, description))| Step {
             detail: Detail {
                 level,
+                signatures,
                 instructions,
                 description,
             },
             least,
             shortened: nth > 0,
-        })
+        },
+    )
 }
 
 /// The text for the largest number from `least` to `most` that has one. A
@@ -212,25 +226,38 @@ fn told(servers: &Servers, detail: Detail, note: Option<&str>, limit: usize) -> 
     let Detail {
         level,
         instructions,
-        description,
+        ..
     } = detail;
     let mut lines = Lines::new(HEAD, limit)?;
     for server in servers.offering() {
         lines.add(&server_line(server, level, instructions.min(limit)))?;
         match level {
             Telling::Full | Telling::Capped => {
-                for tool in server.tools() {
-                    lines.add(&tool_line(tool, level, description))?;
+                for tool in current_first(server) {
+                    lines.add(&tool_line(tool, detail))?;
                 }
             }
             Telling::Names => lines.add(&names_line(server, limit)?)?,
             Telling::Servers => {}
         }
     }
+    if let Some(recover) = servers.recover() {
+        let name = recover.name();
+        lines.add(&format!("  Server: {OURS}"))?;
+        lines.add(&format!(
+            "    - {name}(prune_id, query?, where?, aggregate?, ranges?, …): Look into a cut result"
+        ))?;
+    }
     if let Some(note) = note {
         lines.add(note)?;
     }
     Some(lines.finish())
+}
+
+/// The tools of a server, deprecated ones last.
+fn current_first(server: &Server) -> impl Iterator<Item = &Tool> {
+    let current = server.tools().filter(|tool| !tool.is_deprecated());
+    current.chain(server.tools().filter(|tool| tool.is_deprecated()))
 }
 
 fn server_line(server: &Server, level: Telling, instructions: usize) -> String {
@@ -250,21 +277,68 @@ fn server_line(server: &Server, level: Telling, instructions: usize) -> String {
     }
 }
 
-fn tool_line(tool: &Tool, level: Telling, most: usize) -> String {
-    let name = folded(tool.name(), usize::MAX);
+fn tool_line(tool: &Tool, detail: Detail) -> String {
+    let name = match detail.signatures {
+        true => signature(tool),
+        false => folded(tool.name(), usize::MAX),
+    };
     let description = tool.description();
-    let text = match level {
-        Telling::Full => folded(&description, most),
+    let text = match detail.level {
+        Telling::Full => folded(&description, detail.description),
         // Many begin with an empty line.
         _ => folded(
             description.trim_start().lines().next().unwrap_or_default(),
-            most,
+            detail.description,
         ),
     };
     match text.is_empty() {
         true => format!("    - {name}"),
         false => format!("    - {name}: {text}"),
     }
+}
+
+/// A tool with its parameters: `read_file(path, head?, tail?)`. Required ones
+/// come first, and a short default follows its parameter.
+fn signature(tool: &Tool) -> String {
+    let mut text = folded(tool.name(), usize::MAX);
+    let Some(schema) = tool.schema() else {
+        return text;
+    };
+    let required = schema.member("required");
+    let required: Vec<String> = required
+        .iter()
+        .flat_map(Raw::elements)
+        .filter_map(|name| name.as_text().map(|name| name.into_owned()))
+        .collect();
+    let properties = schema.member("properties");
+    let properties = properties.iter().flat_map(Raw::members);
+    let (first, last): (Vec<_>, Vec<_>) =
+        properties.partition(|(name, _)| required.iter().any(|own| *own == *name));
+    let all = first.len() + last.len();
+    let mut shown: Vec<String> = first
+        .iter()
+        .map(|(name, _)| folded(name, LONGEST_PARAMETER))
+        .collect();
+    shown.extend(last.iter().map(|(name, property)| {
+        let name = folded(name, LONGEST_PARAMETER);
+        match property.member("default").filter(is_short_scalar) {
+            Some(default) => format!("{name}?={}", default.as_str()),
+            None => format!("{name}?"),
+        }
+    }));
+    shown.truncate(MOST_PARAMETERS.max(first.len().min(2 * MOST_PARAMETERS)));
+    if shown.len() < all {
+        shown.push("…".to_owned());
+    }
+    text.push('(');
+    text.push_str(&shown.join(", "));
+    text.push(')');
+    text
+}
+
+fn is_short_scalar(value: &Raw) -> bool {
+    let is_scalar = matches!(value.kind(), Kind::Number | Kind::Bool | Kind::String);
+    is_scalar && value.len() <= SHORT_DEFAULT
 }
 
 fn names_line(server: &Server, limit: usize) -> Option<String> {

@@ -14,6 +14,7 @@ use narrows_wire::Raw;
 use super::*;
 use crate::builtin::Pruner;
 use crate::preset::{DenialSource, Why};
+use crate::settings::Structured;
 use crate::settings::{
     Builtin, ProxySettings, Settings, ShapeChoice, Telling, UpstreamKind, UpstreamSettings,
 };
@@ -21,6 +22,15 @@ use crate::upstream::{Changes, HttpClient, ListKind, Surroundings};
 
 fn raw(text: &str) -> Raw {
     Raw::parse(text.to_owned().into()).expect("a test's JSON")
+}
+
+/// The form of results within so many characters, for a client that is not known.
+fn form(room: usize) -> ResultForm {
+    ResultForm {
+        room,
+        structured: Structured::Auto,
+        reads_structured: false,
+    }
 }
 
 /// A server with these tools, each as its server lists it.
@@ -36,6 +46,7 @@ fn shelf(id: &str, instructions: &str, tools: &[&str]) -> Shelf {
             is_judged: false,
             policy: None,
             is_repeatable: false,
+            has_app: false,
             needs_task: false,
         },
         item,

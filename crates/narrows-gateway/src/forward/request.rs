@@ -2,6 +2,7 @@
 //! needed to answer it under its id and to ask whether it is allowed.
 
 use bytes::Bytes;
+use http::HeaderValue;
 use narrows_wire::{Id, Kind, Raw};
 
 use crate::call::picked;
@@ -19,6 +20,9 @@ pub struct PlainRequest {
     method: Option<Raw>,
     params: Option<Raw>,
     memory: Option<ClientMemory>,
+    /// The header with the marks of gateways that it is sent on with, where it
+    /// came from one.
+    marks: Option<HeaderValue>,
 }
 
 impl PlainRequest {
@@ -50,7 +54,19 @@ impl PlainRequest {
             method,
             params: params.filter(|params| params.kind() != Kind::Null),
             memory: None,
+            marks: None,
         })
+    }
+
+    /// With the `narrows-gateway` header that a server of plain JSON-RPC gets.
+    #[must_use]
+    pub fn marked(mut self, marks: Option<HeaderValue>) -> PlainRequest {
+        self.marks = marks;
+        self
+    }
+
+    pub(crate) fn marks(&self) -> Option<&HeaderValue> {
+        self.marks.as_ref()
     }
 
     /// With where its answer is counted until it is written.

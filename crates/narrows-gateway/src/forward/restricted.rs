@@ -9,11 +9,12 @@ use std::sync::Arc;
 use narrows_wire::{Kind, Raw};
 
 use super::{Carried, Destination, PlainRequest, Reply};
-use crate::catalogue::Listing;
+use crate::catalogue::{Entry, Listing};
+use crate::chain::via;
 use crate::error::{Error, ItemKind};
 use crate::permit::{self, Rules};
 use crate::preset::ServerName;
-use crate::upstream::{ListKind, Offer, Upstream};
+use crate::upstream::{Item, ListKind, Offer, Upstream};
 
 /// A server behind rules.
 pub(super) struct Restricted<'a> {
@@ -54,7 +55,7 @@ impl Restricted<'_> {
             .list(kind)
             .iter()
             .filter(|item| permit::listed(self.rules, kind.item(), &upstream, item).is_none());
-        let listing = Listing::render(kind.member(), shown.map(|item| item.raw.clone()));
+        let listing = Listing::render(kind.member(), shown.map(as_listed));
         let params = request.params();
         let params = params.filter(|params| params.kind() == Kind::Object);
         let result = listing.page(params)?;
@@ -89,4 +90,13 @@ impl Restricted<'_> {
             Some(denial) => Err(permit::not_allowed(kind, name, &denial)),
         }
     }
+}
+
+/// Returns an item as its server listed it, with its marks.
+fn as_listed(item: &Item) -> Entry {
+    let raw = match &item.via {
+        Some(via) => via::with(&item.raw, via),
+        None => item.raw.clone(),
+    };
+    raw.into()
 }

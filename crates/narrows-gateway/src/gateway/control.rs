@@ -13,7 +13,7 @@ use super::{Applied, Gateway, Hearing, Inner};
 use crate::exchange::Principal;
 use crate::feed::Happening;
 use crate::session::Session;
-use crate::settings::{EndpointSettings, Expose, Settings};
+use crate::settings::{EndpointSettings, Expose, ModelReads, Settings};
 use crate::upstream::{ListKind, SharedEars, Upstream, supervise};
 
 /// How long an instance of a server that was replaced may go on for the sake
@@ -37,6 +37,8 @@ pub struct SessionReport {
     /// The program behind it, as it introduced itself.
     pub program: Option<String>,
     pub revision: &'static str,
+    /// The half of a result that its model reads, where that is known.
+    pub model_reads: Option<ModelReads>,
     /// The preset that was chosen for just this session.
     pub own_preset: Option<String>,
     /// The ids of all presets in force.
@@ -317,6 +319,7 @@ fn report(session: &Arc<Session>) -> SessionReport {
         },
         program: name.map(|name| name.chars().take(NAME_TOLD).collect()),
         revision: caller.revision.as_str(),
+        model_reads: session.result_traits().reads,
         own_preset: session.own_preset(),
         presets: presets.map(|preset| preset.id().to_string()).collect(),
         age: session.age(),

@@ -238,7 +238,8 @@ impl Roster {
                 let mut all = self.settings.endpoints.iter();
                 let settings = all.find(|own| *own.name == *endpoint.name).cloned();
                 let settings = settings.unwrap_or_else(|| gone(&endpoint.name));
-                let policies = Policies::joined(top, settings.shape, servers());
+                let policies = Policies::joined(top, settings.shape, servers())
+                    .with_structured(settings.structured);
                 let own = settings.preset.as_deref().map(|id| self.presets.get(id));
                 (Scope::Joined(settings), policies, own)
             }
@@ -334,6 +335,8 @@ pub(super) fn difference(old: &Settings, new: &Settings) -> Applied {
         }
     };
     everywhere("shape", old.shape != new.shape);
+    let differs = old.model_reads_by_client != new.model_reads_by_client;
+    everywhere("model_reads_by_client", differs);
     let (before, after) = (old.instructions_max_chars, new.instructions_max_chars);
     everywhere("instructions_max_chars", before != after);
     everywhere("rpc_servers", old.rpc_servers != new.rpc_servers);

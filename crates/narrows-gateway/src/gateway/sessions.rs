@@ -83,7 +83,7 @@ impl Gateway {
             client_info: client.client_info.detached(),
         };
         let lists_by = began + known_clients::list_wait(&roster.settings, &client);
-        let initialize_by = began + roster.settings.initialize_wait;
+        let initialize_by = began + known_clients::initialize_wait(&roster.settings, &client);
         drop(roster);
         self.0.wait_until_ready(&endpoint, initialize_by).await;
         let caller = Caller {

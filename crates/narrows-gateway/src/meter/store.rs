@@ -39,6 +39,18 @@ impl Store for CountedStore {
         text
     }
 
+    fn renew(&self, owner: &Owner, receipt: &str) {
+        self.store.renew(owner, receipt);
+    }
+
+    fn has_any(&self, owner: &Owner) -> bool {
+        self.store.has_any(owner)
+    }
+
+    fn source(&self, owner: &Owner, receipt: &str) -> Option<String> {
+        self.store.source(owner, receipt)
+    }
+
     fn purge(&self) {
         self.store.purge();
     }

@@ -1,12 +1,15 @@
 use expect_test::{Expect, expect};
 use serde_json::Value;
 
+use super::find::Find;
 use super::*;
 use crate::error::Error;
 use crate::exchange::Principal;
 use crate::recovery::{MemoryStore, Receipt};
 
 const TEXT: &str = "one\ntwo\r\nthree Apples\nfour\nfive apples and pears\nsix\n";
+
+const ROWS: &str = r#"[{"id":1,"status":"open","total":1.10},{"id":2,"status":"paid","total":2.20},{"id":3,"status":"open","total":3}]"#;
 
 fn owner() -> Owner {
     Owner::client(&Principal::Anonymous, "default", None)
@@ -18,161 +21,244 @@ fn kept(text: &str) -> (MemoryStore, Receipt) {
     (store, receipt)
 }
 
-/// Calls the tool with these arguments besides the receipt.
-fn ask(store: &dyn Store, receipt: &Receipt, max_chars: usize, more: &str) -> Value {
+/// Calls the tool with these arguments besides the receipt. Returns the text of
+/// the answer and the facts of its `_meta`.
+fn ask(store: &dyn Store, receipt: &Receipt, max_chars: usize, more: &str) -> (String, Value) {
     let arguments = Raw::parse(more.to_owned().into()).expect("a test's JSON");
     let arguments = arguments.with_member("prune_id", &Raw::string(receipt.as_str()));
     let result = call(store, &owner(), max_chars, Some(arguments));
     let result: Value = result.decode().expect("a result");
+    assert!(result.get("structuredContent").is_none());
     let text = result["content"][0]["text"].as_str().expect("a text");
-    let said: Value = serde_json::from_str(text).expect("JSON as text");
     if result["isError"] != true {
-        assert_eq!(said, result["structuredContent"], "the same twice");
-        assert!(
-            text.chars().count() <= max_chars,
-            "a page within the budget"
-        );
+        let chars = text.chars().count();
+        assert!(chars <= max_chars, "a page of {chars} within {max_chars}");
     }
-    said
+    (
+        text.to_owned(),
+        result["_meta"]["narrows/selection"].clone(),
+    )
 }
 
 #[track_caller]
 fn check(text: &str, more: &str, expected: Expect) {
     let (store, receipt) = kept(text);
-    let said = ask(&store, &receipt, 80_000, more).to_string();
+    let (said, _) = ask(&store, &receipt, 80_000, more);
+    // A raw string cannot show a CR.
+    let said = said.replace('\r', "\\r");
     expected.assert_eq(&said.replace(receipt.as_str(), "ID"));
 }
 
 #[test]
-fn lines_by_range_as_the_pruner_gives_them() {
+fn an_answer_is_one_line_about_it_and_the_text() {
     check(
         TEXT,
-        r#"{"ranges":[{"start_line":2,"end_line":3},{"start_line":6,"end_line":99}],"include_line_numbers":false}"#,
-        expect![[
-            r#"{"raw_text":"two\r\nthree Apples\nsix","metadata":{"prune_id":"ID","ranges":[{"start_line":2,"end_line":3},{"start_line":6,"end_line":6}],"line_numbering":"original","total_lines":6,"total_chars":53,"ends_with_newline":true}}"#
-        ]],
+        r#"{"ranges":[{"start_line":2,"end_line":3},{"start_line":6,"end_line":99}]}"#,
+        expect![[r#"
+            ⟦lines 2-3, 6 of 6⟧
+            2│ two\r
+            3│ three Apples
+            6│ six"#]],
     );
     check(
         TEXT,
-        r#"{"ranges":"4-5,1","include_line_numbers":true}"#,
-        expect![[
-            r#"{"raw_text":"4│ four\n5│ five apples and pears\n1│ one","metadata":{"prune_id":"ID","ranges":[{"start_line":4,"end_line":5},{"start_line":1,"end_line":1}],"line_numbering":"original","total_lines":6,"total_chars":53,"ends_with_newline":true}}"#
-        ]],
+        r#"{"query":"apples"}"#,
+        expect![[r#"
+        ⟦2 of 6 lines match⟧
+        3│ three Apples
+        5│ five apples and pears"#]],
     );
+    check(TEXT, r#"{"query":"kiwi"}"#, expect!["⟦0 of 6 lines match⟧"]);
     check(
         TEXT,
-        r#"{"ranges":[]}"#,
-        expect![[
-            r#"{"raw_text":"","metadata":{"prune_id":"ID","ranges":[],"line_numbering":"original","total_lines":6,"total_chars":53,"ends_with_newline":true}}"#
-        ]],
-    );
-}
-
-#[test]
-fn characters_ends_and_the_whole() {
-    check(
-        "aé\nb🦀c",
-        r#"{"start_char":2,"end_char":5}"#,
-        expect![[
-            r#"{"raw_text":"é\nb🦀","metadata":{"prune_id":"ID","ranges":[{"start_char":2,"end_char":5}],"line_numbering":"original","total_lines":2,"total_chars":6,"ends_with_newline":false}}"#
-        ]],
+        r#"{"query":"apples","count_only":true,"tail":3}"#,
+        expect!["⟦1 of 3 lines match in lines 4-6 of 6⟧"],
     );
     check(
         TEXT,
         r#"{"start_char":50}"#,
-        expect![[
-            r#"{"raw_text":"six\n","metadata":{"prune_id":"ID","ranges":[{"start_char":50,"end_char":53}],"line_numbering":"original","total_lines":6,"total_chars":53,"ends_with_newline":true}}"#
-        ]],
+        expect![[r#"
+        ⟦chars 50-53 of 53⟧
+        six
+    "#]],
     );
     check(
-        TEXT,
-        r#"{"head":1,"tail":2}"#,
-        expect![[
-            r#"{"raw_text":"one\nfive apples and pears\nsix","metadata":{"prune_id":"ID","ranges":[{"start_line":1,"end_line":1},{"start_line":5,"end_line":6}],"line_numbering":"original","total_lines":6,"total_chars":53,"ends_with_newline":true}}"#
-        ]],
+        ROWS,
+        r#"{"where":"status = 'open'","aggregate":"count, sum(total)"}"#,
+        expect![[r#"
+            ⟦2 of 3 rows match⟧
+            {"count":2,"sum(total)":4.10}"#]],
     );
-    check(
-        TEXT,
-        "{}",
-        expect![[
-            r#"{"raw_text":"one\ntwo\r\nthree Apples\nfour\nfive apples and pears\nsix\n","metadata":{"prune_id":"ID","ranges":[{"start_line":1,"end_line":6}],"line_numbering":"original","total_lines":6,"total_chars":53,"ends_with_newline":true}}"#
-        ]],
-    );
+    let (store, receipt) = kept(TEXT);
+    let (_, facts) = ask(&store, &receipt, 80_000, r#"{"query":"apples","head":4}"#);
+    let facts = facts.to_string().replace(receipt.as_str(), "ID");
+    expect![[r#"{"prune_id":"ID","unit":"lines","total":6,"ranges":[[1,4]],"matched":1}"#]]
+        .assert_eq(&facts);
+}
+
+/// Every call of a list gives the same answer as the first.
+#[track_caller]
+fn check_same(text: &str, calls: &[&str]) {
+    let (store, receipt) = kept(text);
+    let (first, _) = ask(&store, &receipt, 80_000, calls[0]);
+    assert!(first.starts_with('⟦'), "{first}");
+    for call in calls {
+        assert_eq!(ask(&store, &receipt, 80_000, call).0, first, "{call}");
+    }
 }
 
 #[test]
-fn a_query_finds_lines_and_what_is_around_them() {
+fn arguments_that_are_almost_right_are_understood() {
+    check_same(
+        TEXT,
+        &[
+            r#"{"ranges":[{"start_line":3,"end_line":4}]}"#,
+            r#"{"ranges":{"start_line":3,"end_line":4}}"#,
+            r#"{"ranges":"3-4"}"#,
+            r#"{"ranges":["3-4"]}"#,
+            r#"{"ranges":[3,4]}"#,
+            r#"{"ranges":[[3,4]]}"#,
+            r#"{"ranges":" lines 3-4 "}"#,
+            r#"{"ranges":[{"start":"3","end":4.0}]}"#,
+            r#"{"lines":"3..4"}"#,
+            r#"{"range":"L3-L4"}"#,
+            r#"{"start":3,"end":4}"#,
+            r#"{"start_line":"3","endLine":4,"query":null}"#,
+            r#"{"from":3,"to":4,"head":null,"where":""}"#,
+        ],
+    );
+    check_same(
+        TEXT,
+        &[
+            r#"{"ranges":"3,4"}"#,
+            r#"{"ranges":["3",{"start_line":4,"end_line":4}]}"#,
+        ],
+    );
+    check_same(
+        TEXT,
+        &[
+            r#"{"ranges":"5-6"}"#,
+            r#"{"ranges":"5-"}"#,
+            r#"{"start_line":5}"#,
+        ],
+    );
+    check_same(
+        TEXT,
+        &[
+            r#"{"query":"apples","limit":1}"#,
+            r#"{"search":"apples","max_results":"1"}"#,
+            r#"{"pattern":"apples","limit":1.0,"ranges":[]}"#,
+            r#"{"regex":"apples","limit":1}"#,
+            r#"{"regex":"/apples/i","limit":1}"#,
+            r#"{"query":["APPLES"],"limit":"1","countOnly":"false"}"#,
+        ],
+    );
+    check_same(
+        ROWS,
+        &[
+            r#"{"where":"status = 'open'","aggregate":"count, sum(total)"}"#,
+            r#"{"filter":"status == \"open\"","aggregate":["count","sum(total)"]}"#,
+            r#"{"where":{"status":"open"},"aggregate":[{"function":"count"},{"function":"sum","field":"total"}]}"#,
+            r#"{"where":["status = 'open'"],"agg":"count(*), SUM(total)"}"#,
+        ],
+    );
+    check_same(
+        ROWS,
+        &[
+            r#"{"select":"id, total","sort":"-total"}"#,
+            r#"{"fields":["id","total"],"order_by":"total desc"}"#,
+            r#"{"columns":"id,total","sort":["-total"],"rows":true}"#,
+        ],
+    );
+    check_same(
+        TEXT,
+        &[
+            r#"{"start_char":5,"end_char":9}"#,
+            r#"{"ranges":"chars 5-9"}"#,
+            r#"{"startChar":"5","end_char":9,"limit":0}"#,
+        ],
+    );
+    check_same(
+        ROWS,
+        &[r#"{"rows":".","ranges":"2-3"}"#, r#"{"ranges":"rows 2-3"}"#],
+    );
+    let (store, receipt) = kept(TEXT);
+    for name in ["prune_id", "id", "receipt", "pruneId"] {
+        let arguments = format!(r#"{{"{name}":"{receipt}","head":1}}"#);
+        let arguments = Raw::parse(arguments.into()).expect("JSON");
+        let as_text = Raw::string(arguments.as_str());
+        for arguments in [arguments, as_text] {
+            let result = call(&store, &owner(), 80_000, Some(arguments));
+            assert!(
+                result.as_str().contains("⟦line 1 of 6⟧\\none"),
+                "{}",
+                result.as_str()
+            );
+        }
+    }
+}
+
+#[test]
+fn arguments_that_cannot_be_used_are_refused_with_the_corrected_call() {
     check(
         TEXT,
-        r#"{"query":"APPLES","context":0,"include_line_numbers":true}"#,
+        r#"{"serch":"x"}"#,
         expect![[
-            r#"{"raw_text":"3│ three Apples\n5│ five apples and pears","metadata":{"prune_id":"ID","ranges":[{"start_line":3,"end_line":3},{"start_line":5,"end_line":5}],"line_numbering":"original","total_lines":6,"total_chars":53,"ends_with_newline":true,"matches":2}}"#
+            r#"{"code":"invalid_params","message":"Unknown argument 'serch'; did you mean 'query'? There are prune_id, query, context, ranges, head, tail, start_char, end_char, count_only, limit, where, select, sort, group_by, aggregate, rows, diff_with, include_line_numbers, max_chars, cursor","corrected_arguments":{"query":"x","prune_id":"ID"}}"#
         ]],
     );
     check(
         TEXT,
-        r#"{"query":"pears five","context":1}"#,
+        r#"{"zzz":"x"}"#,
         expect![[
-            r#"{"raw_text":"four\nfive apples and pears\nsix","metadata":{"prune_id":"ID","ranges":[{"start_line":4,"end_line":6}],"line_numbering":"original","total_lines":6,"total_chars":53,"ends_with_newline":true,"matches":1}}"#
+            r#"{"code":"invalid_params","message":"Unknown argument 'zzz'. There are prune_id, query, context, ranges, head, tail, start_char, end_char, count_only, limit, where, select, sort, group_by, aggregate, rows, diff_with, include_line_numbers, max_chars, cursor"}"#
         ]],
     );
-}
-
-#[test]
-fn a_query_in_one_endless_line_gives_what_is_around_it() {
-    let line = format!("{}needle{}", "é".repeat(40_000), "x".repeat(40_000));
-    let (store, receipt) = kept(&line);
-    let said = ask(
-        &store,
-        &receipt,
-        80_000,
-        r#"{"query":"Needle","context":0}"#,
-    );
-    let text = said["raw_text"].as_str().expect("a text");
-    assert!(text.contains("ééneedlexx") && text.len() < 1_000, "{text}");
-    let range = &said["metadata"]["ranges"][0];
-    let part = format!(
-        r#"{{"start_char":{},"end_char":{}}}"#,
-        range["start_char"], range["end_char"]
-    );
-    assert_eq!(ask(&store, &receipt, 80_000, &part)["raw_text"], text);
-}
-
-#[test]
-fn what_is_wrong_is_said_so_that_a_model_can_do_better() {
     check(
         TEXT,
-        r#"{"ranges":[{"start_line":7,"end_line":8}]}"#,
+        r#"{"head":1,"ranges":"1-2"}"#,
         expect![[
-            r#"{"code":"invalid_range","max_line":6,"message":"Lines are counted from 1 to 6, and a range ends where it starts or later"}"#
+            r#"{"code":"invalid_params","message":"Argument 'ranges' is given beside another of ranges, head/tail and start_char/end_char; give one of them","corrected_arguments":{"ranges":"1-2","prune_id":"ID"}}"#
+        ]],
+    );
+    check(
+        TEXT,
+        r#"{"head":"many"}"#,
+        expect![[
+            r#"{"code":"invalid_params","message":"Argument 'head' must be a whole number of at least 0, not \"many\""}"#
+        ]],
+    );
+    check(
+        TEXT,
+        r#"{"query":"a","search":"b"}"#,
+        expect![[r#"{"code":"invalid_params","message":"Argument 'query' is given twice"}"#]],
+    );
+    check(
+        TEXT,
+        r#"{"ranges":"x-y"}"#,
+        expect![[
+            r#"{"code":"invalid_params","message":"Argument 'ranges' must be ranges such as \"201-5012\" or \"5,9-12\", not \"x-y\""}"#
+        ]],
+    );
+    check(
+        TEXT,
+        r#"{"ranges":"7-8"}"#,
+        expect![[
+            r#"{"code":"invalid_range","message":"Lines are counted from 1 to 6, and a range ends where it starts or later","max_line":6}"#
         ]],
     );
     check(
         TEXT,
         r#"{"start_char":9,"end_char":8}"#,
         expect![[
-            r#"{"code":"invalid_range","max_char":53,"message":"Characters are counted from 1 to 53, and the last does not come before the first"}"#
+            r#"{"code":"invalid_range","message":"Characters are counted from 1 to 53, and the last does not come before the first","max_char":53}"#
         ]],
     );
     check(
         TEXT,
-        r#"{"query":"kiwi"}"#,
+        r#"{"where":"a = 1"}"#,
         expect![[
-            r#"{"code":"no_match","message":"No line holds the text 'kiwi' or all of its words (it is no pattern); try other words, or head and tail"}"#
-        ]],
-    );
-    check(
-        TEXT,
-        r#"{"head":1,"query":"x"}"#,
-        expect![[
-            r#"{"code":"invalid_params","message":"Give one of ranges, start_char/end_char, head/tail and query, not several"}"#
-        ]],
-    );
-    check(
-        TEXT,
-        r#"{"lines":1}"#,
-        expect![[
-            r#"{"code":"invalid_params","message":"Unknown argument 'lines': 'recover_text' takes prune_id, ranges, start_char, end_char, head, tail, query, context, include_line_numbers, cursor"}"#
+            r#"{"code":"no_rows","message":"The text has no rows: it is neither JSON (not JSON: expected value at line 1, column 1 (byte 0)) nor JSON Lines. Use query, ranges, head or tail, which select lines"}"#
         ]],
     );
     check(
@@ -181,21 +267,47 @@ fn what_is_wrong_is_said_so_that_a_model_can_do_better() {
         expect![[r#"{"code":"invalid_params","message":"The cursor is not one of ours"}"#]],
     );
     check(
-        TEXT,
-        r#"{"ranges":"x-y"}"#,
+        ROWS,
+        r#"{"where":"status = open"}"#,
         expect![[
-            r#"{"code":"invalid_params","message":"Argument 'ranges' must be an array of {\"start_line\", \"end_line\"}"}"#
+            r#"{"code":"invalid_params","message":"Argument 'where' at character 10: expected a value: a number, true, false, null or 'text' in quotes, found 'open'","corrected_arguments":{"where":"status = 'open'","prune_id":"ID"},"fields":["id","status","total"]}"#
         ]],
     );
+    check(
+        ROWS,
+        r#"{"where":"status like 'o%'"}"#,
+        expect![[
+            r#"{"code":"invalid_params","message":"Argument 'where' at character 8: expected =, !=, <, <=, >, >=, contains, matches, in or is, found 'like 'o%''","fields":["id","status","total"]}"#
+        ]],
+    );
+    check(
+        ROWS,
+        r#"{"where":"statu = 'open'"}"#,
+        expect!["⟦0 of 3 rows match; no row has 'statu' (where); did you mean status?⟧"],
+    );
+    check(
+        ROWS,
+        r#"{"diff_with":"prn_nope"}"#,
+        expect![[
+            r#"{"code":"prune_id_not_found","message":"No text is stored under this prune_id, or no longer; call the tool that returned the text again","prune_id":"prn_nope"}"#
+        ]],
+    );
+    let nothing = call(&kept("").0, &owner(), 80_000, None);
+    expect![[r#"{"content":[{"type":"text","text":"{\"code\":\"invalid_params\",\"message\":\"Missing argument 'prune_id': take it from the ⟦narrows…⟧ marker\"}"}],"isError":true}"#]].assert_eq(nothing.as_str());
 }
 
 #[test]
-fn what_is_null_is_not_there() {
-    let (store, receipt) = kept(TEXT);
-    let all = r#"{"ranges":[],"start_char":null,"end_char":null,"head":1,"tail":null,"query":null,"context":null,"include_line_numbers":null,"cursor":null}"#;
-    assert_eq!(ask(&store, &receipt, 80_000, all)["raw_text"], "one");
-    let none = r#"{"ranges":null,"cursor":null}"#;
-    assert_eq!(ask(&store, &receipt, 80_000, none)["raw_text"], TEXT);
+fn two_receipts_are_compared() {
+    let (store, earlier) = kept(TEXT);
+    let receipt = store
+        .keep(&owner(), TEXT.replace("four", "4").into())
+        .expect("room");
+    let more = format!(r#"{{"diff_with":"{earlier}"}}"#);
+    expect![[r#"
+        ⟦against diff_with: 1 line removed (-), 1 added (+)⟧
+        -4│ four
+        +4│ 4"#]]
+    .assert_eq(&ask(&store, &receipt, 80_000, &more).0);
 }
 
 #[test]
@@ -213,25 +325,30 @@ fn unknown_expired_and_anothers_are_the_same() {
     assert_ne!(of(&owner(), receipt.as_str()), unknown);
 }
 
-/// Reads all pages of a question.
+/// Reads all pages of a question, each without its first line.
 fn read_all(store: &dyn Store, receipt: &Receipt, max_chars: usize, more: &str) -> (String, usize) {
     let mut whole = String::new();
-    let mut more = more.to_owned();
+    let mut call: Value = serde_json::from_str(more).expect("JSON");
+    let repeats = more.len() > 400;
     for pages in 1.. {
-        let said = ask(store, receipt, max_chars, &more);
-        whole += said["raw_text"]
-            .as_str()
-            .unwrap_or_else(|| panic!("{said}"));
-        match said["metadata"]["next_cursor"].as_str() {
-            Some(cursor) => more = serde_json::json!({ "cursor": cursor }).to_string(),
-            None => return (whole, pages),
+        let (said, facts) = ask(store, receipt, max_chars, &call.to_string());
+        let (head, page) = said.split_once('\n').unwrap_or((&said, ""));
+        assert!(head.starts_with('⟦') && head.ends_with('⟧'), "{head}");
+        whole += page;
+        let Some(cursor) = facts["next_cursor"].as_str() else {
+            return (whole, pages);
+        };
+        assert!(head.contains(cursor), "{head}");
+        match repeats {
+            true => call["cursor"] = cursor.into(),
+            false => call = json!({ "cursor": cursor }),
         }
     }
     unreachable!()
 }
 
 #[test]
-fn pages_put_together_are_the_text() {
+fn pages_put_together_are_the_selection() {
     let lines: String = (0..3_000)
         .map(|at| format!("{at}\t\"é\" 🦀 \u{1}{}\r\n", "x".repeat(at % 90)))
         .collect();
@@ -243,76 +360,39 @@ fn pages_put_together_are_the_text() {
         assert_eq!(pages > 50, text.len() > 10_000);
     }
     let (store, receipt) = kept(&lines);
-    let ranges = r#"{"ranges":[{"start_line":10,"end_line":2000},{"start_line":5,"end_line":6}]}"#;
+    let ranges = r#"{"include_line_numbers":false,"ranges":[{"start_line":10,"end_line":2000},{"start_line":5,"end_line":6}]}"#;
     let all: Vec<&str> = lines.split('\n').collect();
     let expected = [&all[9..2_000], &all[4..6]].concat().join("\n");
     assert_eq!(read_all(&store, &receipt, 5_000, ranges).0, expected);
+    // Long arguments are repeated instead of carried along.
+    let many: Vec<String> = (1..=300).map(|at| (3 * at).to_string()).collect();
+    let expected: Vec<&str> = (1..=300).map(|at| all[3 * at - 1]).collect();
+    let many = json!({ "ranges": many.join(","), "include_line_numbers": false }).to_string();
+    let (whole, pages) = read_all(&store, &receipt, 2_000, &many);
+    assert_eq!(whole, expected.join("\n"));
+    assert!(pages > 5);
+    let (_, facts) = ask(&store, &receipt, 2_000, &many);
+    let cursor = json!({ "cursor": facts["next_cursor"] }).to_string();
+    let (said, _) = ask(&store, &receipt, 2_000, &cursor);
+    assert!(said.contains("repeat all arguments"), "{said}");
 }
 
-/// `ask` checks that every page is within the budget, whatever is told besides.
 #[test]
-fn what_is_told_besides_the_text_counts() {
+fn a_page_has_as_many_characters_as_asked_for() {
     let text: String = (0..3_000).map(|at| format!("match {at}\n")).collect();
     let (store, receipt) = kept(&text);
-    for max_chars in [1_000, 8_000, 80_000] {
-        let said = ask(
-            &store,
-            &receipt,
-            max_chars,
-            r#"{"query":"match","context":0}"#,
+    for max_chars in [600, 1_000, 8_000, 80_000] {
+        let (said, facts) = ask(&store, &receipt, max_chars, r#"{"query":"match"}"#);
+        assert!(said.starts_with("⟦3000 of 3000 lines match"));
+        assert!(said.chars().count() > max_chars / 2 || facts["next_cursor"].is_null());
+        let (whole, _) = read_all(&store, &receipt, max_chars, r#"{"query":"7"}"#);
+        assert_eq!(
+            whole.lines().count(),
+            (0..3_000).filter(|at| at.to_string().contains('7')).count()
         );
-        assert_eq!(said["metadata"]["matches"], 3_000);
-        let (whole, _) = read_all(&store, &receipt, max_chars, r#"{"query":"7","context":0}"#);
-        assert_eq!(whole.lines().count(), 500, "the first that match");
     }
-    let many: Vec<Value> = (1..=200)
-        .map(|at| serde_json::json!({ "start_line": 3 * at, "end_line": 3 * at }))
-        .collect();
-    let many = serde_json::json!({ "ranges": many }).to_string();
-    let (whole, _) = read_all(&store, &receipt, 80_000, &many);
-    assert_eq!(whole.lines().count(), 200);
-    let said = ask(&store, &receipt, 2_000, &many);
-    assert_eq!(said["code"], "invalid_params");
-}
-
-#[test]
-fn lines_may_be_asked_for_in_the_ways_that_models_write() {
-    let (store, receipt) = kept(TEXT);
-    for ranges in [
-        r#"[{"start_line":3,"end_line":4}]"#,
-        r#"{"start_line":3,"end_line":4}"#,
-        r#""3-4""#,
-        r#"["3-4"]"#,
-        "[3,4]",
-        "[[3,4]]",
-        r#"["3",{"start_line":4,"end_line":4}]"#,
-    ] {
-        let said = ask(
-            &store,
-            &receipt,
-            80_000,
-            &format!(r#"{{"ranges":{ranges}}}"#),
-        );
-        assert_eq!(said["raw_text"], "three Apples\nfour", "{ranges}");
-    }
-}
-
-/// Letters whose lower case is longer or shorter stand before the match.
-#[test]
-fn a_match_is_where_it_is_whatever_stands_before() {
-    for letter in ["İ", "ẞ", "K", "é"] {
-        let line = format!("{}needle{}", letter.repeat(30_000), "x".repeat(30_000));
-        let (store, receipt) = kept(&line);
-        let said = ask(
-            &store,
-            &receipt,
-            80_000,
-            r#"{"query":"NEEDLE","context":0}"#,
-        );
-        let text = said["raw_text"].as_str().expect("a text");
-        assert!(text.contains(&format!("{letter}needlex")), "{letter}");
-        assert!(text.len() < 1_000);
-    }
+    let (said, _) = ask(&store, &receipt, 80_000, r#"{"max_chars":700}"#);
+    assert!((400..=700).contains(&said.chars().count()));
 }
 
 #[test]
@@ -321,14 +401,93 @@ fn a_cursor_belongs_to_its_receipt() {
     let other = store
         .keep(&owner(), "y".repeat(10_000).into())
         .expect("room");
-    let cursor = ask(&store, &receipt, 2_000, "{}")["metadata"]["next_cursor"].to_string();
-    let said = ask(&store, &other, 2_000, &format!(r#"{{"cursor":{cursor}}}"#));
-    assert_eq!(said["message"], "The cursor is of another prune_id");
+    let (_, facts) = ask(&store, &receipt, 2_000, "{}");
+    let more = json!({ "cursor": facts["next_cursor"] }).to_string();
+    let (said, _) = ask(&store, &other, 2_000, &more);
+    assert!(said.contains("The cursor is of another prune_id"), "{said}");
     // A cursor made by hand that leads nowhere.
-    let of = Raw::empty_object().with_member("prune_id", &Raw::string(receipt.as_str()));
-    let far = token::part_cursor(1_000_000, &of);
-    let said = ask(&store, &receipt, 2_000, &format!(r#"{{"cursor":"{far}"}}"#));
-    assert_eq!(said["message"], "The cursor is not one of ours");
+    let far = cursor(1_000_000, receipt.as_str(), &Default::default());
+    let (said, _) = ask(&store, &receipt, 2_000, &format!(r#"{{"cursor":"{far}"}}"#));
+    assert!(said.contains("The cursor is not one of ours"), "{said}");
+}
+
+#[test]
+fn the_tool_says_in_few_words_how_it_is_called() {
+    let tool: Value = tool("recover_text").decode().expect("a tool");
+    let description = tool["description"].as_str().expect("a description");
+    let schema = tool["inputSchema"].to_string();
+    let size = description.chars().count() + schema.chars().count();
+    assert!(size <= 1_400, "{size}");
+    let listed = tool["inputSchema"]["properties"]
+        .as_object()
+        .expect("properties");
+    let listed: Vec<&str> = listed.keys().map(String::as_str).collect();
+    assert_eq!(listed, arguments::NAMES[..listed.len()]);
+    // The examples are understood.
+    let examples = description.split("Examples: ").nth(1).expect("examples");
+    let (examples, _) = examples.split_once(". ").expect("an end");
+    for example in examples.split("; ") {
+        let example = Raw::parse(example.to_owned().into()).expect(example);
+        assert!(Find::read(&example).is_ok());
+    }
+}
+
+#[test]
+fn find_is_checked_first_and_applied_to_a_text_later() {
+    let find = |raw: &str| Find::read(&Raw::parse(raw.to_owned().into()).expect("JSON"));
+    let found = |raw: &str, text: &str| {
+        let find = find(raw).expect("a find");
+        find.apply(text, None, "prn_X", 2_000)
+    };
+    let lines = found(r#""APPLES""#, TEXT).expect("lines");
+    assert_eq!(lines.matched, Some(2));
+    assert_eq!(
+        lines.text,
+        "⟦2 of 6 lines match⟧\n3│ three Apples\n5│ five apples and pears"
+    );
+    let none = found(r#"{"query":"kiwi"}"#, TEXT).expect("no lines");
+    assert_eq!(
+        (none.matched, none.text.as_str()),
+        (Some(0), "⟦0 of 6 lines match⟧")
+    );
+    let rows = found(r#"{"where":"total > 1.1","select":"id"}"#, ROWS).expect("rows");
+    assert_eq!(
+        rows.text,
+        "⟦2 of 3 rows match⟧\n2│ {\"id\":2}\n3│ {\"id\":3}"
+    );
+    assert!(found(r#"{"where":"total > 1"}"#, TEXT).is_err());
+    for wrong in [
+        r#"{"prune_id":"x"}"#,
+        r#"{"cursor":"x"}"#,
+        "7",
+        r#""""#,
+        r#"{"where":"a ="}"#,
+    ] {
+        assert!(find(wrong).is_err(), "{wrong}");
+    }
+    // The cursor of a long answer continues it.
+    let text: String = (0..2_000).map(|at| format!("match {at}\n")).collect();
+    let (store, receipt) = kept(&text);
+    let first = find(r#""match""#).expect("a find");
+    let first = first
+        .apply(&text, None, receipt.as_str(), 2_000)
+        .expect("lines");
+    let (_, cursor) = first.text.split_once("next cursor=").expect("a cursor");
+    let (cursor, _) = cursor.split_once('⟧').expect("an end");
+    let (second, _) = ask(
+        &store,
+        &receipt,
+        2_000,
+        &json!({ "cursor": cursor }).to_string(),
+    );
+    let last = first.text.lines().last().expect("a line");
+    let next = second.lines().nth(1).expect("a line");
+    let number = |line: &str| {
+        line.split('│')
+            .next()
+            .map(|n| n.parse::<usize>().expect("a number"))
+    };
+    assert_eq!(number(next), number(last).map(|number| number + 1));
 }
 
 #[test]
@@ -379,27 +538,4 @@ fn the_resource_gives_the_lines_that_fit_and_says_how_to_go_on() {
         read(&store, &owner(), 2_000, &past),
         Err(Error::BadParams(_))
     ));
-}
-
-#[test]
-fn characters_are_found_far_into_a_text_of_many_scripts() {
-    let text: String = "aé潮🦀\n".chars().cycle().take(20_000).collect();
-    let (store, receipt) = kept(&text);
-    // The first block of 4,096 bytes ends within the 1,863rd character.
-    for (first, last) in [
-        (1, 1),
-        (1_861, 1_862),
-        (1_862, 1_863),
-        (1_863, 1_864),
-        (7_777, 9_999),
-        (19_998, 30_000),
-    ] {
-        let arguments = format!(r#"{{"start_char": {first}, "end_char": {last}}}"#);
-        let said = ask(&store, &receipt, 80_000, &arguments);
-        let wanted = text.chars().skip(first - 1).take(last - first + 1);
-        let wanted: String = wanted.collect();
-        assert_eq!(said["raw_text"], wanted.as_str(), "{first}-{last}");
-        let end = said["metadata"]["ranges"][0]["end_char"].as_u64();
-        assert_eq!(end, Some(last.min(20_000) as u64));
-    }
 }

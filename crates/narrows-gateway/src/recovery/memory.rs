@@ -1,6 +1,6 @@
 //! Texts in memory, compressed.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use super::{Fill, Owner, Receipt, RecoverySettings, Store, Unavailable, block};
 use crate::lock::Mutex;
 
-/// Texts in memory: each for the same time, and all within a number of bytes;
-/// the oldest leave first.
+/// Texts in memory: each for the same time since it was kept or renewed, and all
+/// within a number of bytes; those that would expire first leave first.
 ///
 /// No cache library: those admit by how often something is asked for, and may
 /// turn away the newest text, whose receipt was just handed out.
@@ -23,14 +23,17 @@ pub struct MemoryStore {
 #[derive(Default)]
 struct Kept {
     texts: HashMap<Arc<str>, Entry>,
-    /// In the order in which they came, which is also that in which they expire.
-    order: VecDeque<(Instant, Arc<str>)>,
+    /// In the order in which they expire. The number tells those of one instant
+    /// apart.
+    order: BTreeMap<(Instant, u64), Arc<str>>,
+    last: u64,
     bytes: usize,
 }
 
 struct Entry {
     owner: Owner,
     body: Body,
+    place: (Instant, u64),
 }
 
 /// A text in the shorter of two forms.
@@ -80,9 +83,16 @@ impl Store for MemoryStore {
             kept.drop_oldest();
         }
         kept.bytes += size;
-        kept.order.push_back((until, receipt.0.clone()));
-        kept.texts.insert(receipt.0.clone(), Entry { owner, body });
+        let place = kept.queue(until, &receipt.0);
+        let entry = Entry { owner, body, place };
+        kept.texts.insert(receipt.0.clone(), entry);
         Ok(receipt)
+    }
+
+    fn has_any(&self, owner: &Owner) -> bool {
+        let mut kept = self.kept.lock();
+        kept.purge(Instant::now());
+        kept.texts.values().any(|entry| entry.owner == *owner)
     }
 
     fn fetch(&self, owner: &Owner, receipt: &str) -> Option<Arc<str>> {
@@ -93,6 +103,24 @@ impl Store for MemoryStore {
             (entry.owner == *owner).then(|| entry.body.clone())?
         };
         body.text()
+    }
+
+    fn renew(&self, owner: &Owner, receipt: &str) {
+        let mut kept = self.kept.lock();
+        let Some(until) = Instant::now().checked_add(self.ttl) else {
+            return;
+        };
+        let found = kept.texts.get(receipt);
+        let Some(entry) = found.filter(|entry| entry.owner == *owner) else {
+            return;
+        };
+        let place = entry.place;
+        if let Some(receipt) = kept.order.remove(&place) {
+            let place = kept.queue(until, &receipt);
+            if let Some(entry) = kept.texts.get_mut(&receipt) {
+                entry.place = place;
+            }
+        }
     }
 
     fn purge(&self) {
@@ -114,13 +142,21 @@ impl Store for MemoryStore {
 
 impl Kept {
     fn purge(&mut self, now: Instant) {
-        while self.order.front().is_some_and(|(until, _)| *until <= now) {
+        let expires = |kept: &Kept| kept.order.keys().next().map(|(until, _)| *until);
+        while expires(self).is_some_and(|until| until <= now) {
             self.drop_oldest();
         }
     }
 
+    fn queue(&mut self, until: Instant, receipt: &Arc<str>) -> (Instant, u64) {
+        self.last += 1;
+        let place = (until, self.last);
+        self.order.insert(place, receipt.clone());
+        place
+    }
+
     fn drop_oldest(&mut self) {
-        if let Some((_, receipt)) = self.order.pop_front()
+        if let Some((_, receipt)) = self.order.pop_first()
             && let Some(entry) = self.texts.remove(&receipt)
         {
             self.bytes -= entry.body.len() + OVERHEAD;

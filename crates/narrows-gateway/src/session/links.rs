@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Session;
 use super::variants::{Reading, read_offer};
+use crate::chain::via::{GatewayClient, THROUGH_PROXY};
 use crate::error::Error;
 use crate::exchange::{Ask, AskKey, ClientHello, Event, EventSink, Notice, Refusal};
 use crate::gateway::Lifetime;
@@ -140,7 +141,8 @@ impl Session {
 
     pub(crate) fn needs_own_link(&self, upstream: &Upstream) -> bool {
         match upstream.sharing() {
-            Sharing::Auto => self.asks.any(),
+            // Gateways that use each other would open links in turn without end.
+            Sharing::Auto => self.asks.any() && !self.has_come_round(),
             Sharing::Shared => false,
             Sharing::Session => true,
         }
@@ -179,7 +181,7 @@ impl Session {
             session: Arc::downgrade(self),
             upstream: upstream.clone(),
         });
-        let hello = through_proxy(&self.caller.client);
+        let hello = through_proxy(&self.caller.client, self.gateway_client.as_ref());
         let held = Arc::new(Held {
             own: upstream
                 .open_own_link(&hello, ears, || self.reclaim(upstream.serial))
@@ -299,13 +301,17 @@ async fn tend(session: Weak<Session>, upstream: Arc<Upstream>, slot: Arc<Slot>, 
 
 /// What the client said of itself, with the suffix that tells servers that
 /// somebody stands between (S3-4).
-fn through_proxy(client: &ClientHello) -> ClientHello {
+fn through_proxy(client: &ClientHello, gateway: Option<&GatewayClient>) -> ClientHello {
     let name = client.client_info.member("name");
     let name = name.as_ref().and_then(Raw::as_text);
     let name = name.unwrap_or("client".into());
-    let name = Raw::string(&format!("{name}-through-proxy"));
+    let name = Raw::string(&format!("{name}{THROUGH_PROXY}"));
+    let client_info = client.client_info.with_member("name", &name);
     ClientHello {
-        client_info: client.client_info.with_member("name", &name),
+        client_info: match gateway {
+            Some(gateway) => gateway.mark_info(&client_info),
+            None => client_info,
+        },
         ..client.clone()
     }
 }
@@ -353,6 +359,7 @@ impl Ears for SessionEars {
                 }
             }
             "notifications/resources/updated" => session.tell_updated(&self.upstream, &notice),
+            _ if session.has_notice_come_round(&notice) => {}
             _ => session.tell(notice),
         }
     }

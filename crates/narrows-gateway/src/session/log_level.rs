@@ -41,7 +41,11 @@ impl LogLevel {
 impl Session {
     /// Remembers the level and passes it on to every server that logs.
     pub(crate) async fn set_level(&self, level: LogLevel) {
-        self.level.store(level.0, Ordering::Relaxed);
+        let before = self.level.swap(level.0, Ordering::Relaxed);
+        // Gateways that use each other would tell each other without end.
+        if before == level.0 && self.gateway_client.is_some() {
+            return;
+        }
         let Some(gateway) = self.gateway.upgrade() else {
             return;
         };

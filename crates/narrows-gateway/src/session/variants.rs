@@ -83,6 +83,7 @@ impl Session {
         // A client that can be asked nothing is offered what everybody is.
         let differs = |upstream: &&Arc<Upstream>| {
             self.asks.any()
+                && !self.has_come_round()
                 && self.needs_own_link(upstream)
                 && upstream.shared_link().is_ok()
                 && self.survey.seen.lock().insert(upstream.serial)
@@ -205,12 +206,8 @@ pub(super) async fn read_offer(
     own: &OwnLink,
     reading: Reading,
 ) {
-    let gateway = session.upgrade().and_then(|live| live.gateway.upgrade());
-    let Some(limits) = gateway.map(|gateway| gateway.limits.clone()) else {
-        return;
-    };
-    let limit = upstream.settings.startup_timeout;
-    let read = Offer::read(&own.link, own.hello.clone(), &upstream.slug, &limits, limit).await;
+    let reader = upstream.list_reader(&own.link, upstream.settings.startup_timeout);
+    let read = Offer::read(reader, own.hello.clone()).await;
     if let (Ok(offer), Some(session)) = (read, session.upgrade()) {
         upstream.compare_definitions(session.asks, &offer);
         let offer = Arc::new(offer);

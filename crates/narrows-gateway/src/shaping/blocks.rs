@@ -9,7 +9,7 @@ use crate::settings::Binary;
 /// A part of a result that counts to its budget.
 pub(super) struct Block {
     /// The item that holds it, by its place in the list.
-    pub(super) item: Option<usize>,
+    pub(super) item: usize,
     /// Where it stands in that item, or in the result.
     member: &'static str,
     /// The value that holds it, a slice of the result.
@@ -22,8 +22,6 @@ pub(super) enum BlockKind {
         /// By the MIME type or the name that stand beside it.
         source: Option<SourceType>,
     },
-    /// `structuredContent`.
-    Structured,
     /// Base64 of an image, audio or a blob.
     Binary {
         mime: String,
@@ -36,7 +34,6 @@ pub(super) enum BlockKind {
 pub(super) fn find(result: &Raw, form: Form, binary: Binary) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (at, item) in items(result, form).into_iter().enumerate() {
-        let at = Some(at);
         if let Form::Resource = form {
             blocks.extend(resource(at, &item, &item, ["text", "blob"], binary));
             continue;
@@ -69,26 +66,13 @@ pub(super) fn find(result: &Raw, form: Form, binary: Binary) -> Vec<Block> {
             _ => {}
         }
     }
-    if let Form::Tool { .. } = form
-        && let Some(place) = structured(result)
-    {
-        blocks.push(Block {
-            item: None,
-            member: "structuredContent",
-            place,
-            kind: BlockKind::Structured,
-        });
-    }
     blocks
 }
 
 impl Block {
     /// Where it stands, for people and programs: `content[0].text`.
     pub(super) fn at(&self, form: Form) -> String {
-        match self.item {
-            Some(item) => format!("{}[{item}].{}", form.items(), self.member),
-            None => self.member.to_owned(),
-        }
+        format!("{}[{}].{}", form.items(), self.item, self.member)
     }
 }
 
@@ -109,22 +93,12 @@ pub(super) fn structured(result: &Raw) -> Option<Raw> {
     structured.filter(|structured| matches!(structured.kind(), Kind::Object | Kind::Array))
 }
 
-/// The text that an object holds and nothing else: many servers say their one
-/// text again in this form.
-pub(crate) fn only_text(structured: &Raw) -> Option<String> {
-    let mut members = structured.members();
-    let (_, value) = members.next()?;
-    let is_only = members.next().is_none();
-    let text = value.as_text().filter(|_| is_only)?;
-    Some(text.into_owned())
-}
-
 /// A content item of text in the place of one that is none, under the form
 /// that its result wants.
 pub(super) fn text_item(text: &str, instead_of: Option<&Raw>, form: Form) -> Raw {
     let text = Raw::string(text);
     match form {
-        Form::Tool { .. } => Raw::from_static(r#"{"type":"text"}"#).with_member("text", &text),
+        Form::Tool => Raw::from_static(r#"{"type":"text"}"#).with_member("text", &text),
         Form::Resource => {
             let uri = instead_of.and_then(|item| item.member("uri"));
             let uri = uri.unwrap_or_else(|| Raw::from_static(r#""""#));
@@ -138,7 +112,7 @@ pub(super) fn text_item(text: &str, instead_of: Option<&Raw>, form: Form) -> Raw
 
 /// The text or blob of a resource, `inner`, which `item` holds or is.
 fn resource(
-    at: Option<usize>,
+    at: usize,
     item: &Raw,
     inner: &Raw,
     [text_member, blob_member]: [&'static str; 2],

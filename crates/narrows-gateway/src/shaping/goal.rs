@@ -13,10 +13,20 @@ pub const META: &str = "narrows/goal";
 /// The argument that endpoints may add to tools.
 pub(crate) const ARGUMENT: &str = "goal";
 
-/// How that argument is listed.
+/// The argument for a query on the texts of a result.
+pub(crate) const FIND_ARGUMENT: &str = "find";
+
+/// Returns the schema of the argument `goal`.
 pub(crate) fn schema() -> Raw {
     Raw::from_static(
-        r#"{"type":"string","description":"What you want to know from the result; of a very long one, the parts that tell it are kept"}"#,
+        r#"{"type":"string","description":"What you look for; a long result is cut to the parts that answer it"}"#,
+    )
+}
+
+/// Returns the schema of the argument `find`.
+pub(crate) fn find_schema() -> Raw {
+    Raw::from_static(
+        r#"{"type":["string","object"],"description":"Return only matching lines: words that must all occur, \"a phrase\" or /regex/. Or an object with arguments of recover_text: query, context, count_only, head, tail, where, select, sort, aggregate, group_by"}"#,
     )
 }
 
@@ -80,26 +90,12 @@ impl Aim {
         };
         let file = FILES.iter().find_map(named);
         let file = file.or_else(|| uri.as_ref().and_then(words));
-        let goal = said.or(goal).or_else(|| TELLING.iter().find_map(named));
+        // The name of a file says where something is, not what is looked for.
         Aim {
+            goal: said.or(goal).or_else(|| TELLING.iter().find_map(named)),
             source: file.as_deref().and_then(SourceType::of_file_name),
-            goal: goal.or_else(|| file.as_deref().and_then(subject)),
         }
     }
-}
-
-/// What a file is about, by its name. The folders that it is in say where it
-/// is, not what is looked for, and so does its kind.
-fn subject(path: &str) -> Option<String> {
-    let name = path
-        .trim_end_matches(['/', '\\'])
-        .rsplit(['/', '\\'])
-        .next()?;
-    let stem = match name.rsplit_once('.') {
-        Some((stem, _)) if !stem.is_empty() => stem,
-        _ => name,
-    };
-    (!stem.is_empty()).then(|| stem.to_owned())
 }
 
 /// The words of an argument: a text, or several.
@@ -194,13 +190,13 @@ mod tests {
         check(
             r#"{"arguments":{"filePath":"src/main.rs"}}"#,
             None,
-            Some("main"),
+            None,
             code,
         );
         check(
             r#"{"uri":"file:///var/log/syslog.log"}"#,
             None,
-            Some("syslog"),
+            None,
             Some(SourceType::Logs),
         );
     }

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use narrows_shape::budget::{Place, short_number};
+use narrows_shape::budget::{Place, RecoveryCall, RecoveryRange, short_number};
 use narrows_shape::estimate_tokens;
 use narrows_shape::prune::Fallback;
 use narrows_wire::Raw;
 
-use super::Job;
 use super::blocks;
 use super::report::{BlockReport, Change};
 use super::work::SOME_RECEIPT;
+use super::{Form, Job};
 use crate::recovery::Receipt;
 
 /// Items that went whole.
@@ -29,12 +29,13 @@ impl Dropped {
     /// items that may go.
     pub(super) fn choose(
         job: &Job,
+        result: &Raw,
         sizes: &[Option<usize>],
         max_chars: usize,
         keep: impl FnOnce(&Arc<str>) -> Result<Receipt, Fallback>,
     ) -> Result<Dropped, Fallback> {
-        let items = blocks::items(&job.result, job.form);
-        let longest = note([items.len(); 4], "999k", &job.recover, SOME_RECEIPT);
+        let items = blocks::items(result, job.form);
+        let longest = note([items.len(); 4], "999k", &job.recover.call(SOME_RECEIPT));
         let gone = middle(sizes, max_chars.saturating_sub(longest.chars().count()));
         let together = items.iter().zip(&gone);
         let all: Vec<&Raw> = together
@@ -49,8 +50,7 @@ impl Dropped {
         let text = note(
             [all.len(), first + 1, last + 1, items.len()],
             &short_number(tokens),
-            &job.recover,
-            receipt.as_str(),
+            &job.recover.call(receipt.as_str()),
         );
         let before = whole.chars().count();
         let report = BlockReport {
@@ -87,14 +87,10 @@ impl Dropped {
     }
 
     /// The result without them, and with the other edits made.
-    pub(super) fn apply(self, job: &Job, edits: Vec<(Option<usize>, &Raw, Raw)>) -> Raw {
+    pub(super) fn apply(self, form: Form, result: &Raw, edits: Vec<(usize, &Raw, Raw)>) -> Raw {
         let mut items = self.items;
-        let mut whole = job.result.edit();
         for (at, place, new) in edits {
-            match at {
-                Some(at) => items[at] = items[at].edit().replace(place, new).finish(),
-                None => whole = whole.replace(place, new),
-            }
+            items[at] = items[at].edit().replace(place, new).finish();
         }
         let mut left: Vec<&Raw> = Vec::new();
         let mut told = false;
@@ -105,10 +101,10 @@ impl Dropped {
                 left.push(&self.note);
             }
         }
-        let list = blocks::list(&job.result, job.form);
+        let list = blocks::list(result, form);
         let list = list.expect("items were dropped from it");
         let left = Raw::parse(joined(&left).into()).expect("an array of values");
-        whole.replace(&list, left).finish()
+        result.edit().replace(&list, left).finish()
     }
 }
 
@@ -116,11 +112,11 @@ impl Dropped {
 fn note(
     [gone, first, last, total]: [usize; 4],
     tokens: &str,
-    recover: &str,
-    receipt: &str,
+    recovery: &RecoveryCall<'_>,
 ) -> String {
+    let call = recovery.call(RecoveryRange::All);
     format!(
-        "⟦narrows: {gone} items between {first} and {last} of {total} cut (~{tokens} tokens); get them with {recover} prune_id={receipt}⟧"
+        "⟦narrows: {gone} items between {first} and {last} of {total} cut (~{tokens} tokens); {call}⟧"
     )
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use narrows_wire::Raw;
 
-use crate::settings::{Binary, Builtin, ShapeChoice, UpstreamKind, UpstreamSettings};
+use crate::settings::{Binary, Builtin, ShapeChoice, Structured, UpstreamKind, UpstreamSettings};
 
 /// How long keeping a result within its budget may take, if nobody says otherwise.
 const TIMEOUT: Duration = Duration::from_millis(1_500);
@@ -15,9 +15,17 @@ const TIMEOUT: Duration = Duration::from_millis(1_500);
 pub(crate) struct Policy {
     /// The most characters of text.
     pub(crate) max_chars: usize,
+    /// The same for code without a goal.
+    pub(crate) code_max_chars: usize,
+    /// The most characters that the client passes on to its model.
+    pub(crate) client_cap: usize,
+    /// The caller has named the budget, so nothing passes beyond it.
+    pub(crate) is_exact: bool,
     pub(crate) binary: Binary,
     /// The tool is listed with an argument `goal` of ours.
     pub(crate) goal_param: bool,
+    /// Arguments that hold a marker of cut text are refused.
+    pub(crate) guard: bool,
     pub(crate) timeout: Duration,
 }
 
@@ -25,11 +33,55 @@ impl Policy {
     fn of(choice: ShapeChoice, on: bool) -> Option<Policy> {
         on.then(|| Policy {
             max_chars: choice.max_chars.unwrap_or(ShapeChoice::MAX_CHARS),
+            code_max_chars: code_max_chars(choice),
+            client_cap: usize::MAX,
+            is_exact: false,
             binary: choice.binary.unwrap_or(Binary::Keep),
             goal_param: choice.goal_param.unwrap_or(false),
+            guard: choice.guard.unwrap_or(true),
             timeout: choice.timeout.unwrap_or(TIMEOUT),
         })
     }
+
+    /// Returns the policy for a client that passes on at most so many characters.
+    pub(crate) fn capped(self, cap: usize) -> Policy {
+        Policy {
+            max_chars: self.max_chars.min(cap),
+            code_max_chars: self.code_max_chars.min(cap),
+            client_cap: cap,
+            ..self
+        }
+    }
+
+    /// Returns the policy with the budget that the caller has named.
+    pub(crate) fn with_budget(self, max_chars: usize) -> Policy {
+        Policy {
+            max_chars,
+            code_max_chars: max_chars,
+            is_exact: true,
+            ..self
+        }
+    }
+
+    /// Returns the most characters that pass uncut under a budget. Cutting must
+    /// save a third to be worth a further call.
+    pub(crate) fn passes_whole(&self, budget: usize) -> usize {
+        match self.is_exact {
+            true => budget,
+            false => (budget + budget / 2).min(self.client_cap.max(budget)),
+        }
+    }
+}
+
+/// A budget that is set and larger is one for code as well.
+fn code_max_chars(choice: ShapeChoice) -> usize {
+    let usual = ShapeChoice::CODE_MAX_CHARS;
+    let larger = choice.max_chars.unwrap_or_default().max(usual);
+    choice.code_max_chars.unwrap_or(match choice.max_chars {
+        // A small budget is meant for everything.
+        Some(small) if small < ShapeChoice::MAX_CHARS => small,
+        _ => larger,
+    })
 }
 
 /// The policies of one endpoint. Tool goes over server, server over endpoint,
@@ -40,6 +92,7 @@ pub(crate) struct Policies {
     servers: HashMap<usize, OfServer>,
     /// The budget of what the gateway itself answers here.
     own_max_chars: usize,
+    pub(crate) structured: Structured,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -98,7 +151,14 @@ impl Policies {
         Policies {
             servers: upstreams.map(of).collect(),
             own_max_chars: below.max_chars.unwrap_or(ShapeChoice::MAX_CHARS),
+            structured: Structured::Auto,
         }
+    }
+
+    /// The same with this choice for `structuredContent`.
+    pub(crate) fn with_structured(mut self, structured: Structured) -> Policies {
+        self.structured = structured;
+        self
     }
 
     /// Of a tool, by the server's own name for it.
@@ -128,14 +188,6 @@ impl Policies {
         })
     }
 
-    /// Whether some tools are listed with an argument for what their results
-    /// are wanted for.
-    pub(crate) fn ask_for_goals(&self) -> bool {
-        let asks = |policy: &Option<Policy>| policy.is_some_and(|policy| policy.goal_param);
-        let mut servers = self.servers.values();
-        servers.any(|server| asks(&server.all) || server.tools.values().any(asks))
-    }
-
     /// The most characters in one answer of the gateway's own tools.
     pub(crate) fn own_max_chars(&self) -> usize {
         self.own_max_chars.max(ShapeChoice::LEAST_CHARS)
@@ -153,7 +205,9 @@ mod tests {
             on,
             max_chars,
             binary: None,
+            code_max_chars: None,
             goal_param: None,
+            guard: None,
             timeout: None,
         }
     }
@@ -196,7 +250,7 @@ mod tests {
         let none = ShapeChoice::default();
         let demo = |shape, tool| server(Builtin::Demo, shape, tool);
         let of = |chars| choice(Some(true), Some(chars));
-        check_joined(none, none, demo(none, None), [Some(80_000); 3]);
+        check_joined(none, none, demo(none, None), [Some(16_000); 3]);
         check_joined(of(9_000), none, demo(none, None), [Some(9_000); 3]);
         check_joined(of(9_000), of(8_000), demo(none, None), [Some(8_000); 3]);
         check_joined(of(9_000), OFF, demo(of(7_000), None), [Some(7_000); 3]);
@@ -210,7 +264,7 @@ mod tests {
             none,
             none,
             demo(none, Some(OFF)),
-            [None, Some(80_000), Some(80_000)],
+            [None, Some(16_000), Some(16_000)],
         );
         check_joined(OFF, none, demo(none, None), [None; 3]);
         // What is said of the budget alone switches nothing on.
@@ -223,7 +277,7 @@ mod tests {
         let pruner = |shape| server(Builtin::Pruner, shape, None);
         check_joined(choice(Some(true), None), none, pruner(none), [None; 3]);
         let on = choice(Some(true), None);
-        check_joined(none, none, pruner(on), [Some(80_000); 3]);
+        check_joined(none, none, pruner(on), [Some(16_000); 3]);
     }
 
     #[test]

@@ -25,10 +25,6 @@ pub(super) struct Report {
     pub(super) blocks: Vec<BlockReport>,
     #[serde(skip_serializing_if = "is_zero")]
     pub(super) more_blocks: usize,
-    /// Characters of `structuredContent` that passed as they are, since the
-    /// tool has an output schema.
-    #[serde(skip_serializing_if = "is_zero")]
-    untouched_chars: usize,
 }
 
 /// A size before and after. Tokens are estimated.
@@ -73,12 +69,7 @@ impl Report {
 
 impl Report {
     /// Of these texts; only the first of very many are told of.
-    pub(super) fn new(
-        chars: Change,
-        tokens: Change,
-        mut blocks: Vec<BlockReport>,
-        untouched_chars: usize,
-    ) -> Report {
+    pub(super) fn new(chars: Change, tokens: Change, mut blocks: Vec<BlockReport>) -> Report {
         let more_blocks = blocks.len().saturating_sub(BLOCKS_TOLD);
         blocks.truncate(BLOCKS_TOLD);
         Report {
@@ -87,7 +78,6 @@ impl Report {
             tokens,
             blocks,
             more_blocks,
-            untouched_chars,
         }
     }
 

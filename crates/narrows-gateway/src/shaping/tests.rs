@@ -22,18 +22,24 @@ fn owner() -> Owner {
 fn job(result: &Value, max_chars: usize) -> Job {
     Job {
         result: Raw::from_serialize(result),
-        form: Form::Tool {
-            output_schema: false,
-        },
+        form: Form::Tool,
         policy: Policy {
             max_chars,
+            code_max_chars: max_chars,
+            client_cap: usize::MAX,
+            is_exact: true,
+            guard: true,
             binary: Binary::Keep,
             goal_param: false,
             timeout: Duration::from_secs(20),
         },
         aim: Aim::default(),
+        find: None,
         owner: owner(),
-        recover: "recover_text".into(),
+        recover: RecoverTool {
+            name: "recover_text".into(),
+            form: RecoveryForm::Direct,
+        },
     }
 }
 
@@ -79,11 +85,7 @@ async fn check_fails_open(shaping: Shaping, job: Job) {
 
 #[tokio::test]
 async fn an_engine_that_fails_takes_no_result_with_it() {
-    for wrong in [
-        (|| panic!("a fault")) as fn() -> _,
-        || Err(OutOfTime),
-        || Ok(vec![1.0]),
-    ] {
+    for wrong in [(|| panic!("a fault")) as fn() -> _, || Ok(vec![1.0])] {
         let mut job = job(&text_result(&lines(1_000)), 5_000);
         job.aim.goal = Some("line 500".into());
         check_fails_open(with_engine(Faulty(wrong)).0, job).await;
@@ -96,6 +98,19 @@ async fn what_takes_too_long_passes_as_it_came() {
     job.policy.timeout = Duration::ZERO;
     job.aim.goal = Some("line 500".into());
     check_fails_open(with_engine(Lexical).0, job).await;
+}
+
+#[tokio::test]
+async fn an_engine_that_runs_out_of_time_leaves_the_first_and_last_lines() {
+    let text = lines(1_000);
+    let mut job = job(&text_result(&text), 5_000);
+    job.aim.goal = Some("line 500".into());
+    let (shaping, _) = with_engine(Faulty(|| Err(OutOfTime)));
+    let shaped: Value = shaping.shape(TAG, SOURCE, job).await.decode().unwrap();
+    let shaped = shaped["content"][0]["text"].as_str().expect("a text");
+    assert!(shaped.chars().count() <= 5_000, "{shaped}");
+    assert!(shaped.contains("line 0 of a text"), "{shaped}");
+    assert!(shaped.contains("line 999 of a text"), "{shaped}");
 }
 
 struct Full;
@@ -213,7 +228,7 @@ fn beside_markers(text: &str) -> usize {
 
 #[test]
 fn texts_that_share_a_small_budget_do_not_become_bare_markers() {
-    for (count, max_chars) in [(2, 1_000), (4, 1_000), (5, 1_000), (8, 2_000), (20, 6_000)] {
+    for (count, max_chars) in [(2, 1_000), (3, 1_000), (6, 2_000), (20, 6_000)] {
         let texts: Vec<String> = (0..count).map(|at| lines(300 + at)).collect();
         let shaped = shaped_texts(&texts, None, max_chars);
         assert_eq!(shaped.len(), count, "{count} texts in {max_chars}");
@@ -225,7 +240,9 @@ fn texts_that_share_a_small_budget_do_not_become_bare_markers() {
                 kept >= 20 && kept + marker + 60 >= share,
                 "{kept} of {share}: {text}"
             );
-            assert!(original.starts_with(&text[..text.find('⟦').expect("a marker")]));
+            let first = text.lines().find(|line| !line.starts_with('⟦'));
+            let first = first.unwrap_or_else(|| panic!("{text}"));
+            assert!(original.contains(first), "{text}");
         }
     }
 }
@@ -235,11 +252,13 @@ fn texts_share_a_small_budget_with_structured_content() {
     let rows: Vec<Value> = (0..400).map(|at| json!({ "id": at, "n": "x" })).collect();
     let texts: Vec<String> = (0..2).map(|at| lines(300 + at)).collect();
     let shaped = shaped_texts(&texts, Some(json!({ "rows": rows })), 1_000);
-    assert_eq!(shaped.len(), 2);
+    // What only the other half says is a text as well.
+    assert_eq!(shaped.len(), 3);
     assert!(
         shaped.iter().all(|text| beside_markers(text) >= 20),
         "{shaped:?}"
     );
+    assert!(shaped[2].contains("rows"), "{shaped:?}");
 }
 
 #[test]

@@ -1,21 +1,23 @@
-//! One result, made to fit: what counts is counted, then the budget is shared
-//! out, and every text that is over its share is kept and cut.
+//! One result, made to fit: its texts are counted, the budget is shared out,
+//! and every text that is over its share is kept and cut; or each is kept and
+//! searched, where the caller asked for that.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use narrows_shape::budget::{self, Fitted, Order, Place, Stage};
+use narrows_shape::budget::{self, Order, Place, RecoveryRange, Stage};
 use narrows_shape::estimate_tokens;
 use narrows_shape::prune::{Deadline, Engine, Fallback, SourceType};
 use narrows_wire::Raw;
-use serde_json::Value;
 
 use super::blocks::{self, Block, BlockKind};
+use super::halves::content_alone;
 use super::items::Dropped;
 use super::report::{BLOCKS_TOLD, BlockReport, Change, Report};
 use super::{Form, Job};
+use crate::recover::Find;
 use crate::recovery::{Receipt, Store};
 use crate::settings::ShapeChoice;
 
@@ -25,13 +27,18 @@ const LEAST_SHARE: usize = 200;
 /// How much of a text stays beside its marker at least.
 const LEAST_TEXT: usize = 20;
 
-/// The least share of `structuredContent`, which has to stay JSON.
-const LEAST_STRUCTURED: usize = ShapeChoice::LEAST_CHARS / 2;
-
 /// Where whole items go, the others keep so many characters at most before a
 /// further one stays, and one part of so many of the budget.
 const WORTH_READING: usize = 2 * ShapeChoice::LEAST_CHARS;
 const PART_WORTH_READING: usize = 8;
+
+/// An item costs a model so many characters besides its text, from this many
+/// items on: a result of very many tiny texts is long, too.
+const ITEM_COST: usize = 30;
+const FREE_ITEMS: usize = 100;
+
+/// The digest of a text in which nothing was found has so many characters.
+const NOT_FOUND_CHARS: usize = 4_000;
 
 /// As long as any receipt.
 pub(super) const SOME_RECEIPT: &str = "prn_00000000000000000000000000";
@@ -39,40 +46,55 @@ pub(super) const SOME_RECEIPT: &str = "prn_00000000000000000000000000";
 /// JSON that is written shorter is seldom less than this part of what it was.
 const TIGHTENS: usize = 8;
 
-/// Whether the texts may be over the budget, by their size alone: a result can
-/// be large by its images.
+/// A result within its budget. There is no report where nothing but
+/// `structuredContent` was left out, which `content` repeats.
+pub(super) type Shaped = (Raw, Option<Report>);
+
+/// Returns true if one half of the result may be over the budget, by its size
+/// alone: a result can be large by its images.
 pub(super) fn is_over(job: &Job) -> bool {
+    let limit = job.policy.passes_whole(job.policy.max_chars);
     let blocks = blocks::find(&job.result, job.form, job.policy.binary);
-    let is_counted = |block: &&Block| match (&block.kind, job.form) {
-        (BlockKind::Structured, Form::Tool { output_schema }) => !output_schema,
-        _ => true,
-    };
-    let counted = blocks.iter().filter(is_counted);
-    counted.map(|block| block.place.len()).sum::<usize>() > job.policy.max_chars
+    let texts = blocks.iter().map(|block| block.place.len());
+    let texts = texts.sum::<usize>() + item_cost(blocks.len());
+    let structured = structured(job).map_or(0, |structured| structured.len());
+    job.find.is_some() || texts > limit || structured > limit
 }
 
-/// The result within its budget, and what was done to it; `None` if it is
-/// within already.
+/// Shapes a result; `None` if it is within its budget already.
 pub(super) fn shape(
     job: &Job,
     store: &dyn Store,
     engine: &dyn Engine,
-) -> Result<Option<(Raw, Report)>, Fallback> {
+) -> Result<Option<Shaped>, Fallback> {
     let until = Instant::now().checked_add(job.policy.timeout);
     let passed = || until.is_some_and(|until| Instant::now() >= until);
     let deadline = Deadline::new(&passed);
-    let work = Work {
-        job,
-        store,
-        engine,
-        deadline: &deadline,
-    };
     // A fault in here must not take the result with it.
-    catch_unwind(AssertUnwindSafe(|| work.run())).unwrap_or(Err(Fallback::InternalError))
+    let shaped = catch_unwind(AssertUnwindSafe(|| {
+        let result = match job.form {
+            Form::Tool => content_alone(&job.result),
+            Form::Resource => job.result.clone(),
+        };
+        let work = Work {
+            job,
+            result: &result,
+            store,
+            engine,
+            deadline: &deadline,
+        };
+        match &job.find {
+            Some(find) if !is_error(&job.result) => work.search(find).map(Some),
+            _ => work.run(),
+        }
+    }));
+    shaped.unwrap_or(Err(Fallback::InternalError))
 }
 
 struct Work<'a> {
     job: &'a Job,
+    /// The result without `structuredContent`.
+    result: &'a Raw,
     store: &'a dyn Store,
     engine: &'a dyn Engine,
     deadline: &'a Deadline<'a>,
@@ -83,78 +105,162 @@ struct Piece {
     block: Block,
     text: Arc<str>,
     before: usize,
-    /// It is another form of what a text says, so that it takes no share.
-    repeats: bool,
     outcome: Option<Outcome>,
 }
 
 struct Outcome {
-    fitted: Fitted,
+    text: String,
     after: usize,
+    stages: Vec<&'static str>,
+    cuts: Vec<Place>,
+    /// Lines or rows were chosen by the goal.
+    is_chosen: bool,
     receipt: Option<Receipt>,
 }
 
+impl Outcome {
+    fn fitted(fitted: budget::Fitted, receipt: Option<Receipt>) -> Outcome {
+        let stages = &fitted.stages;
+        Outcome {
+            after: fitted.text.chars().count(),
+            is_chosen: stages.contains(&Stage::Pruned) || stages.contains(&Stage::Rows),
+            stages: stages.iter().map(|stage| stage.word()).collect(),
+            text: fitted.text,
+            cuts: fitted.cuts,
+            receipt,
+        }
+    }
+}
+
 impl Piece {
+    fn of(block: Block) -> Piece {
+        let text: Arc<str> = block.place.as_text().unwrap_or(Cow::Borrowed("")).into();
+        Piece {
+            before: text.chars().count(),
+            text,
+            block,
+            outcome: None,
+        }
+    }
+
     fn chars(&self) -> usize {
         self.outcome.as_ref().map_or(self.before, |o| o.after)
     }
 }
 
 impl Work<'_> {
-    fn run(&self) -> Result<Option<(Raw, Report)>, Fallback> {
-        let max = self.job.policy.max_chars;
+    fn run(&self) -> Result<Option<Shaped>, Fallback> {
         let mut pieces = self.pieces();
-        if total(&pieces) <= max {
-            return Ok(None);
+        let budget = self.budget(&pieces);
+        let limit = self.job.policy.passes_whole(budget);
+        let structured = structured(self.job);
+        let structured = structured.map_or(0, |structured| structured.as_str().chars().count());
+        if weight(&pieces) <= limit {
+            // What the texts say already need not be said twice.
+            return Ok((structured > limit).then(|| (self.result.clone(), None)));
         }
         self.note_binaries(&mut pieces)?;
-        if total(&pieces) > max {
-            self.tighten(&mut pieces)?;
+        if weight(&pieces) > budget {
+            self.tighten(&mut pieces, budget)?;
         }
         let mut dropped = None;
-        if total(&pieces) > max {
-            let shares = self.shares(&pieces);
-            match self.are_enough(&pieces, &shares) {
+        if weight(&pieces) > limit {
+            let shares = self.shares(&pieces, budget);
+            let few = item_cost(pieces.len()) <= budget / 4;
+            match few && self.are_enough(&pieces, &shares) {
                 true => self.cut(&mut pieces, &shares)?,
-                false => dropped = Some(self.drop_items(&mut pieces)?),
+                false => dropped = Some(self.drop_items(&mut pieces, budget)?),
             }
         }
         let noted = dropped
             .as_ref()
             .map_or(0, |dropped| dropped.report.chars.after);
-        if total(&pieces) + noted > max {
+        if total(&pieces) + noted > limit {
             return Err(Fallback::ConstraintsUnmet);
         }
         self.keep_rewritten(&mut pieces);
         Ok(Some(self.finish(&pieces, dropped)))
     }
 
+    /// Answers a query on every text, whatever its size.
+    fn search(&self, find: &Find) -> Result<Shaped, Fallback> {
+        let mut pieces = self.pieces();
+        pieces.retain(|piece| matches!(piece.block.kind, BlockKind::Text { .. }));
+        let room = self.job.policy.max_chars / pieces.len().max(1);
+        for piece in &mut pieces {
+            let receipt = self.keep(&piece.text)?;
+            let text = self.found(find, piece, &receipt, room.max(LEAST_SHARE))?;
+            piece.outcome = Some(Outcome {
+                after: text.chars().count(),
+                text,
+                stages: vec!["searched"],
+                cuts: Vec::new(),
+                is_chosen: false,
+                receipt: Some(receipt),
+            });
+        }
+        Ok(self.finish(&pieces, None))
+    }
+
+    /// The lines or rows of a text that a query asks for, after one line about
+    /// them; a digest where there are none.
+    fn found(
+        &self,
+        find: &Find,
+        piece: &Piece,
+        receipt: &Receipt,
+        room: usize,
+    ) -> Result<String, Fallback> {
+        // The instructions say how a receipt is used, so its name is enough.
+        let name = format!("; prune_id={receipt}⟧");
+        let left = room.saturating_sub(name.chars().count());
+        let other = find.diff_with();
+        let other = other.and_then(|other| self.store.fetch(&self.job.owner, other));
+        let found = find.apply(&piece.text, other.as_deref(), receipt.as_str(), left);
+        let said = match found {
+            Ok(found) if found.matched != Some(0) || find.is_count() => {
+                return Ok(found.text.replacen('⟧', &name, 1));
+            }
+            Ok(found) => found.text,
+            Err(refused) => format!("⟦find: {refused}⟧"),
+        };
+        let taken = said.chars().count() + 1;
+        let left = room.min(NOT_FOUND_CHARS).saturating_sub(taken);
+        Ok(match piece.before > left {
+            true => {
+                let share = left.max(self.least_share(piece.before));
+                format!("{said}\n{}", self.fit(piece, share, receipt)?.text)
+            }
+            false => format!("{}\n{}", said.replacen('⟧', &name, 1), piece.text),
+        })
+    }
+
     /// All that counts, with its text.
     fn pieces(&self) -> Vec<Piece> {
-        let Job {
-            result,
-            form,
-            policy,
-            ..
-        } = self.job;
-        let blocks = blocks::find(result, *form, policy.binary);
-        let mut pieces: Vec<Piece> = blocks.into_iter().map(Piece::of).collect();
-        let untouchable = matches!(
-            form,
-            Form::Tool {
-                output_schema: true
-            }
-        );
-        if untouchable {
-            pieces.retain(|piece| !matches!(piece.block.kind, BlockKind::Structured));
+        let Job { form, policy, .. } = self.job;
+        let blocks = blocks::find(self.result, *form, policy.binary);
+        blocks.into_iter().map(Piece::of).collect()
+    }
+
+    /// The budget of the result. Code that is read without a goal has one of
+    /// its own, because edits need its exact text.
+    fn budget(&self, pieces: &[Piece]) -> usize {
+        let Job { policy, aim, .. } = self.job;
+        if aim.goal.is_some() || policy.code_max_chars == policy.max_chars {
+            return policy.max_chars;
         }
-        let structured = pieces
-            .iter()
-            .position(|piece| matches!(piece.block.kind, BlockKind::Structured));
-        if let Some(at) = structured {
-            pieces[at].repeats = is_repeated(&pieces, at);
+        let longest = pieces.iter().max_by_key(|piece| piece.before);
+        let is_code = longest.is_some_and(|piece| {
+            let source = self.source(&piece.block);
+            let source = source.unwrap_or_else(|| SourceType::guess(None, &piece.text));
+            // Data is no code, and neither is a list of many short texts.
+            let is_data = piece.text.trim_start().starts_with(['{', '[']);
+            source == SourceType::Code && !is_data && piece.before > total(pieces) / 2
+        });
+        match is_code {
+            true => policy.code_max_chars,
+            false => policy.max_chars,
         }
-        pieces
     }
 
     /// Images and the like give way to notes, where that is wanted.
@@ -166,20 +272,18 @@ impl Work<'_> {
             let receipt = self.keep(&piece.text)?;
             let mime = if mime.is_empty() { "binary data" } else { mime };
             let size = budget::short_size(decoded_len(&piece.text));
-            let tool = &self.job.recover;
-            let text = format!(
-                "⟦narrows: {mime}, {size}, cut; get its base64 with {tool} prune_id={receipt}⟧"
-            );
+            let call = self.job.recover.call(receipt.as_str());
+            let call = call.call(RecoveryRange::All);
+            let text = format!("⟦narrows: {mime}, {size}, cut; its base64: {call}⟧");
             piece.outcome = Some(Outcome {
                 after: text.chars().count(),
-                fitted: Fitted {
-                    text,
-                    stages: vec![Stage::Base64],
-                    cuts: vec![Place::Chars {
-                        first: 1,
-                        last: piece.before,
-                    }],
-                },
+                text,
+                stages: vec![Stage::Base64.word()],
+                cuts: vec![Place::Chars {
+                    first: 1,
+                    last: piece.before,
+                }],
+                is_chosen: false,
                 receipt: Some(receipt),
             });
         }
@@ -188,8 +292,7 @@ impl Work<'_> {
 
     /// JSON in fewer characters, with nothing cut; the longest first, until all
     /// of it fits. What is far too long would not fit either way.
-    fn tighten(&self, pieces: &mut [Piece]) -> Result<(), Fallback> {
-        let max = self.job.policy.max_chars;
+    fn tighten(&self, pieces: &mut [Piece], max: usize) -> Result<(), Fallback> {
         let mut order: Vec<usize> = (0..pieces.len()).collect();
         order.sort_by_key(|&at| std::cmp::Reverse(pieces[at].before));
         let mut total = total(pieces);
@@ -201,13 +304,9 @@ impl Work<'_> {
                 continue;
             }
             if let Some(fitted) = budget::tighten(&piece.text) {
-                let after = fitted.text.chars().count();
-                total -= piece.before.saturating_sub(after);
-                piece.outcome = Some(Outcome {
-                    after,
-                    fitted,
-                    receipt: None,
-                });
+                let outcome = Outcome::fitted(fitted, None);
+                total -= piece.before.saturating_sub(outcome.after);
+                piece.outcome = Some(outcome);
             }
         }
         Ok(())
@@ -225,35 +324,20 @@ impl Work<'_> {
         }
     }
 
-    /// How the budget is shared out among the pieces that count.
-    fn shares(&self, pieces: &[Piece]) -> Vec<usize> {
-        let max = self.job.policy.max_chars;
-        let sizes: Vec<usize> = counted(pieces).map(Piece::chars).collect();
-        let equal = shares(&sizes, max);
-        let is_structured = |piece: &Piece| matches!(piece.block.kind, BlockKind::Structured);
-        // It is the last, if it is there at all.
-        let Some(at) = counted(pieces).position(is_structured) else {
-            return equal;
-        };
-        let least = sizes[at].min(LEAST_STRUCTURED);
-        if equal[at] >= least {
-            return equal;
-        }
-        let mut others = sizes;
-        others.remove(at);
-        let mut unequal = shares(&others, max - least);
-        unequal.insert(at, least);
-        unequal
+    /// How the budget is shared out among the pieces.
+    fn shares(&self, pieces: &[Piece], budget: usize) -> Vec<usize> {
+        let sizes: Vec<usize> = pieces.iter().map(Piece::chars).collect();
+        shares(&sizes, budget.saturating_sub(item_cost(pieces.len())))
     }
 
-    /// Whether every piece that is cut to its share keeps something to read.
+    /// Returns true if every piece that is cut to its share keeps something to read.
     fn are_enough(&self, pieces: &[Piece], shares: &[usize]) -> bool {
-        let least = self.least_share(pieces);
-        let mut pieces = counted(pieces).zip(shares);
+        let longest = pieces.iter().map(|piece| piece.before).max();
+        let least = self.least_share(longest.unwrap_or_default());
+        let mut pieces = pieces.iter().zip(shares);
         pieces.all(|(piece, &share)| {
             let least = match piece.block.kind {
                 BlockKind::Text { .. } => least,
-                BlockKind::Structured => LEAST_STRUCTURED,
                 // A note is not cut.
                 BlockKind::Binary { .. } => piece.chars(),
             };
@@ -261,112 +345,75 @@ impl Work<'_> {
         })
     }
 
-    /// The least share for texts: one that has room for a marker.
-    fn least_share(&self, pieces: &[Piece]) -> usize {
-        let longest = pieces.iter().map(|piece| piece.before).max();
-        let order = Order {
-            max_chars: LEAST_SHARE,
-            goal: None,
-            source: None,
-            receipt: SOME_RECEIPT,
-            tool: &self.job.recover,
-        };
-        let marker = budget::longest_marker(longest.unwrap_or_default(), &order);
+    /// The least share for a text of so many characters: one that has room for
+    /// a marker.
+    fn least_share(&self, chars: usize) -> usize {
+        let order = self.order(LEAST_SHARE, None, SOME_RECEIPT);
+        let marker = budget::longest_marker(chars, &order);
         LEAST_SHARE.max(marker + LEAST_TEXT)
+    }
+
+    fn order<'o>(
+        &'o self,
+        max_chars: usize,
+        source: Option<SourceType>,
+        receipt: &'o str,
+    ) -> Order<'o> {
+        Order {
+            max_chars,
+            goal: self.job.aim.goal.as_deref(),
+            source,
+            recovery: self.job.recover.call(receipt),
+        }
     }
 
     /// Every text that is over its share is kept and cut to it.
     fn cut(&self, pieces: &mut [Piece], shares: &[usize]) -> Result<(), Fallback> {
-        let mut shares = shares.iter();
-        for piece in pieces.iter_mut().filter(|piece| !piece.repeats) {
-            let share = *shares.next().expect("a share for each that counts");
+        for (piece, &share) in pieces.iter_mut().zip(shares) {
             if piece.chars() > share {
-                self.cut_to(piece, share)?;
-            }
-        }
-        // What repeats a text in another form is shortened as much as that was.
-        let most = self.job.policy.max_chars;
-        let was_cut = |piece: &Piece| {
-            let cut = |outcome: &Outcome| !outcome.fitted.cuts.is_empty();
-            piece.outcome.as_ref().is_some_and(cut)
-        };
-        if pieces.iter().any(was_cut) {
-            for piece in pieces.iter_mut().filter(|piece| piece.repeats) {
-                if piece.before > most {
-                    self.cut_to(piece, most)?;
-                }
+                let receipt = self.keep(&piece.text)?;
+                let fitted = self.fit(piece, share, &receipt)?;
+                piece.outcome = Some(Outcome::fitted(fitted, Some(receipt)));
             }
         }
         Ok(())
     }
 
-    fn cut_to(&self, piece: &mut Piece, share: usize) -> Result<(), Fallback> {
-        let receipt = self.keep(&piece.text)?;
-        let order = Order {
-            max_chars: share,
-            goal: self.job.aim.goal.as_deref(),
-            source: self.source(&piece.block),
-            receipt: receipt.as_str(),
-            tool: &self.job.recover,
-        };
-        let fit = match piece.block.kind {
-            BlockKind::Structured => budget::fit_json,
-            _ => budget::fit,
-        };
-        let fitted = fit(&piece.text, &order, self.engine, self.deadline)?;
-        piece.outcome = Some(Outcome {
-            after: fitted.text.chars().count(),
-            fitted,
-            receipt: Some(receipt),
-        });
-        Ok(())
+    fn fit(
+        &self,
+        piece: &Piece,
+        share: usize,
+        receipt: &Receipt,
+    ) -> Result<budget::Fitted, Fallback> {
+        let order = self.order(share, self.source(&piece.block), receipt.as_str());
+        budget::fit(&piece.text, &order, self.engine, self.deadline)
     }
 
     /// Where there are so many texts that some could keep nothing worth reading,
     /// whole items go. The first and the last ones keep a share.
-    fn drop_items(&self, pieces: &mut Vec<Piece>) -> Result<Dropped, Fallback> {
-        let Job {
-            result,
-            form,
-            policy,
-            ..
-        } = self.job;
-        let mut left = policy.max_chars;
-        for piece in pieces.iter_mut().filter(|piece| piece.block.item.is_none()) {
-            // Where texts go, nothing repeats it any more.
-            piece.repeats = false;
-            if piece.chars() > left / 2 {
-                self.cut_to(piece, left / 2)?;
-            }
-            left -= piece.chars();
-        }
-        let part = (policy.max_chars / PART_WORTH_READING).min(WORTH_READING);
-        let worth_reading = part.max(self.least_share(pieces));
-        let mut sizes = vec![None; blocks::items(result, *form).len()];
+    fn drop_items(&self, pieces: &mut Vec<Piece>, budget: usize) -> Result<Dropped, Fallback> {
+        let part = (budget / PART_WORTH_READING).min(WORTH_READING);
+        let longest = pieces.iter().map(|piece| piece.before).max();
+        let worth_reading = part.max(self.least_share(longest.unwrap_or_default()));
+        let mut sizes = vec![None; blocks::items(self.result, self.job.form).len()];
         for piece in pieces.iter() {
-            if let Some(at) = piece.block.item {
-                sizes[at] = Some(piece.chars().min(worth_reading));
-            }
+            sizes[piece.block.item] = Some(piece.chars().min(worth_reading) + ITEM_COST);
         }
-        let dropped = Dropped::choose(self.job, &sizes, left, |text| self.keep(text))?;
-        pieces.retain(|piece| piece.block.item.is_none_or(|at| !dropped.has(at)));
+        let keep = |text: &Arc<str>| self.keep(text);
+        let dropped = Dropped::choose(self.job, self.result, &sizes, budget, keep)?;
+        pieces.retain(|piece| !dropped.has(piece.block.item));
         // Those that stay share what is left.
-        let left = left.saturating_sub(dropped.report.chars.after);
-        let (in_items, others): (Vec<Piece>, Vec<Piece>) = pieces
-            .drain(..)
-            .partition(|piece| piece.block.item.is_some());
-        *pieces = in_items;
-        let sizes: Vec<usize> = pieces.iter().map(Piece::chars).collect();
-        self.cut(pieces, &shares(&sizes, left))?;
-        pieces.extend(others);
+        let left = budget.saturating_sub(dropped.report.chars.after);
+        let shares = self.shares(pieces, left);
+        self.cut(pieces, &shares)?;
         Ok(dropped)
     }
 
     /// The pieces put back into the result, with the account of it all.
-    fn finish(&self, pieces: &[Piece], dropped: Option<Dropped>) -> (Raw, Report) {
+    fn finish(&self, pieces: &[Piece], dropped: Option<Dropped>) -> Shaped {
         let (mut chars, mut tokens) = (Change::default(), Change::default());
         let mut blocks = Vec::new();
-        let mut edits: Vec<(Option<usize>, &Raw, Raw)> = Vec::new();
+        let mut edits: Vec<(usize, &Raw, Raw)> = Vec::new();
         if let Some(dropped) = &dropped {
             chars.add(dropped.report.chars);
             tokens.add(dropped.report.tokens);
@@ -375,35 +422,33 @@ impl Work<'_> {
         for piece in pieces {
             let before = estimate_tokens(&piece.text);
             let after = match &piece.outcome {
-                Some(outcome) => estimate_tokens(&outcome.fitted.text),
+                Some(outcome) => estimate_tokens(&outcome.text),
                 None => before,
             };
             let in_tokens = Change { before, after };
-            if !piece.repeats {
-                chars.add(Change {
-                    before: piece.before,
-                    after: piece.chars(),
-                });
-                tokens.add(in_tokens);
-            }
+            chars.add(Change {
+                before: piece.before,
+                after: piece.chars(),
+            });
+            tokens.add(in_tokens);
             if let Some(outcome) = &piece.outcome {
-                let (place, new) = self.replacement(piece, &outcome.fitted.text);
+                let (place, new) = self.replacement(piece, &outcome.text);
                 edits.push((piece.block.item, place, new));
                 blocks.push(self.report(piece, outcome, in_tokens));
             }
         }
-        let report = Report::new(chars, tokens, blocks, self.untouched());
+        let report = Report::new(chars, tokens, blocks);
         let shaped = match dropped {
-            Some(dropped) => dropped.apply(self.job, edits),
+            Some(dropped) => dropped.apply(self.job.form, self.result, edits),
             None => {
-                let edit = self.job.result.edit();
+                let edit = self.result.edit();
                 let edit = edits
                     .into_iter()
                     .fold(edit, |edit, (_, place, new)| edit.replace(place, new));
                 edit.finish()
             }
         };
-        (report.sign(&shaped), report)
+        (report.sign(&shaped), Some(report))
     }
 
     /// What stands in the place of a piece, and where that is.
@@ -411,10 +456,6 @@ impl Work<'_> {
         let place = &piece.block.place;
         match &piece.block.kind {
             BlockKind::Text { .. } => (place, Raw::string(text)),
-            BlockKind::Structured => {
-                let json = Raw::parse(text.to_owned().into());
-                (place, json.unwrap_or_else(|_| Raw::empty_object()))
-            }
             BlockKind::Binary { item, .. } => {
                 (item, blocks::text_item(text, Some(item), self.job.form))
             }
@@ -422,8 +463,6 @@ impl Work<'_> {
     }
 
     fn report(&self, piece: &Piece, outcome: &Outcome, tokens: Change) -> BlockReport {
-        let Fitted { stages, cuts, .. } = &outcome.fitted;
-        let pruned = stages.contains(&Stage::Pruned) || stages.contains(&Stage::Rows);
         BlockReport {
             at: piece.block.at(self.job.form),
             prune_id: outcome.receipt.as_ref().map(Receipt::to_string),
@@ -432,25 +471,13 @@ impl Work<'_> {
                 after: outcome.after,
             },
             tokens,
-            stages: stages.iter().map(|stage| stage.word()).collect(),
-            goal: self.job.aim.goal.clone().filter(|_| pruned),
+            stages: outcome.stages.clone(),
+            goal: self.job.aim.goal.clone().filter(|_| outcome.is_chosen),
             source: self.source(&piece.block).map(SourceType::word),
             cuts: Vec::new(),
             more_cuts: 0,
         }
-        .with_cuts(cuts)
-    }
-
-    /// What an output schema keeps from being cut, in characters.
-    fn untouched(&self) -> usize {
-        let Form::Tool {
-            output_schema: true,
-        } = self.job.form
-        else {
-            return 0;
-        };
-        let structured = blocks::structured(&self.job.result);
-        structured.map_or(0, |structured| structured.as_str().chars().count())
+        .with_cuts(&outcome.cuts)
     }
 
     fn source(&self, block: &Block) -> Option<SourceType> {
@@ -466,74 +493,30 @@ impl Work<'_> {
     }
 }
 
-impl Piece {
-    fn of(block: Block) -> Piece {
-        let text: Arc<str> = match block.kind {
-            BlockKind::Structured => block.place.as_str().into(),
-            _ => block.place.as_text().unwrap_or(Cow::Borrowed("")).into(),
-        };
-        Piece {
-            before: text.chars().count(),
-            text,
-            block,
-            repeats: false,
-            outcome: None,
-        }
+/// Only results of tools have one.
+fn structured(job: &Job) -> Option<Raw> {
+    match job.form {
+        Form::Tool => blocks::structured(&job.result),
+        Form::Resource => None,
     }
 }
 
-fn counted(pieces: &[Piece]) -> impl Iterator<Item = &Piece> {
-    pieces.iter().filter(|piece| !piece.repeats)
+fn is_error(result: &Raw) -> bool {
+    let is_error = result.member("isError");
+    is_error.and_then(|error| error.as_bool()) == Some(true)
 }
 
 fn total(pieces: &[Piece]) -> usize {
-    counted(pieces).map(Piece::chars).sum()
+    pieces.iter().map(Piece::chars).sum()
 }
 
-/// Whether a text says the same as the structured content.
-fn is_repeated(pieces: &[Piece], structured: usize) -> bool {
-    let structured = &pieces[structured].block.place;
-    let is_text = |piece: &&Piece| matches!(piece.block.kind, BlockKind::Text { .. });
-    let is_json = |piece: &&Piece| {
-        let start = piece.text.trim_start().as_bytes().first();
-        matches!(start, Some(b'{' | b'['))
-    };
-    let mut texts = pieces.iter().filter(is_text);
-    let only = blocks::only_text(structured);
-    if only.is_some_and(|only| texts.clone().any(|piece| *piece.text == *only)) {
-        return true;
-    }
-    let structured = structured.as_str();
-    texts.any(|piece| is_json(&piece) && is_same(&piece.text, structured))
+/// The characters that the pieces cost a model.
+fn weight(pieces: &[Piece]) -> usize {
+    total(pieces) + item_cost(pieces.len())
 }
 
-/// Whether two JSON texts say the same. Most often they differ in white space
-/// alone; only where they do not are both read.
-fn is_same(one: &str, other: &str) -> bool {
-    if tokens(one.as_bytes()).eq(tokens(other.as_bytes())) {
-        return true;
-    }
-    let (longer, shorter) = (one.len().max(other.len()), one.len().min(other.len()));
-    // Neither white space nor escapes make so much of a difference.
-    if longer > shorter.saturating_mul(8) {
-        return false;
-    }
-    let one: Option<Value> = serde_json::from_str(one).ok();
-    one.is_some() && serde_json::from_str(other).ok() == one
-}
-
-/// The bytes of a JSON text without the white space between its tokens.
-fn tokens(json: &[u8]) -> impl Iterator<Item = u8> {
-    let (mut in_string, mut escaped) = (false, false);
-    json.iter().copied().filter(move |&byte| {
-        if !in_string {
-            in_string = byte == b'"';
-            return !byte.is_ascii_whitespace();
-        }
-        in_string = byte != b'"' || escaped;
-        escaped = byte == b'\\' && !escaped;
-        true
-    })
+fn item_cost(items: usize) -> usize {
+    items.saturating_sub(FREE_ITEMS) * ITEM_COST
 }
 
 /// How a budget is shared out: who needs less than an equal part leaves the

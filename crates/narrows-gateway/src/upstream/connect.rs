@@ -141,15 +141,14 @@ impl Upstream {
     ) -> Result<Connected, Failure> {
         let around = &self.surroundings;
         let max = around.limits.max_message_bytes;
-        let http = around.http.for_server(&self.settings.id);
         let manner = match transport {
             Transport::Rpc => Manner::Rpc,
             Transport::Sse | Transport::WebSocket => {
                 let began = Instant::now();
                 let opening = async {
                     match transport {
-                        Transport::WebSocket => ws::open(&http, remote, max).await,
-                        _ => sse::open(&http, remote, self.slug.clone(), max).await,
+                        Transport::WebSocket => ws::open(&around.http, remote, max).await,
+                        _ => sse::open(&around.http, remote, self.slug.clone(), max).await,
                     }
                 };
                 let late = |_| {
@@ -165,7 +164,7 @@ impl Upstream {
             Transport::Stdio | Transport::Builtin => unreachable!("they have no address"),
         };
         let (link, hello) = HttpLink::open(
-            http,
+            around.http.clone(),
             remote,
             manner,
             self.slug.clone(),

@@ -217,7 +217,10 @@ fn keep(held: Weak<Held>, mut child: Child) -> io::Result<()> {
             held.state.lock().pipe = None;
             tracing::warn!("the guard process has ended; starting another");
             match held.begin() {
-                Ok(next) => child = next,
+                Ok(next) => {
+                    tracing::info!(pid = next.id(), "another guard process watches the servers");
+                    child = next;
+                }
                 Err(error) => {
                     tracing::warn!(
                         "no guard process, so a SIGKILL of the gateway may leave servers running: {error}"

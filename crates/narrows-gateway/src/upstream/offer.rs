@@ -1,21 +1,21 @@
-//! What an upstream offers: its tools, prompts, resources and templates, read
-//! page by page and kept as it listed them.
+//! The tools, prompts, resources and templates of an upstream, kept as it
+//! listed them. [`read`] reads them page by page.
 
-use std::collections::HashSet;
+mod read;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Duration;
 
 use narrows_wire::{Kind, Raw};
 
-use super::link::{LinkError, Outgoing, ServerHello};
-use super::{Failure, FailureKind, Link};
+pub(crate) use self::read::ListReader;
+use self::read::ReadList;
+use super::Failure;
+use super::link::ServerHello;
 use crate::arguments::Checker;
+use crate::chain::via;
 use crate::error::ItemKind;
 use crate::permit::KnownUris;
-use crate::settings::Limits;
-
-/// A server that never ends its pages must end somewhere.
-const MAX_PAGES: usize = 1_000;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Offer {
@@ -27,6 +27,8 @@ pub(crate) struct Offer {
     pub(crate) templates: Vec<Item>,
     /// What presets ask of resources and templates.
     pub(crate) uris: KnownUris,
+    /// Items of each list that lead back to this gateway, and are left out.
+    pub(crate) led_back: [usize; ListKind::ALL.len()],
 }
 
 /// One listed thing.
@@ -39,6 +41,8 @@ pub(crate) struct Item {
     pub(crate) raw: Raw,
     /// What the arguments of a tool are held against.
     pub(crate) checker: Checker,
+    /// The marks of the gateways that passed it on. They are not in `raw`.
+    pub(crate) via: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,47 +143,49 @@ impl Kinds {
 
 impl Offer {
     /// Reads everything that the server says it has, all lists at once.
-    pub(crate) async fn read(
-        link: &Link,
-        hello: ServerHello,
-        server: &str,
-        limits: &Limits,
-        timeout: Duration,
-    ) -> Result<Offer, Failure> {
-        let list = |kind| read_list(link, &hello, kind, server, limits, timeout);
-        let (tools, prompts, resources, templates) = tokio::try_join!(
+    pub(crate) async fn read(reader: ListReader<'_>, hello: ServerHello) -> Result<Offer, Failure> {
+        // Boxed: the supervisor holds this future as long as its server runs.
+        let list = |kind| Box::pin(reader.read(&hello, kind));
+        let lists = tokio::try_join!(
             list(ListKind::Tools),
             list(ListKind::Prompts),
             list(ListKind::Resources),
             list(ListKind::Templates),
         )?;
-        Ok(Offer {
+        let (tools, prompts, resources, templates) = lists;
+        let mut offer = Offer {
             hello: Some(hello),
-            tools,
-            prompts,
-            resources,
-            templates,
-            uris: KnownUris::default(),
-        })
+            ..Offer::default()
+        };
+        for (kind, list) in ListKind::ALL
+            .into_iter()
+            .zip([tools, prompts, resources, templates])
+        {
+            offer.set(kind, list);
+        }
+        Ok(offer)
     }
 
     /// Reads some lists again.
     pub(crate) async fn reread(
         &self,
-        link: &Link,
+        reader: ListReader<'_>,
         kinds: &[ListKind],
-        server: &str,
-        limits: &Limits,
-        timeout: Duration,
     ) -> Result<Offer, Failure> {
         let mut offer = self.clone();
         let Some(hello) = &self.hello else {
             return Ok(offer);
         };
         for kind in kinds {
-            *offer.list_mut(*kind) = read_list(link, hello, *kind, server, limits, timeout).await?;
+            let list = Box::pin(reader.read(hello, *kind)).await?;
+            offer.set(*kind, list);
         }
         Ok(offer)
+    }
+
+    fn set(&mut self, kind: ListKind, list: ReadList) {
+        *self.list_mut(kind) = list.items;
+        self.led_back[kind as usize] = list.led_back;
     }
 
     pub(crate) fn list(&self, kind: ListKind) -> &[Item] {
@@ -222,95 +228,20 @@ fn has(hello: &ServerHello, capability: &str) -> bool {
         .is_some_and(|value| value.kind() != Kind::Null)
 }
 
-async fn read_list(
-    link: &Link,
-    hello: &ServerHello,
-    kind: ListKind,
-    server: &str,
-    limits: &Limits,
-    timeout: Duration,
-) -> Result<Vec<Item>, Failure> {
-    let mut items = Vec::new();
-    if !has(hello, kind.capability()) {
-        return Ok(items);
-    }
-    let mut seen = HashSet::new();
-    let mut cursors = HashSet::new();
-    let (mut bytes, mut left_out) = (0, 0);
-    let mut cursor: Option<Raw> = None;
-    for _ in 0..MAX_PAGES {
-        let params = cursor
-            .as_ref()
-            .map(|cursor| Raw::empty_object().with_member("cursor", cursor));
-        let page = match link
-            .request(Outgoing::own(kind.method(), params, timeout))
-            .await
-        {
-            Ok(page) => page,
-            // Some servers declare resources and know no templates, or the like.
-            Err(LinkError::Answered(error)) => {
-                tracing::debug!(
-                    server,
-                    method = kind.method(),
-                    error = error.as_str(),
-                    "a list was refused"
-                );
-                break;
-            }
-            Err(error) => return Err(error.into_failure(kind.method())),
-        };
-        let broken = |what| {
-            Failure::new(
-                FailureKind::Protocol,
-                format!("its answer to {} {what}", kind.method()),
-            )
-        };
-        let [list, next] = page
-            .pick([kind.member(), "nextCursor"])
-            .map_err(|_| broken("names a member twice"))?;
-        let list = list
-            .filter(|list| list.kind() == Kind::Array)
-            .ok_or_else(|| broken("has no list"))?;
-        for raw in list.elements() {
-            bytes += raw.len();
-            if items.len() >= limits.max_items_per_list || bytes > limits.max_message_bytes {
-                tracing::warn!(
-                    server,
-                    method = kind.method(),
-                    items = items.len(),
-                    "the list is too long; the rest is left out"
-                );
-                return Ok(items);
-            }
-            match Item::read(kind, raw) {
-                Some(item) if seen.insert(item.key.clone()) => items.push(item),
-                _ => left_out += 1,
-            }
-        }
-        match next.filter(|next| next.kind() == Kind::String) {
-            // A cursor that comes again would never end.
-            Some(next) if cursors.insert(next.detached()) => cursor = Some(next.detached()),
-            _ => break,
-        }
-    }
-    if left_out > 0 {
-        // Once for all: a server could fill the log otherwise.
-        tracing::warn!(
-            server,
-            method = kind.method(),
-            left_out,
-            "items without a {} or listed twice are left out",
-            kind.key()
-        );
-    }
-    Ok(items)
-}
-
 impl Item {
+    /// The number of gateways that passed it on.
+    pub(crate) fn hops(&self) -> usize {
+        via::hops(self.via.as_deref())
+    }
+
     pub(crate) fn read(kind: ListKind, raw: Raw) -> Option<Item> {
         // A copy of its own: a slice would keep the whole page, which may hold
         // much that is no item.
-        let raw = raw.detached();
+        let via = via::of(&raw);
+        let raw = match via {
+            Some(_) => via::without(&raw),
+            None => raw.detached(),
+        };
         let [place] = raw.pick([kind.key()]).ok()?;
         let place = place?;
         let key = place.as_text()?.into();
@@ -321,6 +252,7 @@ impl Item {
             key,
             place,
             checker: Checker::new(schema.as_ref()),
+            via,
             raw,
         })
     }

@@ -3,6 +3,7 @@
 //! comes. There is no link behind it, so nothing here depends on whether the
 //! server was up a moment ago; only the connections are everybody's.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use bytes::Bytes;
 use narrows_shape::{AnswerMask, Mask, MaskedAnswer};
 
 use super::link::Failure;
-use super::web::{Address, Answer, Content, HttpClient, Trouble, excerpt, is_html};
+use super::web::{Address, Answer, Content, HttpClient, MARK, Trouble, excerpt, is_html};
 use crate::memory::{MemoryPermit, MemoryShare, WAIT_ABOVE};
 use crate::settings::RemoteSettings;
 
@@ -34,6 +35,8 @@ pub(crate) struct PlainServer {
 /// One object for the server.
 pub(crate) struct Post {
     pub(crate) body: Bytes,
+    /// The marks that it carries in place of this gateway's own.
+    pub(crate) marks: Option<HeaderValue>,
     /// Nobody waits for more than that it was taken.
     pub(crate) silent: bool,
     pub(crate) mask: Mask,
@@ -96,9 +99,17 @@ impl PlainServer {
 
     async fn send_and_read(&self, post: Post) -> Result<PlainAnswer, Trouble> {
         let mut sent = false;
+        let headers = match post.marks {
+            Some(marks) => {
+                let mut headers = self.headers.clone();
+                headers.insert(MARK, marks);
+                Cow::Owned(headers)
+            }
+            None => Cow::Borrowed(&self.headers),
+        };
         let sending = self
             .address
-            .exchange(&Method::POST, &self.headers, post.body, &mut sent);
+            .exchange(&Method::POST, &headers, post.body, &mut sent);
         let (answer, astray) = sending.await?;
         let status = answer.status();
         if post.silent && matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {

@@ -1,13 +1,21 @@
-//! What must not be told of an upstream's settings. A server may repeat a
-//! secret that it was given, in an error or on stderr; whatever of that is
-//! logged or shown passes through here.
+//! Redaction of an upstream's settings. A server may repeat a secret that it
+//! was given, in an error or on stderr; whatever of that is logged or shown
+//! passes through here. [`find`] decides which values look secret.
 
-use std::ffi::OsString;
+mod find;
+#[cfg(test)]
+mod tests;
 
+use narrows_wire::Raw;
+
+use self::find::{in_arguments, in_environment};
 use super::Failure;
 use super::web::user_info;
-use crate::events::looks_secret;
+use crate::events::{self, Value};
 use crate::settings::{RemoteSettings, StdioSettings, UpstreamKind};
+
+/// Of longer messages only the beginning is searched. Events show less.
+const LONGEST_SHOWN: usize = 64 * 1024;
 
 /// Shorter values are too likely to be ordinary words.
 const SHORTEST: usize = 6;
@@ -17,22 +25,17 @@ pub(crate) struct Secrets(Vec<String>);
 
 impl Secrets {
     pub(crate) fn of(kind: &UpstreamKind) -> Secrets {
-        let mut values: Vec<String> = match kind {
-            UpstreamKind::Stdio(settings) => return Secrets::of_stdio(settings),
-            UpstreamKind::Remote(settings) => of_remote(settings),
-            UpstreamKind::Builtin(_) => Vec::new(),
-        };
-        values.retain(|value| value.len() >= SHORTEST);
-        Secrets(values)
+        match kind {
+            UpstreamKind::Stdio(settings) => Secrets::of_stdio(settings),
+            UpstreamKind::Remote(settings) => Secrets(of_remote(settings)),
+            UpstreamKind::Builtin(_) => Secrets::default(),
+        }
     }
 
     pub(crate) fn of_stdio(settings: &StdioSettings) -> Secrets {
-        let secret = |name: &OsString| looks_secret(name.as_encoded_bytes());
-        let values = settings.env.iter().filter(|(name, _)| secret(name));
-        let values = values.filter_map(|(_, value)| value.to_str());
-        let values = values.chain(secret_arguments(&settings.args));
-        let values = values.filter(|value| value.len() >= SHORTEST);
-        Secrets(values.map(str::to_owned).collect())
+        let mut values = in_environment(&settings.env);
+        values.extend(in_arguments(&settings.args));
+        Secrets(prepared(values))
     }
 
     pub(crate) fn blot(&self, text: String) -> String {
@@ -42,6 +45,23 @@ impl Secrets {
                 true => text.replace(secret.as_str(), "***"),
                 false => text,
             })
+    }
+
+    /// Returns a message of the server as an event shows it.
+    pub(crate) fn shown(&self, raw: &Raw) -> Value {
+        let text = raw.as_str();
+        if text.len() > LONGEST_SHOWN {
+            let end = text.floor_char_boundary(LONGEST_SHOWN);
+            return events::cut(&self.blot(text[..end].to_owned()));
+        }
+        if !self.0.iter().any(|secret| text.contains(secret.as_str())) {
+            return events::shown(raw);
+        }
+        let text = self.blot(text.to_owned());
+        match Raw::parse(text.clone().into()) {
+            Ok(raw) => events::shown(&raw),
+            Err(_) => events::cut(&text),
+        }
     }
 
     pub(crate) fn blot_failure(&self, failure: &Failure) -> Failure {
@@ -56,59 +76,6 @@ impl Secrets {
             speaks: failure.speaks,
         }
     }
-}
-
-/// Returns the values of arguments that look secret: `--token VALUE`,
-/// `--token=VALUE`, `API_KEY=VALUE`, `Authorization: Bearer VALUE`, the password
-/// of a URL, and words with the prefix of a known kind of token.
-fn secret_arguments(args: &[String]) -> Vec<&str> {
-    let mut secrets = Vec::new();
-    let mut named = false;
-    for arg in args {
-        let is_flag = arg.starts_with('-');
-        let (name, value) = match arg.split_once(['=', ':']) {
-            Some((name, value)) => (name, Some(value)),
-            None => (arg.as_str(), None),
-        };
-        let is_secret = looks_secret(name.as_bytes());
-        match value {
-            Some(value) if is_secret => {
-                secrets.extend(
-                    value
-                        .split_ascii_whitespace()
-                        .filter(|word| !is_scheme(word)),
-                );
-            }
-            _ if named && !is_flag => secrets.push(arg),
-            _ => secrets.extend(password(arg)),
-        }
-        if TOKEN_PREFIXES.iter().any(|prefix| arg.starts_with(prefix)) {
-            secrets.push(arg);
-        }
-        named = is_flag && is_secret && value.is_none();
-    }
-    secrets
-}
-
-/// Prefixes by which providers mark their tokens.
-const TOKEN_PREFIXES: [&str; 9] = [
-    "sk-",
-    "ghp_",
-    "gho_",
-    "github_pat_",
-    "glpat-",
-    "xoxb-",
-    "xoxp-",
-    "AKIA",
-    "npm_",
-];
-
-/// Returns the password of a URL with `user:password@`.
-fn password(url: &str) -> Option<&str> {
-    let (_, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let (user, _) = authority.rsplit_once('@')?;
-    Some(user.split_once(':')?.1)
 }
 
 /// Anything in a configured header, in the query or in the user info of the URL
@@ -131,9 +98,28 @@ pub(super) fn of_remote(settings: &RemoteSettings) -> Vec<String> {
             header.as_ref().and_then(|it| it.to_str().ok()).as_slice(),
         ));
         whole.extend(words(&values));
-        return whole;
+        return prepared(whole);
     }
-    words(&values)
+    prepared(words(&values))
+}
+
+/// Returns values in the order in which they are looked for, without those that
+/// are too short. Each is looked for as it stands in JSON, too. Longer ones come
+/// first, so that a value inside of another one leaves no rest of it.
+fn prepared(values: Vec<String>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::with_capacity(values.len());
+    for value in values {
+        if value.len() < SHORTEST {
+            continue;
+        }
+        let quoted = Raw::string(&value);
+        let quoted = quoted.as_str();
+        let escaped = quoted[1..quoted.len() - 1].to_owned();
+        all.extend([value, escaped]);
+    }
+    all.sort_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
+    all.dedup();
+    all
 }
 
 /// Some hosted servers carry their token in the path.
@@ -202,100 +188,4 @@ fn decoded(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::settings::RemoteManner;
-    use narrows_wire::frame::Framing;
-
-    #[track_caller]
-    fn check(kind: UpstreamKind, text: &str, expected: &str) {
-        assert_eq!(Secrets::of(&kind).blot(text.to_owned()), expected);
-    }
-
-    #[test]
-    fn secrets_that_a_server_repeats_are_blotted_out() {
-        let env = [
-            ("API_KEY", "s3cret-1"),
-            ("LANG", "en_GB.UTF-8"),
-            ("A_TOKEN", "ab"),
-        ];
-        let env = env
-            .map(|(name, value)| (name.into(), value.into()))
-            .to_vec();
-        let stdio = StdioSettings {
-            command: "x".into(),
-            args: Vec::new(),
-            env,
-            cwd: None,
-            framing: Framing::Newline,
-        };
-        check(
-            UpstreamKind::Stdio(stdio),
-            "bad key s3cret-1 for en_GB.UTF-8 in a cab",
-            "bad key *** for en_GB.UTF-8 in a cab",
-        );
-        let header = |value: &str| value.parse().expect("a header value");
-        let remote = RemoteSettings {
-            manner: RemoteManner::Http,
-            url: "ws://h/?token=fedcba321&v=2".parse().expect("a URL"),
-            headers: vec![(http::header::AUTHORIZATION, header("Bearer abcdef123"))],
-        };
-        check(
-            UpstreamKind::Remote(remote),
-            "Bearer abcdef123 is wrong, and so is token=fedcba321 of v2",
-            "Bearer *** is wrong, and so is token=*** of v2",
-        );
-    }
-
-    #[test]
-    fn secrets_in_arguments_are_blotted_out() {
-        let check_args = |args: &[&str], text: &str, expected: &str| {
-            let stdio = StdioSettings {
-                command: "x".into(),
-                args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-                env: Vec::new(),
-                cwd: None,
-                framing: Framing::Newline,
-            };
-            check(UpstreamKind::Stdio(stdio), text, expected);
-        };
-        check_args(&["--api-key", "abcdef1"], "key abcdef1", "key ***");
-        check_args(&["--api-key=abcdef1"], "key abcdef1", "key ***");
-        check_args(&["-e", "TOKEN=abcdef1"], "is abcdef1", "is ***");
-        let header = ["--header", "Authorization: Bearer abcdef1"];
-        check_args(&header, "Bearer abcdef1", "Bearer ***");
-        check_args(&["postgres://me:abcdef1@db/x"], "abcdef1?", "***?");
-        check_args(&["ghp_abcdef1"], "ghp_abcdef1", "***");
-        check_args(
-            &["--verbose", "folder1", "--token", "--other", "folder2"],
-            "folder1 --other folder2",
-            "folder1 --other folder2",
-        );
-    }
-
-    #[test]
-    fn whatever_a_url_confides_is_one() {
-        for (url, said) in [
-            ("http://me:pass%20word@h/", "pass word"),
-            ("http://me:pa%3Assword@h/?k=v", "pa:ssword"),
-            ("http://token-alone@h/", "token-alone"),
-            ("ws://joe:pass-word@h/", "am9lOnBhc3Mtd29yZA"),
-            ("ws://h/?key=abcdef123", "abcdef123"),
-            (
-                "http://h/s/abcdefghijklmnopqrst1/mcp",
-                "abcdefghijklmnopqrst1",
-            ),
-        ] {
-            let remote = RemoteSettings {
-                manner: RemoteManner::Http,
-                url: url.parse().expect("a URL"),
-                headers: Vec::new(),
-            };
-            let text = format!("what is {said} for?");
-            check(UpstreamKind::Remote(remote), &text, "what is *** for?");
-        }
-    }
 }

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::connect::Connected;
 use super::link::{Ears, Failure, FailureKind, Found};
 use super::{Link, ListKind, Offer, State, Upstream};
+use crate::chain::via::has_notice_come_round;
 use crate::exchange::{Ask, AskKey, ClientHello, Notice, Refusal};
 use crate::settings::{Sharing, Transport};
 
@@ -160,8 +161,7 @@ async fn open(upstream: &Arc<Upstream>, ears: &Arc<dyn SharedEars>) -> Result<Op
     let left = deadline
         .saturating_duration_since(Instant::now())
         .max(Duration::from_millis(100));
-    let limits = &upstream.surroundings.limits;
-    let reading = Offer::read(&link, hello, &upstream.slug, limits, left);
+    let reading = Offer::read(upstream.list_reader(&link, left), hello);
     // The limit is for all pages together. A link that is dropped ends itself.
     let offer = tokio::time::timeout(left + Duration::from_millis(500), reading)
         .await
@@ -249,21 +249,15 @@ async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
             continue;
         }
         let offer = upstream.offer();
-        let limits = &upstream.surroundings.limits;
-        let reading = offer.reread(
-            link,
-            &kinds,
-            &upstream.slug,
-            limits,
-            upstream.settings.startup_timeout,
-        );
+        let reader = upstream.list_reader(link, upstream.settings.startup_timeout);
+        let reading = offer.reread(reader, &kinds);
         let read = tokio::select! {
             read = reading => read,
             failure = link.ended() => return failure,
         };
         match read {
             // Announced without need: nothing that was found out counts less.
-            Ok(new) if new.same_lists(&offer) => {}
+            Ok(new) if new.same_lists(&offer) && new.led_back == offer.led_back => {}
             Ok(new) => {
                 upstream.store_offer(new);
                 upstream.surroundings.changes.raise();
@@ -401,6 +395,7 @@ impl Ears for Shared {
                     upstream.restore(link, self.ears.level(), subscribed);
                 }
             }
+            _ if has_notice_come_round(&notice, upstream.surroundings.http.mark()) => {}
             _ => self.ears.notice(&upstream, notice),
         }
     }

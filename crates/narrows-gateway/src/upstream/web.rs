@@ -8,7 +8,7 @@ mod client;
 mod connect;
 mod trouble;
 
-pub(in crate::upstream) use self::address::{Address, Astray, user_info};
+pub(in crate::upstream) use self::address::{Address, Astray, MARK, user_info};
 pub(in crate::upstream) use self::answer::{Answer, Content, Events, Moment};
 pub(crate) use self::client::HttpClient;
 #[cfg(test)]

@@ -117,7 +117,7 @@ async fn shake_hands(
     let mut request = websocket_url(&settings.url)?.into_client_request()?;
     let headers = request.headers_mut();
     headers.remove(HOST);
-    for (name, value) in &address.current_headers() {
+    for (name, value) in &address.headers {
         if !NOT_CONFIGURED.contains(name) {
             headers.append(name, value.clone());
         }

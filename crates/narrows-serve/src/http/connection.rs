@@ -16,7 +16,6 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::TokioTimer;
 use hyper_util::service::TowerToHyperService;
-use narrows_gateway::Door;
 use narrows_gateway::exchange::Principal;
 use narrows_gateway::memory::{ClientMemory, MemoryShare};
 use narrows_gateway::meter::RefusedFor;
@@ -32,7 +31,7 @@ use super::pages::Reader;
 use super::socket::Socket;
 use super::target::Way;
 use super::{Edge, admin, answer, entry, forward, guard, mcp, pages, rpc, sse, ws};
-use crate::error::Refused;
+use crate::error::{ForwardRefusal, Refused};
 
 /// Bodies up to here are taken over by the system at once.
 const SHORT: u64 = 64 * 1024;
@@ -199,11 +198,17 @@ impl Connection {
                     Some(answer) => answer,
                     None => {
                         let memory = self.memory(&principal);
-                        let marks = edge.gateway.called_by(Door::Server(&server), head.mark);
-                        let posted = forward::post(edge, principal, &server, body, &memory);
-                        let answer = Box::pin(posted).await;
-                        drop(marks);
-                        answer
+                        let passed_on = |marks| edge.gateway.passed_on(marks).ok_or(Refused::Loop);
+                        match head.mark.map(passed_on).transpose() {
+                            Ok(marks) => {
+                                let from = (principal, marks);
+                                let posted = forward::post(edge, from, &server, body, &memory);
+                                Box::pin(posted).await
+                            }
+                            Err(refused) => {
+                                forward::refused(&server, None, &ForwardRefusal::Edge(refused))
+                            }
+                        }
                     }
                 }
             }

@@ -34,9 +34,11 @@ pub(super) fn enter(server: &str, method: &Method, head: &Head<'_>) -> Option<Re
     }
 }
 
+/// Forwards a request. `marks` are those that it carries on, where it came from
+/// a gateway.
 pub(super) async fn post(
     edge: &Edge,
-    principal: Principal,
+    (principal, marks): (Principal, Option<HeaderValue>),
     server: &str,
     request: Incoming,
     memory: &ClientMemory,
@@ -54,7 +56,7 @@ pub(super) async fn post(
         Err(refused) => Err(refused),
     };
     let request = match request {
-        Ok(request) => request.charged_to(memory.clone()),
+        Ok(request) => request.charged_to(memory.clone()).marked(marks),
         Err(error) => return refused(server, None, &ForwardRefusal::Edge(error)),
     };
     let id = request.id().cloned();

@@ -38,8 +38,6 @@ pub(super) struct Entry {
     accept: Accept,
     found: Found,
     principal: Principal,
-    /// The marks of a client that is a gateway.
-    marks: Option<HeaderValue>,
 }
 
 /// Applies the rules that need no body.
@@ -55,15 +53,10 @@ pub(super) fn enter(
             // Whether there is a session is looked up now, while the headers
             // are there, but said later, under the id of the request.
             Ok(accept) => {
-                let found = Found::read(edge, target, &principal, head);
-                if let (Found::Session(found), Some(marks)) = (&found, head.mark) {
-                    found.session.called_by(marks);
-                }
                 return Entered::Post(Entry {
                     accept,
-                    found,
+                    found: Found::read(edge, target, &principal, head),
                     principal,
-                    marks: head.mark.cloned(),
                 });
             }
             Err(refused) => Err(refused),

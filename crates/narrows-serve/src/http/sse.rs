@@ -18,7 +18,7 @@ use http::{Method, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use narrows_gateway::exchange::Principal;
 use narrows_gateway::memory::{ClientMemory, MemoryShare};
-use narrows_gateway::{CallerMarks, offload, random_id};
+use narrows_gateway::{offload, random_id};
 use narrows_wire::{decode, sse};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
@@ -94,8 +94,7 @@ pub(super) fn open(
         Method::GET if !head.accept.events => Refused::NotAcceptable,
         Method::GET if !edge.gateway.has_door(target.door()) => Refused::UnknownEndpoint,
         Method::GET => {
-            let marks = edge.gateway.called_by(target.door(), head.mark);
-            let channel = start(edge, target, principal, memory, marks);
+            let channel = start(edge, target, principal, memory);
             return answer::events(Body::Channel(Box::new(channel)));
         }
         // Whoever speaks the present transport finds out by this, and by
@@ -118,7 +117,6 @@ fn start(
     target: Target<'_>,
     principal: Principal,
     memory: ClientMemory,
-    marks: CallerMarks,
 ) -> Channel {
     let id = random_id();
     let (sender, posted) = mpsc::channel(INBOX);
@@ -145,7 +143,7 @@ fn start(
             stop,
         );
         let end = duplex.run(Posted(posted)).await;
-        drop((entry, marks));
+        drop(entry);
         tracing::debug!(?end, "an SSE client has left");
     });
     channel

@@ -30,7 +30,6 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
-use super::head::MARK;
 use super::intake::{Arriving, Intake, TooSlow};
 use super::target::Target;
 use super::{Edge, answer};
@@ -60,13 +59,11 @@ pub(super) fn open(
     let mut request = Request::from_parts(parts, ());
     match agree(edge, &target, &request, body) {
         Ok((answer, permit)) => {
-            let marks = request.headers().get(MARK);
-            let marks = edge.gateway.called_by(target.door(), marks);
             let upgrade = hyper::upgrade::on(&mut request);
             let (edge, target) = (edge.clone(), target.into_owned());
             edge.tasks.clone().spawn(async move {
                 serve(&edge, target, principal, memory, upgrade).await;
-                drop((permit, marks));
+                drop(permit);
             });
             answer
         }

@@ -77,6 +77,9 @@ fn address(environment: &Environment) -> Option<SocketAddr> {
     }
 }
 
+/// How long a text can be recovered, in seconds, if the environment does not say.
+const PRUNER_TTL_S: u64 = 600;
+
 /// By which names we may be called: where we listen, and what the variable adds.
 fn hosts(environment: &Environment, address: SocketAddr) -> Vec<String> {
     let more = environment.text(HOSTS).unwrap_or_default().split(',');
@@ -105,7 +108,7 @@ fn settings(environment: &Environment) -> Settings {
         recovery: RecoverySettings {
             // Longer than a century is for ever; clocks go no further than they can.
             ttl: Duration::from_secs(
-                number(environment, TTL, recovery.ttl.as_secs()).min(u64::from(u32::MAX)),
+                number(environment, TTL, PRUNER_TTL_S).min(u64::from(u32::MAX)),
             ),
             ..recovery
         },

@@ -42,6 +42,7 @@ struct Session {
     client: Option<String>,
     program: Option<String>,
     revision: Option<String>,
+    model_reads: Option<String>,
     #[serde(default)]
     presets: Vec<String>,
     #[serde(default)]
@@ -69,8 +70,8 @@ async fn list(asking: &Asking, environment: &Environment) -> Result<Exit, Troubl
         false => {
             let rows: Vec<_> = list.sessions.iter().map(Session::row).collect();
             let head = [
-                "session", "endpoint", "client", "program", "revision", "presets", "age", "silent",
-                "calls",
+                "session", "endpoint", "client", "program", "revision", "reads", "presets", "age",
+                "silent", "calls",
             ];
             let table = table(head, &rows, palette(environment));
             format!("{table}{}\n", counted(rows.len(), "session"))
@@ -171,7 +172,7 @@ fn is_read(line: &str) -> io::Result<bool> {
 }
 
 impl Session {
-    fn row(&self) -> [String; 9] {
+    fn row(&self) -> [String; 10] {
         let optional = |text: &Option<String>| {
             let text = text.as_deref().unwrap_or("-");
             plain(text).into_owned()
@@ -190,6 +191,7 @@ impl Session {
             optional(&self.client),
             optional(&self.program),
             optional(&self.revision),
+            optional(&self.model_reads),
             presets,
             span(self.age_s),
             span(self.silence_s),

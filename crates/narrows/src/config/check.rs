@@ -20,11 +20,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use narrows_gateway::Ancestry;
-use narrows_gateway::settings::{HealthSettings, Limits, Settings, Transport};
+use narrows_gateway::settings::{HealthSettings, Limits, ModelReads, Settings, Transport};
 
 use super::expand::{Forms, Scope, expand, expand_home};
 use super::problem::{At, Problems};
-use super::raw::{RawFile, RawLimits, Servers};
+use super::raw::{ModelReadsWord, RawFile, RawLimits, Servers};
 use super::read::{Field, Given, Map};
 use clients::{AdminChecked, Known};
 use presets::ServerIds;
@@ -94,6 +94,7 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
             .unwrap_or(defaults.initialize_wait),
         list_wait: seconds(&raw.list_wait_s, Least::Zero, problems).unwrap_or(defaults.list_wait),
         list_wait_by_client: seconds_by_name(&raw.list_wait_by_client, problems),
+        model_reads_by_client: model_reads(&raw.model_reads_by_client),
         instructions_max_chars: raw
             .instructions_max_chars
             .value()
@@ -278,6 +279,19 @@ fn seconds_by_name(
         Some((name.value.clone(), wait))
     });
     checked.collect()
+}
+
+fn model_reads(given: &Field<Map<ModelReadsWord>>) -> HashMap<String, ModelReads> {
+    let entries = given.value().map_or(&[][..], |map| &map.0);
+    let read = |word: ModelReadsWord| match word {
+        ModelReadsWord::Content => ModelReads::Content,
+        ModelReadsWord::Structured => ModelReads::Structured,
+        ModelReadsWord::Both => ModelReads::Both,
+    };
+    let read = entries
+        .iter()
+        .map(|(name, given)| (name.value.clone(), read(given.value)));
+    read.collect()
 }
 
 fn seconds_in(given: &Given<f64>, least: Least, problems: &mut Problems<'_>) -> Option<Duration> {

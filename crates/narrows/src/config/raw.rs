@@ -55,6 +55,9 @@ table! {
         /// The same for single clients, by the name that they give in
         /// `clientInfo`.
         "list_wait_by_client" => list_wait_by_client: Map<f64>,
+        /// The half of a result that the models of single clients read, by the
+        /// name that they give in `clientInfo`: `content`, `structured` or `both`.
+        "model_reads_by_client" => model_reads_by_client: Map<ModelReadsWord>,
         /// Names besides loopback that a client may call us by (`Host`).
         "allowed_hosts" => allowed_hosts: Vec<Given<String>>,
         /// Web origins besides loopback whose pages may call us (`Origin`).
@@ -240,6 +243,14 @@ table! {
         /// The longest that this description may get before it tells less,
         /// from 500 to 1000000 characters. Default 10000.
         "listing_max_chars" => listing_max_chars: usize,
+        /// Whether that description names the parameters of each tool. Default
+        /// `true`.
+        "signatures" => signatures: bool,
+        /// What becomes of `structuredContent`: `auto` leaves it out where it
+        /// would pass the budget and for clients whose models read it instead of
+        /// `content`, `keep` keeps it and output schemas, `drop` always leaves it
+        /// out. Default `auto`.
+        "structured" => structured: StructuredWord,
         /// Patterns of tools that a `search` endpoint lists all the same.
         "pin" => pin: Vec<Given<String>>,
         /// What `inspect`, `exec` and `search_tools` answer in: the shorter
@@ -436,14 +447,21 @@ table! {
     /// The budget of a result and how it is met.
     struct RawShape {
         /// The most characters of text in one result, markers included; 0 or
-        /// less switches the budget off. Default 80000.
+        /// less switches the budget off. Default 16000.
         "max_chars" => max_chars: i64,
+        /// The same for code that is read without a goal. Default 48000, or
+        /// `max_chars` where that is set to less than 16000.
+        "code_max_chars" => code_max_chars: i64,
         /// What becomes of images, audio and blobs: `keep` neither counts nor
         /// cuts them, `note` puts a text in their place in results over the
         /// budget. Default `keep`.
         "binary" => binary: BinaryWord,
-        /// Whether tools are listed with an optional argument `goal`. Default `false`.
+        /// Whether tools are listed with optional arguments `goal` and `find`.
+        /// Default `false`.
         "goal_param" => goal_param: bool,
+        /// Whether a call is refused whose arguments hold a marker of cut text.
+        /// Default `true`.
+        "guard" => guard: bool,
         /// How results are pruned.
         "prune" => prune: RawPrune,
         /// What is cut out of answers on the route of plain JSON-RPC; at the
@@ -480,5 +498,21 @@ words! {
     enum BinaryWord, "value of `binary`" {
         "keep" => Keep,
         "note" => Note,
+    }
+}
+
+words! {
+    enum StructuredWord, "value of `structured`" {
+        "auto" => Auto,
+        "keep" => Keep,
+        "drop" => Drop,
+    }
+}
+
+words! {
+    enum ModelReadsWord, "half of a result" {
+        "content" => Content,
+        "structured" => Structured,
+        "both" => Both,
     }
 }

@@ -358,12 +358,14 @@ async fn a_guard_that_is_killed_is_replaced() {
     let pid = gateway.program.pid();
     let guard = guard_of(pid);
     processes::kill(guard);
+    // It says so when the new one knows what to watch.
     until("another guard runs", || {
-        children_with(pid, "__guard")
-            .iter()
-            .any(|next| *next != guard)
+        let log = gateway.program.stderr();
+        log.contains("another guard process watches the servers")
     })
     .await;
+    let guards = children_with(pid, "__guard");
+    assert!(guards.iter().any(|next| *next != guard), "{guards:?}");
     // Without their subreapers only the guard is left to end the servers.
     for subreaper in children_with(pid, "__subreaper") {
         signal("STOP", subreaper).await;

@@ -123,3 +123,29 @@ async fn a_flood_of_calls_is_counted_instead_of_logged() {
     let seconds = began.elapsed().as_secs() as usize + 2;
     assert!(count("llm_to_facade.request") <= 200 * seconds);
 }
+
+#[tokio::test]
+async fn errors_of_a_server_are_logged_without_its_secrets() {
+    let secret = r#"s3c"ret-of-mine"#;
+    let script = Script::new("s")
+        .plain_tool("broken")
+        .on_tool("broken", [Step::error(-32050, &format!("no {secret}"))]);
+    let server = script.install();
+    let mut entry = server.config();
+    entry["env"] = json!({ "MY_TOKEN": secret });
+    let gateway = Gateway::serve(&config([("one", entry)])).await;
+    let mut session = gateway.session("/mcp").await;
+    // The client gets the error as it came.
+    let answer = session.call_tool("one__broken", json!({})).await;
+    assert!(error(&answer).contains(secret), "{answer}");
+    let logged = |name: &str| {
+        let mut events = events(&gateway).into_iter();
+        events.find(|event| event["event"] == name)
+    };
+    for name in ["downstream.response.error", "facade_to_llm.error"] {
+        until("the error is logged", || logged(name).is_some()).await;
+        let event = logged(name).expect("it was just there");
+        assert_eq!(event["payload"]["error"]["message"], "no ***", "{event}");
+    }
+    assert!(!gateway.program.stderr().contains("ret-of-mine"));
+}

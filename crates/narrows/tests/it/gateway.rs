@@ -120,6 +120,30 @@ impl Gateway {
         }
     }
 
+    /// The session of a client that gives this name.
+    pub(crate) async fn session_of(&self, path: &str, client: &str) -> Session {
+        let mut http = self.connect().await;
+        let params = json!({
+            "protocolVersion": REVISION,
+            "capabilities": {},
+            "clientInfo": { "name": client, "version": "1" },
+        });
+        let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+        let answer = http.post_mcp(path, &[], &hello).await;
+        Session {
+            address: self.address.clone(),
+            path: path.to_owned(),
+            revision: REVISION.to_owned(),
+            id: answer
+                .header("mcp-session-id")
+                .expect("a session id")
+                .into(),
+            hello: answer.message()["result"].take(),
+            last_id: 0,
+            http,
+        }
+    }
+
     /// `host:port`
     pub(crate) fn address(&self) -> &str {
         &self.address

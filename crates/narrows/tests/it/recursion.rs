@@ -1,4 +1,7 @@
-//! A configuration that starts Narrows again, directly or through others.
+//! A configuration that starts Narrows again, directly or through others, and
+//! gateways that use each other by URL.
+
+mod circles;
 
 use narrows_testkit::{processes, until};
 use serde_json::{Value, json};
@@ -199,63 +202,6 @@ async fn a_circle_over_http_and_stdio_is_cut_where_it_closes() {
         "{tools:?}"
     );
     assert_eq!(starts(folder, "a"), 1);
-}
-
-/// A gateway whose only other server is the one that `entry` makes of the
-/// address of the first.
-async fn pair(entry: impl Fn(&str, &str) -> Value) -> (Gateway, Gateway) {
-    let first = Folder::new();
-    first.write("narrows.json", config([demo()]).to_string());
-    let first = Gateway::serve_in(first, &[]).await;
-    let second = Folder::new();
-    let to_first = entry("first", first.address());
-    second.write(
-        "narrows.json",
-        config([("first", to_first), demo()]).to_string(),
-    );
-    let second = Gateway::serve_in(second, &["--no-watch"]).await;
-    let to_second = entry("second", second.address());
-    let both = config([("second", to_second), demo()]);
-    first.folder().write("narrows.json", both.to_string());
-    (first, second)
-}
-
-#[tokio::test]
-async fn two_gateways_that_list_each_other_by_url_are_told_apart_from_a_chain() {
-    let mcp = |_: &str, address: &str| json!({ "url": format!("http://{address}/mcp") });
-    let (first, second) = pair(mcp).await;
-    let given_up = "leads back to this gateway";
-    until("the link that closes the circle is given up", || {
-        let logs = [first.program.stderr(), second.program.stderr()];
-        logs.iter().any(|log| log.contains(given_up))
-    })
-    .await;
-    for gateway in [&first, &second] {
-        let tools = gateway.session("/mcp").await.tool_names().await;
-        let echoes = tools.iter().filter(|name| name.ends_with("echo"));
-        assert!((1..=2).contains(&echoes.count()), "{tools:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_plain_request_does_not_go_round_between_two_gateways() {
-    // An entry leads to the entry for the way back at the other gateway.
-    let (first, _second) = pair(|name, address| {
-        let back = if name == "first" { "second" } else { "first" };
-        let route = format!("http://{address}/api/mcp-gateway/{back}");
-        json!({ "type": "rpc", "url": route })
-    })
-    .await;
-    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
-    let path = "/api/mcp-gateway/second/rpc";
-    // Until the new configuration is read, the entry is not known.
-    let mut answer = json!({ "error": { "data": { "code": "unknown_server" } } });
-    while answer["error"]["data"]["code"] == "unknown_server" {
-        tokio::task::yield_now().await;
-        let mut client = first.connect().await;
-        answer = client.post_mcp(path, &[], &list).await.message();
-    }
-    assert_eq!(answer["error"]["data"]["code"], "own_server", "{answer}");
 }
 
 #[tokio::test]

@@ -83,10 +83,12 @@ trait Asks {
         let mut arguments = with(arguments, json!({ "prune_id": id }));
         loop {
             let answer = self.recover(arguments).await;
-            let said: Value = serde_json::from_str(text(&answer)).expect("JSON");
-            let page = said["raw_text"].as_str();
-            whole += page.unwrap_or_else(|| panic!("no text: {said}"));
-            match said["metadata"]["next_cursor"].as_str() {
+            let said = text(&answer);
+            assert!(said.starts_with('⟦'), "no text: {said}");
+            // The first line is about the page.
+            whole += said.split_once('\n').map_or("", |(_, page)| page);
+            let facts = &answer["result"]["_meta"]["narrows/selection"];
+            match facts["next_cursor"].as_str() {
                 Some(cursor) => arguments = json!({ "prune_id": id, "cursor": cursor }),
                 None => return whole,
             }

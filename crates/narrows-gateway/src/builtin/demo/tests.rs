@@ -409,3 +409,24 @@ async fn the_prompt_can_be_had_for_every_source() {
         );
     }
 }
+
+#[tokio::test]
+async fn other_work_goes_on_while_a_large_sample_is_made() {
+    for (name, arguments) in [
+        ("sample_log", json!({ "lines": 100_000 })),
+        ("sample_table", json!({ "rows": 50_000 })),
+    ] {
+        let mut wire = demo(json!({})).await;
+        let mut turns = 0;
+        let mut answer = std::pin::pin!(call(&mut wire, name, arguments));
+        // There is one thread, so this counts only what happens meanwhile.
+        loop {
+            tokio::select! {
+                biased;
+                _ = answer.as_mut() => break,
+                () = tokio::task::yield_now() => turns += 1,
+            }
+        }
+        assert!(turns > 1_000, "{name}: {turns}");
+    }
+}

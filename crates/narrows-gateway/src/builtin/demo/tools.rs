@@ -9,6 +9,11 @@ use serde_json::json;
 use super::{Demo, LogLevel, README, samples};
 use crate::builtin::arguments::Arguments;
 use crate::builtin::{Call, RpcError, error_result, text_result};
+use crate::offload;
+
+/// Bytes of a line of the sample log, and of a row of the sample table, about.
+const LINE: u64 = 80;
+const ROW: u64 = 140;
 
 /// A text for the model, or one that says what was wrong with the call.
 type Said = Result<String, String>;
@@ -18,8 +23,14 @@ pub(super) async fn call(demo: &Demo, call: &Call) -> Result<Raw, RpcError> {
     let read = |known: &[&str]| Arguments::read(&name, call.member("arguments"), known);
     let said = match &*name {
         "echo" => read(&["text"]).and_then(|arguments| arguments.text("text")),
-        "sample_log" => read(&["lines"]).and_then(sample_log),
-        "sample_table" => read(&["rows"]).and_then(sample_table),
+        "sample_log" => match read(&["lines"]).and_then(|arguments| lines(&arguments)) {
+            Ok(lines) => return Ok(sample(lines * LINE, move || samples::log(lines)).await),
+            Err(wrong) => Err(wrong),
+        },
+        "sample_table" => match read(&["rows"]).and_then(|arguments| rows(&arguments)) {
+            Ok(rows) => return Ok(sample(rows * ROW, move || samples::table(rows)).await),
+            Err(wrong) => Err(wrong),
+        },
         "count" => match read(&["steps", "delay_ms"]) {
             Ok(arguments) => count(demo, call, arguments).await,
             Err(wrong) => Err(wrong),
@@ -40,20 +51,18 @@ pub(super) async fn call(demo: &Demo, call: &Call) -> Result<Raw, RpcError> {
     })
 }
 
-fn sample_log(arguments: Arguments<'_>) -> Said {
-    Ok(samples::log(arguments.number(
-        "lines",
-        1..=100_000,
-        5_000,
-    )?))
+fn lines(arguments: &Arguments<'_>) -> Result<u64, String> {
+    arguments.number("lines", 1..=100_000, 5_000)
 }
 
-fn sample_table(arguments: Arguments<'_>) -> Said {
-    Ok(samples::table(arguments.number(
-        "rows",
-        samples::ROWS,
-        1_000,
-    )?))
+fn rows(arguments: &Arguments<'_>) -> Result<u64, String> {
+    arguments.number("rows", samples::ROWS, 1_000)
+}
+
+/// Makes a sample of about so many bytes, off the async threads if they are
+/// many.
+async fn sample(bytes: u64, make: impl FnOnce() -> String + Send + 'static) -> Raw {
+    offload::run(bytes as usize, move || text_result(&make())).await
 }
 
 async fn count(demo: &Demo, call: &Call, arguments: Arguments<'_>) -> Said {

@@ -413,7 +413,11 @@ async fn a_time_without_end_is_no_error() {
 
 #[tokio::test(start_paused = true)]
 async fn texts_expire() {
-    let pruner = pruner();
+    let recovery = RecoverySettings {
+        ttl: Duration::from_secs(600),
+        ..RecoverySettings::default()
+    };
+    let pruner = Pruner::in_memory(PrunerSettings::default(), &recovery);
     let id = prune(&pruner, TEN, json!({})).await["prune_id"].take();
     tokio::time::advance(Duration::from_secs(599)).await;
     assert!(recover(&pruner, &id, json!([])).await.is_ok());

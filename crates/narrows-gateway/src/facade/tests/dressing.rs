@@ -12,7 +12,7 @@ fn check(result: &str, expected: &str) {
 
 #[track_caller]
 fn check_with(set: impl FnOnce(&mut FacadeSettings), result: &str, expected: &str) {
-    let dressed = facade(Way::Lazy, set, Vec::new(), 80_000).dress(raw(result), 80_000);
+    let dressed = facade(Way::Lazy, set, Vec::new(), 80_000).dress(raw(result), form(80_000));
     assert_eq!(dressed.as_str(), expected);
 }
 
@@ -66,7 +66,7 @@ fn toon_is_left_where_it_alone_is_over_the_budget() {
     let dressed = |room: usize| {
         let set = |settings: &mut FacadeSettings| settings.encoding = Encoding::Toon;
         let facade = facade(Way::Lazy, set, Vec::new(), 80_000);
-        texts(&facade.dress(raw(&result), room)).concat()
+        texts(&facade.dress(raw(&result), form(room))).concat()
     };
     let toon = dressed(usize::MAX);
     let length = toon.chars().count();
@@ -189,7 +189,41 @@ fn what_was_cut_keeps_its_text() {
     );
     check(
         r#"{"content":[{"type":"text","text":"{\"a\":1}"}],"_meta":{"narrows/receipt":{}},"structuredContent":{"a":1}}"#,
-        r#"{"content":[{"type":"text","text":"{\"a\":1}"}],"_meta":{"narrows/receipt":{}},"structuredContent":{"result":{"a":1}}}"#,
+        r#"{"content":[{"type":"text","text":"{\"a\":1}"}],"_meta":{"narrows/receipt":{}},"structuredContent":{"a":1}}"#,
+    );
+}
+
+#[test]
+fn a_model_that_reads_the_other_half_gets_the_shorter_text() {
+    let result = r#"{"content":[{"type":"text","text":"[{\"id\":1},{\"id\":2}]"}]}"#;
+    let text = r#"{"content":[{"type":"text","text":"[2]{id}:\n  1\n  2"}]}"#;
+    let both = r#"{"content":[{"type":"text","text":"[2]{id}:\n  1\n  2"}],"structuredContent":{"result":[{"id":1},{"id":2}]}}"#;
+    let facade = lazy(Vec::new());
+    let dressed = |form: ResultForm| facade.dress(raw(result), form);
+    assert_eq!(dressed(form(80_000)).as_str(), both);
+    let structured = ResultForm {
+        reads_structured: true,
+        ..form(80_000)
+    };
+    assert_eq!(dressed(structured).as_str(), text);
+    let keep = ResultForm {
+        structured: Structured::Keep,
+        ..structured
+    };
+    assert_eq!(dressed(keep).as_str(), both);
+    let drop = ResultForm {
+        structured: Structured::Drop,
+        ..form(80_000)
+    };
+    assert_eq!(dressed(drop).as_str(), text);
+    // The other half alone would pass the budget.
+    assert_eq!(dressed(form(18)).as_str(), text);
+    // Several items need not say what the data does.
+    let several = r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"structuredContent":{"n":1}}"#;
+    let dressed = facade.dress(raw(several), structured);
+    assert_eq!(
+        dressed.as_str(),
+        r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"text","text":"{\"n\":1}"}]}"#
     );
 }
 
@@ -224,21 +258,22 @@ fn very_long_data_is_not_written_anew() {
     let data = format!("[{}1]", "1, ".repeat(400_000));
     let text = Raw::string(&data);
     let content = format!(r#"[{{"type":"text","text":{}}}]"#, text.as_str());
-    check(
-        &format!(r#"{{"content":{content}}}"#),
-        &format!(r#"{{"content":{content},"structuredContent":{{"result":{data}}}}}"#),
+    // Without a budget.
+    let dressed = lazy(Vec::new()).dress(
+        raw(&format!(r#"{{"content":{content}}}"#)),
+        form(usize::MAX),
     );
+    let expected = format!(r#"{{"content":{content},"structuredContent":{{"result":{data}}}}}"#);
+    assert_eq!(dressed.as_str(), expected);
 }
 
 #[test]
 fn deep_data_overflows_nothing() {
     let data = format!("{}{}", "[".repeat(50_000), "]".repeat(50_000));
-    check(
-        &format!(r#"{{"content":[{{"type":"text","text":"{data}"}}]}}"#),
-        &format!(
-            r#"{{"content":[{{"type":"text","text":"{data}"}}],"structuredContent":{{"result":{data}}}}}"#
-        ),
-    );
+    let content = format!(r#""content":[{{"type":"text","text":"{data}"}}]"#);
+    let dressed = lazy(Vec::new()).dress(raw(&format!("{{{content}}}")), form(usize::MAX));
+    let expected = format!(r#"{{{content},"structuredContent":{{"result":{data}}}}}"#);
+    assert_eq!(dressed.as_str(), expected);
 }
 
 proptest! {
@@ -252,7 +287,7 @@ proptest! {
             let text = Raw::string(text);
             let text = if twice { Raw::string(text.as_str()) } else { text };
             let result = raw(&format!(r#"{{"content":[{{"type":"text","text":{}}}]}}"#, text.as_str()));
-            let dressed = lazy(Vec::new()).dress(result, usize::MAX);
+            let dressed = lazy(Vec::new()).dress(result, form(usize::MAX));
             prop_assert!(dressed.member("structuredContent").and_then(|data| data.member("result")).is_some());
             prop_assert!(Raw::parse(dressed.into_bytes()).is_ok());
         }

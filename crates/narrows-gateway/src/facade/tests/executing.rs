@@ -71,7 +71,7 @@ fn arguments_that_the_schema_refuses_are_answered_with_the_schema() {
     check(
         r#"{"server_name":"io.files/x","tool_name":"read_file"}"#,
         expect![[
-            r#"error: {"error":"Argument validation failed: Missing required argument: 'path'","errors":[{"path":"/path","message":"Missing required argument: 'path'"}],"tool_schema":"{path: string /* File path */; lines?: number}"}"#
+            r#"error: {"error":"Argument validation failed: Missing required argument: 'path'","tool_schema":"{path: string /* File path */; lines?: number}"}"#
         ]],
     );
 }
@@ -103,7 +103,7 @@ fn what_is_not_there_is_answered_with_what_is() {
     check(
         r#"{"server_name":"clock","tool_name":"now","zone":"utc"}"#,
         expect![[
-            r#"error: {"error":"Unknown argument 'zone': 'exec' takes server_name, tool_name, arguments, goal; what the tool itself takes goes into 'arguments'"}"#
+            r#"error: {"error":"Unknown argument 'zone': 'exec' takes server_name, tool_name, arguments, goal, find, max_chars; what the tool itself takes goes into 'arguments'"}"#
         ]],
     );
 }
@@ -200,9 +200,9 @@ fn what_was_cut_is_got_back_here() {
         r#"{"server_name":"narrows","tool_name":"narrows_recover_text","arguments":{"prune_id":"prn_1"}}"#,
         expect![[r#"recover Some({"prune_id":"prn_1"})"#]],
     );
-    let way = |facade: &Facade| facade.way_to_recover().unwrap_or_default();
-    let by_exec = |name: &str| format!("exec server_name=narrows tool_name={name}, in arguments");
-    assert_eq!(way(&whole), "");
+    let way = |facade: &Facade| facade.recover_tool().map(|tool| tool.name.to_string());
+    let by_exec = |name: &str| Some(name.to_owned());
+    assert_eq!(way(&whole), None);
     assert_eq!(way(&other), by_exec("recover_text"));
     assert_eq!(way(&same), by_exec("narrows_recover_text"));
     let both = [

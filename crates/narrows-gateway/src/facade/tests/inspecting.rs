@@ -299,7 +299,7 @@ fn instructions_that_were_not_told_whole_come_along() {
         [format!("Instructions of a:\n{short}")]
     );
     // A description with no room for them has not told them.
-    for listing_max_chars in [120, 300] {
+    for listing_max_chars in [120, 400] {
         let set = |settings: &mut FacadeSettings| {
             settings.listing_max_chars = listing_max_chars;
         };

@@ -324,7 +324,7 @@ async fn closing_kills_what_ignores_sigterm_within_the_grace() {
     let started = Instant::now();
     let script = "trap '' TERM; sleep 1000 & echo $$ $!; while :; do sleep 0.05; done";
     check_tree(script, close).await;
-    assert!(started.elapsed() < GRACE + Duration::from_millis(500));
+    assert!(started.elapsed() < 4 * GRACE);
 }
 
 #[tokio::test]

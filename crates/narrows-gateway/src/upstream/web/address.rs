@@ -16,7 +16,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 use super::super::link::{Failure, FailureKind};
 use super::super::secrets;
 use super::answer::Answer;
-use super::client::{HttpClient, Marks, Pool, Unanswered};
+use super::client::{HttpClient, Pool, Unanswered};
 use super::connect::{NoConnection, Route, Site};
 use super::trouble::Trouble;
 use crate::settings::RemoteSettings;
@@ -31,7 +31,6 @@ pub(in crate::upstream) struct Address {
     pub(in crate::upstream) secrets: Vec<String>,
     /// What every request carries.
     pub(in crate::upstream) headers: HeaderMap,
-    marks: Marks,
     /// Where requests go, as it is written in them.
     target: ArcSwap<Uri>,
 }
@@ -60,13 +59,12 @@ impl Address {
         let path = path_below(&settings.url, below);
         let target = pool.write_target(&path);
         let mut headers = common_headers(settings, &pool);
-        headers.insert(MARK, client.marks().own().clone());
+        headers.insert(MARK, client.marks().clone());
         Ok(Address {
             shown: show(&site, &path),
             secrets: confided(settings, &headers),
             target: ArcSwap::from_pointee(target),
             headers,
-            marks: client.marks().clone(),
             pool,
         })
     }
@@ -89,18 +87,8 @@ impl Address {
             shown: show(site, path),
             secrets,
             headers: self.headers.clone(),
-            marks: self.marks.clone(),
             target: ArcSwap::from_pointee(self.pool.write_target(path)),
         })
-    }
-
-    /// Returns the headers of a request that is sent in another way.
-    pub(in crate::upstream) fn current_headers(&self) -> HeaderMap {
-        let mut headers = self.headers.clone();
-        if let Some(marks) = self.marks.with_callers() {
-            headers.insert(MARK, marks);
-        }
-        headers
     }
 
     /// Sends a request, and on where it is redirected on the same site. The
@@ -135,9 +123,6 @@ impl Address {
             *request.method_mut() = method.clone();
             *request.uri_mut() = (*target).clone();
             *request.headers_mut() = headers.clone();
-            if let Some(marks) = self.marks.with_callers() {
-                request.headers_mut().insert(MARK, marks);
-            }
             let answer = match self.pool.send(request, sent).await {
                 Ok((response, lease)) => Answer::new(response, lease),
                 Err(Unanswered::Unreachable(NoConnection { reason, late })) => {
@@ -208,7 +193,7 @@ fn path_below(url: &Uri, below: &str) -> String {
 }
 
 /// What the mark of a gateway travels in.
-pub(crate) const MARK: HeaderName = HeaderName::from_static("narrows-gateway");
+pub(in crate::upstream) const MARK: HeaderName = HeaderName::from_static("narrows-gateway");
 
 /// Configured headers, except those that are about the connection or that are
 /// set for each request, and the few that every request needs.

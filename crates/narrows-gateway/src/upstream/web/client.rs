@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::connect::{Connector, NoConnection, Route, Site, Stream};
-use crate::chain::{Ancestry, Callers};
+use crate::chain::Ancestry;
 use crate::lock::Mutex;
 use crate::session::random_id;
 use crate::settings::ProxySettings;
@@ -43,27 +43,8 @@ pub(crate) struct HttpClient {
     pools: Arc<Mutex<HashMap<Site, Weak<Pool>>>>,
     /// By which a gateway knows its own requests, should they come back to it.
     mark: Arc<str>,
-    marks: Marks,
-}
-
-/// The marks that requests to one server carry.
-#[derive(Clone)]
-pub(in crate::upstream) struct Marks {
-    /// The mark of this gateway and those of the gateways above.
-    own: HeaderValue,
-    callers: Arc<Callers>,
-    server: Arc<str>,
-}
-
-impl Marks {
-    pub(in crate::upstream) fn own(&self) -> &HeaderValue {
-        &self.own
-    }
-
-    /// Returns the marks with those of clients; `None` if no client is a gateway.
-    pub(in crate::upstream) fn with_callers(&self) -> Option<HeaderValue> {
-        self.callers.header(&self.server, &self.own)
-    }
+    /// That and the marks of the gateways above, as every request carries them.
+    marks: HeaderValue,
 }
 
 /// The connections to one site.
@@ -102,7 +83,7 @@ impl HttpClient {
 
     /// Marks requests as those of a gateway below others.
     pub(crate) fn below(mut self, ancestry: &Ancestry) -> Self {
-        self.marks.own = ancestry.header(&self.mark);
+        self.marks = ancestry.header(&self.mark);
         self
     }
 
@@ -111,11 +92,7 @@ impl HttpClient {
         HttpClient {
             connector: Arc::new(connector),
             pools: Arc::default(),
-            marks: Marks {
-                own: Ancestry::default().header(&mark),
-                callers: Arc::default(),
-                server: "".into(),
-            },
+            marks: Ancestry::default().header(&mark),
             mark: mark.into(),
         }
     }
@@ -124,18 +101,7 @@ impl HttpClient {
         &self.mark
     }
 
-    pub(crate) fn callers(&self) -> &Arc<Callers> {
-        &self.marks.callers
-    }
-
-    /// Returns the same client for the requests to one server.
-    pub(crate) fn for_server(&self, id: &str) -> HttpClient {
-        let mut client = self.clone();
-        client.marks.server = id.into();
-        client
-    }
-
-    pub(in crate::upstream) fn marks(&self) -> &Marks {
+    pub(crate) fn marks(&self) -> &HeaderValue {
         &self.marks
     }
 

@@ -82,7 +82,6 @@ async fn take_in(
         accept,
         found,
         principal,
-        marks,
     } = entry;
     let mut permit = None;
     let without_session;
@@ -123,8 +122,10 @@ async fn take_in(
             let hello = hello.map_err(|why| Refusal::of(&request.id, why))?;
             // Boxed, as the batch is, so that the usual request does not carry
             // the room that these rare ones need.
-            let opened = initialize(edge, target, principal, request.id, hello, accept, marks);
-            Box::pin(opened).await
+            Box::pin(initialize(
+                edge, target, principal, request.id, hello, accept,
+            ))
+            .await
         }
         Message::Request(request) => {
             let session = found.session();
@@ -152,7 +153,6 @@ async fn initialize(
     id: Id,
     hello: Hello,
     accept: Accept,
-    marks: Option<HeaderValue>,
 ) -> Result<Response<Body>, Refusal> {
     let Hello { revision, client } = hello;
     let gateway = &edge.gateway;
@@ -168,9 +168,6 @@ async fn initialize(
         }
         None => return Err(Refusal::of(&id, Refused::UnknownEndpoint)),
     };
-    if let Some(marks) = marks {
-        opened.session.called_by(&marks);
-    }
     let result = opened.result.clone();
     let name = HeaderValue::from_str(opened.session.id())
         .expect("session ids are made of printable characters");

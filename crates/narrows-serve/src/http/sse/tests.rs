@@ -17,14 +17,12 @@ async fn a_stream_that_has_ended_leaves_nothing_behind() {
             Target::default(),
             Principal::Anonymous,
             edge.gateway.memory(),
-            CallerMarks::default(),
         ),
         start(
             &edge,
             Target::default(),
             Principal::Anonymous,
             edge.gateway.memory(),
-            CallerMarks::default(),
         ),
     );
     assert_eq!(count(), 2);

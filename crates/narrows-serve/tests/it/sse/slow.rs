@@ -13,7 +13,7 @@ use crate::{Gate, within};
 /// Asks for more than the buffers on the way hold, until nothing more is
 /// taken. Returns how many were.
 async fn ask_for_much(listener: &Listener) -> usize {
-    for id in 100..1000 {
+    for id in 100..5000 {
         let reply = listener.post(&call(&id.to_string(), "blob")).await;
         if reply.status != 202 {
             assert_eq!(reply.refusal(), r#"503 -32600 "client_too_slow" null"#);

@@ -82,9 +82,6 @@ struct Receipt {
     /// How many are not among them.
     #[serde(default)]
     more_blocks: usize,
-    /// Of `structuredContent` that an output schema keeps as it is.
-    #[serde(default)]
-    untouched_chars: usize,
 }
 
 #[derive(Deserialize)]
@@ -134,12 +131,6 @@ impl Receipt {
         let more = untold.saturating_add(self.more_blocks);
         if more > 0 {
             lines.push(format!("  and {}", counted(more, "more block")));
-        }
-        if self.untouched_chars > 0 {
-            let chars = grouped(self.untouched_chars);
-            lines.push(format!(
-                "  structuredContent of {chars} characters passes as it is: the tool has an output schema"
-            ));
         }
         lines.push(match terms.kept {
             None => "  without `recovery.path` the whole text is gone with this command".to_owned(),
@@ -199,6 +190,8 @@ impl Block {
                 }
                 None => "pruned".to_owned(),
             },
+            "digest" => "digest of what is rare and of what is typical".to_owned(),
+            "searched" => "searched with find".to_owned(),
             "masked" => "the middle was cut".to_owned(),
             other => plain(other).into_owned(),
         }

@@ -1,13 +1,15 @@
 //! Endpoints: what is seen through them, under which names, and how.
 
 use narrows_gateway::preset::{Pattern, Rule};
-use narrows_gateway::settings::{self, EndpointSettings, Expose, FacadeSettings, Telling, Uris};
+use narrows_gateway::settings::{
+    self, EndpointSettings, Expose, FacadeSettings, Structured, Telling, Uris,
+};
 
 use super::presets::{Presets, ServerIds, ServerPart, Told};
 use super::shape::{self, Standing};
 use crate::config::problem::Problems;
 use crate::config::raw::{
-    Encoding, ExposeWord, ListingWord, PresetChoice, RawEndpoint, RawFile, UrisWord,
+    Encoding, ExposeWord, ListingWord, PresetChoice, RawEndpoint, RawFile, StructuredWord, UrisWord,
 };
 use crate::config::read::{Field, Given};
 
@@ -152,6 +154,13 @@ fn endpoint(
         settings.name_max = name_max.value;
     }
     settings.shape = shape::choice(&raw.shape, Standing::EndpointOrTool, problems);
+    if let Some(word) = raw.structured.value() {
+        settings.structured = match word {
+            StructuredWord::Auto => Structured::Auto,
+            StructuredWord::Keep => Structured::Keep,
+            StructuredWord::Drop => Structured::Drop,
+        };
+    }
     settings.preset = match raw.preset.value() {
         Some(PresetChoice::Named(id)) => Some(id.clone()),
         Some(PresetChoice::Free) | None => None,
@@ -193,6 +202,7 @@ fn facade(
     }
     let facade = &mut settings.facade;
     set(&mut facade.listing_max_chars, &raw.listing_max_chars);
+    set(&mut facade.signatures, &raw.signatures);
     if let Some(listing) = raw.listing.value() {
         facade.listing = match listing {
             ListingWord::Full => Telling::Full,

@@ -47,11 +47,16 @@ pub(super) fn choice(
     ShapeChoice {
         on: is_on(raw),
         max_chars,
+        code_max_chars: raw
+            .code_max_chars
+            .given()
+            .and_then(|given| budget(given, problems)),
         binary: raw.binary.value().map(|word| match word {
             BinaryWord::Keep => Binary::Keep,
             BinaryWord::Note => Binary::Note,
         }),
         goal_param: raw.goal_param.value().copied(),
+        guard: raw.guard.value().copied(),
         timeout: raw.prune.value().and_then(|raw| prune(raw, problems)),
     }
 }

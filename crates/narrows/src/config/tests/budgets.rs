@@ -17,6 +17,8 @@ const OPEN: ShapeChoice = ShapeChoice {
     max_chars: None,
     binary: None,
     goal_param: None,
+    code_max_chars: None,
+    guard: None,
     timeout: None,
 };
 
@@ -45,12 +47,14 @@ fn every_form_of_a_shape() {
     assert_eq!(shape("{}"), ON);
     assert_eq!(shape(r#"{"max_chars": 0}"#), OFF);
     assert_eq!(shape(r#"{"max_chars": -1, "binary": null}"#), OFF);
-    let all = r#"{"max_chars": 1000, "binary": "note", "goal_param": true, "prune": {"timeout_ms": 250}}"#;
+    let all = r#"{"max_chars": 1000, "code_max_chars": 2000, "binary": "note", "goal_param": true, "guard": false, "prune": {"timeout_ms": 250}}"#;
     let expected = ShapeChoice {
         on: Some(true),
         max_chars: Some(1000),
         binary: Some(Binary::Note),
         goal_param: Some(true),
+        code_max_chars: Some(2000),
+        guard: Some(false),
         timeout: Some(Duration::from_millis(250)),
     };
     assert_eq!(shape(all), expected);

@@ -20,7 +20,7 @@ fn check(rest: &str, expected: Expect) {
     });
     // Most of it is as ever.
     let shown = lines.collect::<String>();
-    let usual = "FacadeSettings { listing: Capped, listing_max_chars: 10000, pin: [], \
+    let usual = "FacadeSettings { listing: Capped, listing_max_chars: 10000, signatures: true, pin: [], \
                  encoding: Shorter, typescript: true, max_description_len: 300, \
                  constraints: false, toon_min_size: 1 }";
     expected.assert_eq(&shown.replace(usual, "as usual"));
@@ -101,8 +101,8 @@ fn how_tools_are_told_of() {
                      "max_description_len": 80, "schema_constraints": true, "toon_compression_min_size": 3}}"#,
         expect![[r#"
             default All - as usual
-            s Search - FacadeSettings { listing: Capped, listing_max_chars: 10000, pin: [Pattern("demo/echo"), Pattern("d*/count")], encoding: Toon, typescript: true, max_description_len: 300, constraints: false, toon_min_size: 1 }
-            lazy Lazy - FacadeSettings { listing: Names, listing_max_chars: 500, pin: [], encoding: Shorter, typescript: false, max_description_len: 80, constraints: true, toon_min_size: 3 }
+            s Search - FacadeSettings { listing: Capped, listing_max_chars: 10000, signatures: true, pin: [Pattern("demo/echo"), Pattern("d*/count")], encoding: Toon, typescript: true, max_description_len: 300, constraints: false, toon_min_size: 1 }
+            lazy Lazy - FacadeSettings { listing: Names, listing_max_chars: 500, signatures: true, pin: [], encoding: Shorter, typescript: false, max_description_len: 80, constraints: true, toon_min_size: 3 }
         "#]],
     );
 }
@@ -114,16 +114,16 @@ fn mcpxs_keys_at_the_top_are_for_all_endpoints() {
             "toon_compression_min_size": 2, "schema_constraints": true,
             "endpoints": {"x": {"encoding": "auto", "max_description_len": 8, "schema_compression_enabled": true}}"#,
         expect![[r#"
-            default All - FacadeSettings { listing: Capped, listing_max_chars: 10000, pin: [], encoding: Json, typescript: false, max_description_len: 9, constraints: true, toon_min_size: 2 }
-            x All - FacadeSettings { listing: Capped, listing_max_chars: 10000, pin: [], encoding: Shorter, typescript: true, max_description_len: 8, constraints: true, toon_min_size: 2 }
-            lazy Lazy - FacadeSettings { listing: Capped, listing_max_chars: 10000, pin: [], encoding: Json, typescript: false, max_description_len: 9, constraints: true, toon_min_size: 2 }
+            default All - FacadeSettings { listing: Capped, listing_max_chars: 10000, signatures: true, pin: [], encoding: Json, typescript: false, max_description_len: 9, constraints: true, toon_min_size: 2 }
+            x All - FacadeSettings { listing: Capped, listing_max_chars: 10000, signatures: true, pin: [], encoding: Shorter, typescript: true, max_description_len: 8, constraints: true, toon_min_size: 2 }
+            lazy Lazy - FacadeSettings { listing: Capped, listing_max_chars: 10000, signatures: true, pin: [], encoding: Json, typescript: false, max_description_len: 9, constraints: true, toon_min_size: 2 }
         "#]],
     );
     check(
         r#""toon_compression_enabled": false, "encoding": "toon""#,
         expect![[r#"
-            default All - FacadeSettings { listing: Capped, listing_max_chars: 10000, pin: [], encoding: Toon, typescript: true, max_description_len: 300, constraints: false, toon_min_size: 1 }
-            lazy Lazy - FacadeSettings { listing: Capped, listing_max_chars: 10000, pin: [], encoding: Toon, typescript: true, max_description_len: 300, constraints: false, toon_min_size: 1 }
+            default All - FacadeSettings { listing: Capped, listing_max_chars: 10000, signatures: true, pin: [], encoding: Toon, typescript: true, max_description_len: 300, constraints: false, toon_min_size: 1 }
+            lazy Lazy - FacadeSettings { listing: Capped, listing_max_chars: 10000, signatures: true, pin: [], encoding: Toon, typescript: true, max_description_len: 300, constraints: false, toon_min_size: 1 }
         "#]],
     );
     check(

@@ -457,7 +457,7 @@ async fn a_broken_preset_in_force_allows_nothing_and_check_calls_it_an_error() {
             exit 0
             --- stdout
             demo  0 tools, ~0 tokens, 6 hidden by preset 'broken'
-            in all 0 tools, ~0 tokens, 6 hidden by preset 'broken', and recover_text of the gateway, ~338 tokens
+            in all 0 tools, ~0 tokens, 6 hidden by preset 'broken', and recover_text of the gateway, ~423 tokens
             --- stderr
             warning: narrows.json:1:108: the file of preset `broken` is skipped: nothing is allowed here (endpoints.default.preset); `narrows check` tells what is wrong with the file
             $ call demo echo

@@ -172,7 +172,8 @@ async fn long_arguments_are_checked_too() {
         passes(&mut lazy, &server, "strict", &json!({ "path": long })).await;
         let result = lazy.exec("ds", "strict", json!({ "pth": long })).await;
         let error = &wrong(&result)["error"];
-        let expected = "Argument validation failed: Missing required argument: 'path'";
+        let expected = "Argument validation failed: Missing required argument: 'path'; \
+             Unknown argument: 'pth' (did you mean 'path'?)";
         assert_eq!(error, expected, "{}", lazy.way);
     }
 }

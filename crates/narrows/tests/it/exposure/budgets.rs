@@ -41,9 +41,11 @@ async fn read_back(lazy: &mut Lazy, id: &str) -> String {
     loop {
         let page = lazy.exec("narrows", "recover_text", asked).await;
         assert!(length(&page) <= BUDGET, "{}", length(&page));
-        let said: Value = serde_json::from_str(first_text(&page)).expect("JSON");
-        whole += said["raw_text"].as_str().expect("a text");
-        match said["metadata"]["next_cursor"].as_str() {
+        let (_, text) = first_text(&page)
+            .split_once('\n')
+            .expect("a line about the page");
+        whole += text;
+        match page["_meta"]["narrows/selection"]["next_cursor"].as_str() {
             Some(cursor) => asked = json!({ "prune_id": id, "cursor": cursor }),
             None => return whole,
         }
@@ -66,9 +68,7 @@ async fn what_is_cut_comes_back_through_exec() {
             let cut = lazy.exec("long", tool, json!({})).await;
             assert!(length(&cut) <= BUDGET, "{} {tool}", lazy.way);
             let id = receipt(&cut);
-            let way_back = format!(
-                "get them with exec server_name=narrows tool_name=recover_text, in arguments prune_id={id}"
-            );
+            let way_back = format!(r#"exec("narrows", "recover_text", {{"prune_id": "{id}""#);
             let text = first_text(&cut);
             assert!(
                 text.contains("⟦narrows: ") && text.contains(&way_back),
@@ -101,16 +101,14 @@ async fn the_way_back_is_told_under_the_name_that_leads_there() {
         let mut lazy = way.open(&config).await;
         let cut = lazy.exec("narrows", "lines", json!({})).await;
         let id = receipt(&cut);
-        let way_back = format!("tool_name=narrows_recover_text, in arguments prune_id={id}");
+        let way_back = format!(r#""narrows_recover_text", {{"prune_id": "{id}""#);
         let text = first_text(&cut);
         assert!(text.contains(&way_back), "{}: {text}", lazy.way);
         let asked = json!({ "prune_id": id, "head": 1 });
         let back = lazy.exec("narrows", "narrows_recover_text", asked).await;
-        let back: Value = serde_json::from_str(first_text(&back)).expect("JSON");
         let first = lines().lines().next().map(str::to_owned);
-        let said = back["raw_text"]
-            .as_str()
-            .map(|text| text.trim_end().to_owned());
+        let said = first_text(&back).split_once('\n');
+        let said = said.map(|(_, text)| text.trim_end().to_owned());
         assert_eq!(said, first, "{}", lazy.way);
     }
 }
@@ -123,7 +121,8 @@ async fn the_way_back_can_be_inspected() {
         let mut lazy = way.open(&within(&server)).await;
         let (names, description) = lazy.listed().await;
         assert_eq!(names, ["inspect", "exec"]);
-        assert!(!description.contains("recover_text"), "{description}");
+        let line = "    - recover_text(prune_id, query?, ";
+        assert!(description.contains(line), "{description}");
         for asked in [
             json!({ "server_name": "narrows" }),
             json!({ "server_name": "narrows", "tool_name": "recover_text" }),

@@ -52,10 +52,10 @@ fn as_documented(alpha: &str) -> String {
         &format!("  Server: alpha - {}", "i".repeat(300)),
         alpha,
         &format!("  Server: zeta - Two words {}...", "x".repeat(287)),
-        &format!("    - exact: {}", "e".repeat(80)),
-        &format!("    - long: {}...", "é".repeat(77)),
-        "    - lines: The first line",
-        "    - bare",
+        &format!("    - exact(): {}", "e".repeat(80)),
+        &format!("    - long(): {}...", "é".repeat(77)),
+        "    - lines(): The first line",
+        "    - bare()",
     ]
     .join("\n")
 }
@@ -65,7 +65,7 @@ async fn two_tools_tell_of_all_others_and_of_every_change() {
     for way in WAYS {
         let (_servers, config) = servers();
         let mut lazy = way.open(&config).await;
-        let before = "    - grow: The tool grow";
+        let before = "    - grow(): The tool grow";
         let expected = (
             vec!["inspect".to_owned(), "exec".to_owned()],
             as_documented(before),
@@ -75,7 +75,7 @@ async fn two_tools_tell_of_all_others_and_of_every_change() {
         lazy.client
             .message("notifications/tools/list_changed")
             .await;
-        let after = format!("{before}\n    - new: The tool new");
+        let after = format!("{before}\n    - new(): The tool new");
         let expected = (expected.0, as_documented(&after));
         assert_eq!(lazy.listed().await, expected, "{}", lazy.way);
         let new = lazy.exec("alpha", "new", json!({})).await;
@@ -110,9 +110,9 @@ async fn check_listing(settings: Value, expected: &[&str]) {
 
 #[tokio::test]
 async fn a_listing_tells_as_much_as_is_wanted() {
-    let add = format!("    - add: Adds {}", "and ".repeat(50));
-    let sub = "    - sub: The tool sub";
-    let say = "    - say: The tool say";
+    let add = format!("    - add(): Adds {}", "and ".repeat(50));
+    let sub = "    - sub(): The tool sub";
+    let say = "    - say(): The tool say";
     let one = "  Server: one - Numbers";
     check_listing(
         json!({ "listing": "full" }),
@@ -121,7 +121,18 @@ async fn a_listing_tells_as_much_as_is_wanted() {
     .await;
     check_listing(
         json!({ "listing": "capped" }),
-        &[one, "    - add: Adds", sub, "  Server: two", say],
+        &[one, "    - add(): Adds", sub, "  Server: two", say],
+    )
+    .await;
+    check_listing(
+        json!({ "listing": "capped", "signatures": false }),
+        &[
+            one,
+            "    - add: Adds",
+            "    - sub: The tool sub",
+            "  Server: two",
+            "    - say: The tool say",
+        ],
     )
     .await;
     check_listing(
@@ -163,8 +174,8 @@ async fn a_listing_that_is_too_long_tells_less_and_says_so() {
     let installed = many(22, 30);
     let config = config(installed.iter().map(|(id, server)| (*id, server.config())));
     for (listing, limit, line, note) in [
-        ("full", 5_000, "    - tool_021: word ", capped),
-        ("capped", 2_000, "    - tool_021: word word ", capped),
+        ("full", 5_000, "    - tool_021(): word ", capped),
+        ("capped", 2_400, "    - tool_021(): word word ", capped),
         ("capped", 1_000, "    tool_000, tool_001, ", names),
         ("capped", 500, "  Server: one (22 tools)", servers),
         ("names", 500, "  Server: one (22 tools)", servers),

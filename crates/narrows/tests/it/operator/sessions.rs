@@ -34,9 +34,9 @@ fn sessions_are_listed() {
           host: ADDRESS
         exit 0
         --- stdout
-        session  endpoint  client  program          revision    presets         age     silent  calls
-        3        default   cursor  Cursor\u{7} 1.2  2025-11-25  review, public  67 min  12 s    240 (2 running)
-        12       files     -       -                2025-06-18  -               9 s     0 s     0
+        session  endpoint  client  program          revision    reads  presets         age     silent  calls
+        3        default   cursor  Cursor\u{7} 1.2  2025-11-25  -      review, public  67 min  12 s    240 (2 running)
+        12       files     -       -                2025-06-18  -      -               9 s     0 s     0
         2 sessions
         --- stderr
     "#]]);

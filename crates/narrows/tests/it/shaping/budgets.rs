@@ -9,14 +9,15 @@ use crate::gateway::{Gateway, Piped, column, config, text, with};
 
 #[tokio::test]
 async fn a_text_of_the_budget_passes_byte_for_byte_and_one_more_is_cut() {
-    let fits = "é".repeat(20_000);
+    // Cutting must save a third to be worth a further call.
+    let fits = "é".repeat(30_000);
     let (_gateway, _session, result) = shaped(&text_result(&fits), 20_000).await;
     assert_eq!(result, text_result(&fits));
-    let over = "é".repeat(20_001);
+    let over = "é".repeat(30_001);
     let (_gateway, mut session, result) = shaped(&text_result(&over), 20_000).await;
     let left = result["content"][0]["text"].as_str().expect("a text");
     assert!(
-        chars(left) <= 20_000 && left.contains("⟦narrows: chars "),
+        chars(left) <= 20_000 && left.contains("⟦narrows: "),
         "{left}"
     );
     let back = session.read_back(&receipt(&result), json!({})).await;
@@ -40,27 +41,32 @@ async fn what_is_under_the_budget_keeps_its_every_byte() {
     assert!(body.contains(odd), "{body}");
 }
 
-/// The middle goes; what stays and what comes back is the whole.
+/// What stays and what comes back is the whole.
 async fn check_lines(client: &mut impl Asks, whole: &str) {
     let params = json!({ "name": "one__get", "arguments": {} });
     let answer = client.ask("tools/call", params).await;
     let left = text(&answer).to_owned();
     assert!(chars(&left) <= 80_000, "{} characters", chars(&left));
-    let marker = left
-        .lines()
-        .find(|line| line.starts_with('⟦'))
-        .expect("a marker");
-    let (_, range) = marker.rsplit_once("ranges ").expect("a range");
-    let (start, end) = range
-        .trim_end_matches('⟧')
-        .split_once('-')
-        .expect("two ends");
-    let number = |text: &str| text.parse::<usize>().expect("a number");
     let id = receipt(&answer["result"]);
-    assert!(marker.contains(&format!("prune_id={id}")), "{marker}");
-    let ranges = json!({ "ranges": [{ "start_line": number(start), "end_line": number(end) }], "include_line_numbers": false });
-    let middle = client.read_back(&id, ranges).await;
-    assert!(left.replace(marker, &middle) == whole, "not what it was");
+    let head = left.lines().next().expect("a first line");
+    assert!(head.contains(&format!("prune_id={id}")), "{head}");
+    let mut rebuilt = String::new();
+    for line in left.lines() {
+        let cut = line
+            .strip_prefix("⟦cut ")
+            .and_then(|cut| cut.strip_suffix('⟧'));
+        match cut {
+            Some(range) => {
+                let ranges = json!({ "ranges": range, "include_line_numbers": false });
+                rebuilt += client.read_back(&id, ranges).await.trim_end_matches('\n');
+            }
+            // A line about the text.
+            None if line.starts_with('⟦') => continue,
+            None => rebuilt += line,
+        }
+        rebuilt.push('\n');
+    }
+    assert!(rebuilt == whole, "not what it was");
     assert!(
         client.read_back(&id, json!({})).await == whole,
         "not what it was"
@@ -85,27 +91,35 @@ async fn five_megabytes_of_lines_come_back_over_stdio() {
 }
 
 #[tokio::test]
-async fn five_megabytes_of_json_in_one_line_lose_rows() {
+async fn two_megabytes_of_json_in_one_line_lose_rows() {
     let row = |at: usize| json!({ "id": at, "name": format!("row é {at}"), "nested": { "tags": ["a", "b"], "ok": true }, "text": "lorem ipsum dolor sit amet" });
-    let rows: Vec<Value> = (0..50_000).map(row).collect();
+    let rows: Vec<Value> = (0..20_000).map(row).collect();
     let whole = json!({ "total": rows.len(), "rows": rows }).to_string();
-    assert!(whole.len() > 5_000_000 && !whole.contains('\n'));
+    assert!(whole.len() > 2_000_000 && !whole.contains('\n'));
     let (_gateway, mut session, result) = shaped(&text_result(&whole), 80_000).await;
     let left = result["content"][0]["text"].as_str().expect("a text");
     assert!(chars(left) <= 80_000);
-    assert!(left.contains("rows") && left.contains("of 50000"), "{left}");
+    assert!(left.contains("rows") && left.contains("20000"), "{left}");
     let back = session.read_back(&receipt(&result), json!({})).await;
     assert!(back == whole, "not what it was");
     // The marker's own words get the rows that are missing.
-    let (_, at) = left.split_once("start_char=").expect("a marker");
-    let (start, rest) = at.split_once(" end_char=").expect("its end");
-    let end: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    let number = |text: &str| text.parse::<u64>().expect("a number");
-    let part = json!({ "start_char": number(start), "end_char": number(&end) });
-    let part = session.read_back(&receipt(&result), part).await;
-    assert!(
-        whole.contains(&part) && part.starts_with(r#"{"id":"#),
-        "whole rows"
+    let (_, cut) = left.split_once("⟦cut rows ").expect("a marker");
+    let (range, _) = cut.split_once('⟧').expect("its end");
+    let ranges = json!({ "ranges": format!("rows {range}"), "include_line_numbers": false });
+    let part = session.read_back(&receipt(&result), ranges).await;
+    let mut ends = range
+        .split('-')
+        .map(|end| end.parse::<usize>().expect("a number"));
+    let (first, last) = (ends.next().expect("a row"), ends.next().expect("a row"));
+    let ids: Vec<u64> = part
+        .lines()
+        .map(|row| serde_json::from_str::<Value>(row).expect("a row")["id"].as_u64())
+        .map(|id| id.expect("an id"))
+        .collect();
+    assert_eq!(ids.len(), last - first + 1);
+    assert_eq!(
+        (ids[0] + 1, ids[ids.len() - 1] + 1),
+        (first as u64, last as u64)
     );
 }
 
@@ -154,7 +168,8 @@ async fn binary_notes_are_for_who_wants_them() {
 
 #[tokio::test]
 async fn several_texts_share_the_budget_and_short_ones_stay() {
-    let (long, short) = (numbered(2_000), "short é");
+    // One line each, of which a part fills its share.
+    let (long, short) = ("é ".repeat(40_000), "short é");
     let result = json!({ "content": [
         { "type": "text", "text": short },
         { "type": "text", "text": long },
@@ -213,24 +228,27 @@ async fn structured_content_counts_where_no_text_says_the_same() {
         .map(|at| json!({ "id": at, "name": "x" }))
         .collect();
     let data = json!({ "rows": rows });
-    // Said in the text, too: both are cut.
+    // Said in the text, too: that alone is left, and cut.
     let both = json!({ "content": [{ "type": "text", "text": format!("{data:#}") }], "structuredContent": data });
-    let (_gateway, _session, cut) = shaped(&both, 5_000).await;
+    let (_gateway, mut session, cut) = shaped(&both, 5_000).await;
     assert!(chars(cut["content"][0]["text"].as_str().expect("a text")) <= 5_000);
-    assert!(cut["structuredContent"].is_object());
-    assert!(cut["structuredContent"].to_string().chars().count() <= 5_000);
-    // Alone: it is what is cut.
+    assert_eq!(cut["content"].as_array().map(Vec::len), Some(1));
+    assert!(cut.get("structuredContent").is_none(), "{cut}");
+    let back = session.read_back(&receipt(&cut), json!({})).await;
+    assert_eq!(back, format!("{data:#}"));
+    // Alone: it becomes a text, and is cut.
     let alone =
         json!({ "content": [{ "type": "text", "text": "see there" }], "structuredContent": data });
     let (_gateway, mut session, cut) = shaped(&alone, 5_000).await;
-    assert_eq!(cut["content"], alone["content"]);
-    assert!(cut["structuredContent"].to_string().chars().count() <= 5_000);
+    assert_eq!(cut["content"][0], alone["content"][0]);
+    assert!(chars(cut["content"][1]["text"].as_str().expect("a text")) <= 5_000);
+    assert!(cut.get("structuredContent").is_none(), "{cut}");
     let back = session.read_back(&receipt(&cut), json!({})).await;
     assert_eq!(serde_json::from_str::<Value>(&back).expect("JSON"), data);
 }
 
 #[tokio::test]
-async fn structured_content_with_an_output_schema_is_never_touched() {
+async fn output_schemas_are_listed_where_results_keep_them() {
     let rows: Vec<Value> = (0..2_000)
         .map(|at| json!({ "id": at, "name": "x" }))
         .collect();
@@ -240,11 +258,97 @@ async fn structured_content_with_an_output_schema_is_never_touched() {
         .tool(r#"{"name":"get","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}"#)
         .on_tool("get", [Step::reply(result.to_string())])
         .install();
-    let gateway = Gateway::serve(&within(&server, 5_000)).await;
+    let keep = json!({ "endpoints": { "keep": { "structured": "keep" } } });
+    let gateway = Gateway::serve(&with(within(&server, 5_000), keep)).await;
+    for (path, is_kept) in [("/mcp", false), ("/mcp/keep", true)] {
+        let mut session = gateway.session(path).await;
+        let list = session.call("tools/list", json!({})).await;
+        let tool = &list["result"]["tools"][0];
+        assert_eq!(
+            tool.get("outputSchema").is_some(),
+            is_kept,
+            "{path}: {tool}"
+        );
+        let answer = session.call_tool("one__get", json!({})).await;
+        match is_kept {
+            true => assert_eq!(answer["result"], result),
+            false => {
+                let structured = answer["result"].get("structuredContent");
+                assert!(structured.is_none(), "{answer}");
+                assert!(chars(text(&answer)) <= 5_000);
+            }
+        }
+    }
+}
+
+/// Models of some clients read `structuredContent` alone where it is there.
+#[tokio::test]
+async fn clients_that_read_the_other_half_get_what_content_says_once() {
+    let data = json!({ "result": [{ "id": 1 }, { "id": 2 }] });
+    let same = json!({ "content": [{ "type": "text", "text": "[{\"id\": 1}, {\"id\": 2}]" }], "structuredContent": data });
+    let more =
+        json!({ "content": [{ "type": "text", "text": "2 rows" }], "structuredContent": data });
+    let app =
+        r#"{"name":"app","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://x"}}}"#;
+    let server = Script::new("one")
+        .plain_tool("same")
+        .plain_tool("more")
+        .tool(app)
+        .on_tool("same", [Step::reply(same.to_string())])
+        .on_tool("more", [Step::reply(more.to_string())])
+        .on_tool("app", [Step::reply(same.to_string())])
+        .install();
+    let known = json!({ "model_reads_by_client": { "my-agent": "structured", "codex-mcp-client": "content" } });
+    let gateway = Gateway::serve(&with(within(&server, 5_000), known)).await;
+    for (client, tool, has_both) in [
+        ("someone", "one__same", true),
+        ("claude-code", "one__same", false),
+        ("claude-code", "one__more", true),
+        ("claude-code", "one__app", true),
+        ("my-agent", "one__same", false),
+        ("codex-mcp-client", "one__same", true),
+    ] {
+        let mut session = gateway.session_of("/mcp", client).await;
+        let answer = session.call_tool(tool, json!({})).await;
+        let structured = answer["result"].get("structuredContent");
+        assert_eq!(structured.is_some(), has_both, "{client} {tool}: {answer}");
+        let text = answer["result"]["content"][0]["text"].as_str();
+        assert!(text.is_some(), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_digest_is_not_written_back() {
+    let server = Script::new("one")
+        .plain_tool("get")
+        .plain_tool("write")
+        .on_tool("get", [Step::text(&numbered(500))])
+        .install();
+    let free = json!({ "endpoints": { "free": { "shape": { "guard": false } } } });
+    let gateway = Gateway::serve(&with(within(&server, 5_000), free)).await;
+    let marked = json!({ "content": "a\n⟦cut 12-400⟧\nb" });
+    let refused = |answer: &Value| answer["result"]["isError"] == true;
     let mut session = gateway.session("/mcp").await;
-    let answer = session.call_tool("one__get", json!({})).await;
-    assert_eq!(answer["result"]["structuredContent"], data);
-    assert!(chars(text(&answer)) <= 5_000);
+    let before = session.call_tool("one__write", marked.clone()).await;
+    assert!(!refused(&before), "nothing was cut yet: {before}");
+    session.call_tool("one__get", json!({})).await;
+    let answer = session.call_tool("one__write", marked.clone()).await;
+    assert!(refused(&answer), "{answer}");
+    let said: Value = serde_json::from_str(text(&answer)).expect("JSON");
+    assert_eq!(said["argument"], "content");
+    let error = said["error"].as_str().expect("a text");
+    assert!(
+        error.contains("⟦cut 12-400⟧") && error.contains("recover_text"),
+        "{error}"
+    );
+    let plain = session
+        .call_tool("one__write", json!({ "content": "⟦x⟧" }))
+        .await;
+    assert!(!refused(&plain), "{plain}");
+    let mut free = gateway.session("/mcp/free").await;
+    free.call_tool("one__get", json!({})).await;
+    let answer = free.call_tool("one__write", marked).await;
+    assert!(!refused(&answer), "{answer}");
 }
 
 #[tokio::test]
@@ -254,7 +358,7 @@ async fn json_that_fits_when_it_is_written_shorter_loses_nothing() {
         .collect();
     let pretty = format!("{:#}", json!(rows));
     assert!(pretty.len() > 9_000);
-    let (_gateway, mut session, result) = shaped(&text_result(&pretty), 9_000).await;
+    let (_gateway, mut session, result) = shaped(&text_result(&pretty), 5_000).await;
     let left = result["content"][0]["text"].as_str().expect("a text");
     assert!(
         left.starts_with("[250]{id,name}:") && !left.contains('⟦'),
@@ -269,7 +373,8 @@ async fn json_that_fits_when_it_is_written_shorter_loses_nothing() {
 
 #[tokio::test]
 async fn tool_goes_over_server_over_endpoint_over_top() {
-    let long = numbered(500);
+    // One line, of which a part fills any budget.
+    let long = "é ".repeat(12_000);
     let server = Script::new("s")
         .plain_tool("get")
         .plain_tool("other")
@@ -380,7 +485,7 @@ async fn every_shaped_result_is_told_in_the_log() {
         (&payload["server"], &payload["tool"]),
         (&json!("one"), &json!("get"))
     );
-    assert_eq!(payload["stages"], json!(["masked"]));
+    assert_eq!(payload["stages"], json!(["digest"]));
     assert_eq!(payload["receipts"], json!([receipt(&answer["result"])]));
     assert_eq!(
         payload["chars"],

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use narrows_testkit::LIMIT;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Asks, numbered, receipt, saying, within};
 use crate::gateway::{Gateway, Session, text, with};
@@ -54,8 +54,8 @@ async fn receipts_do_not_leak() {
     assert_eq!(answer.message()["error"]["code"], -32004);
     // Its time comes to an end for everybody.
     let expired = async {
-        while mine.recover(json!({ "prune_id": id, "head": 1 })).await["result"]["isError"] != true
-        {
+        // Reading it as a resource does not renew it.
+        while mine.call("resources/read", json!({ "uri": uri })).await["error"].is_null() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
@@ -83,13 +83,9 @@ async fn check_restart(kill: bool) {
         "not what it was"
     );
     let found = session
-        .recover(json!({ "prune_id": id, "query": "0077777", "context": 0 }))
+        .recover(json!({ "prune_id": id, "query": "0077777" }))
         .await;
-    let found: Value = serde_json::from_str(text(&found)).expect("JSON");
-    assert_eq!(
-        found["metadata"]["ranges"],
-        json!([{ "start_line": 77_777, "end_line": 77_777 }])
-    );
+    assert!(text(&found).contains("\n77777│ "), "{}", text(&found));
 }
 
 async fn end(mut gateway: Gateway, kill: bool) {

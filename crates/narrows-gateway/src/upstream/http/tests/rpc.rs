@@ -11,6 +11,7 @@ use super::super::{HttpLink, Manner};
 use super::server::{Reply, Seen, Server, hello, json_reply, reply, status};
 use super::{call, client, soon, try_open_as};
 use crate::settings::Limits;
+use crate::upstream::{ListReader, Secrets};
 
 /// Answers what is posted to `/rpc`; all else is not there.
 async fn server(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {
@@ -106,7 +107,15 @@ async fn a_server_without_a_handshake_is_asked_for_its_lists() {
         let http = link.clone();
         let link = Link(Carrier::Http(link));
         let (limits, limit) = (Limits::default(), Duration::from_secs(5));
-        let reading = Offer::read(&link, hello, "srv", &limits, limit);
+        let reader = ListReader {
+            link: &link,
+            server: "srv",
+            limits: &limits,
+            timeout: limit,
+            mark: "me",
+            secrets: &Secrets::default(),
+        };
+        let reading = Offer::read(reader, hello);
         let offer = soon(reading).await.unwrap();
         let names: Vec<&str> = offer.tools.iter().map(|tool| &*tool.key).collect();
         assert_eq!(names, ["add"]);

@@ -1,6 +1,7 @@
 //! Sessions as operators are told of them.
 
 use narrows_gateway::SessionReport;
+use narrows_gateway::settings::ModelReads;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -31,6 +32,11 @@ pub(crate) struct Session {
     program: Option<String>,
     /// The revision of MCP that is spoken with it.
     revision: &'static str,
+    /// The half of a result that its model reads: `content`, `structured`
+    /// (`structuredContent` where there is one) or `both`; `null` if the program
+    /// is not known.
+    #[schema(required)]
+    model_reads: Option<&'static str>,
     /// The preset that was chosen for just this session.
     #[schema(required)]
     own_preset: Option<String>,
@@ -54,6 +60,7 @@ impl From<SessionReport> for Session {
             client: report.client,
             program: report.program,
             revision: report.revision,
+            model_reads: report.model_reads.map(ModelReads::as_str),
             own_preset: report.own_preset,
             presets: report.presets,
             age_s: report.age.as_secs(),

@@ -72,6 +72,8 @@ fn everything_that_can_be_done_to_a_block_has_words() {
         "base64",
         "rows",
         "pruned",
+        "digest",
+        "searched",
         "masked",
         "ne\u{1b}w",
     ];
@@ -87,7 +89,7 @@ fn everything_that_can_be_done_to_a_block_has_words() {
             budget:     5,000 characters
             shaped:     1,200,345 -> 79,980 characters, ~310,000 -> ~20,100 tokens
               structuredContent: 1,200,345 -> 79,980 characters, ~310,000 -> ~20,100 tokens
-                how:  without the white space of JSON; as TOON; a note in place of base64; rows were cut; pruned; the middle was cut; ne\u{1b}w
+                how:  without the white space of JSON; as TOON; a note in place of base64; rows were cut; pruned; digest of what is rare and of what is typical; searched with find; the middle was cut; ne\u{1b}w
                 back: recover_text prune_id=prn_1
               content[1].data: 1,200,345 -> 79,980 characters, ~310,000 -> ~20,100 tokens
                 back: recover_text prune_id=prn_1
@@ -174,7 +176,7 @@ fn the_terms_are_those_of_the_tool_then_the_server_then_the_endpoint_then_the_to
     let kind = UpstreamKind::Builtin(Builtin::Demo);
     settings.upstreams.push(UpstreamSettings::new("a", kind));
     let terms = |settings: &Settings| Terms::of(settings, "a", "echo");
-    assert_eq!(terms(&settings).budget, 80_000);
+    assert_eq!(terms(&settings).budget, 16_000);
     settings.shape = most(4_000);
     assert_eq!(terms(&settings).budget, 4_000);
     settings.endpoints[0].shape = most(3_000);
@@ -187,5 +189,5 @@ fn the_terms_are_those_of_the_tool_then_the_server_then_the_endpoint_then_the_to
     assert_eq!(terms(&settings).budget, 1_000);
     assert_eq!(terms(&settings).kept, None);
     settings.recovery.path = Some("cut".into());
-    assert_eq!(terms(&settings).kept, Some(Duration::from_secs(600)));
+    assert_eq!(terms(&settings).kept, Some(Duration::from_secs(3600)));
 }

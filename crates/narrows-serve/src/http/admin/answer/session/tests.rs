@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use narrows_gateway::SessionReport;
+use narrows_gateway::settings::ModelReads;
 use serde_json::json;
 
 use super::Session;
@@ -13,6 +14,7 @@ fn report(endpoint: &str, is_server: bool) -> SessionReport {
         client: Some("cursor".into()),
         program: None,
         revision: "2025-06-18",
+        model_reads: Some(ModelReads::Structured),
         own_preset: Some("dev".into()),
         presets: vec!["dev".into(), "public".into()],
         age: Duration::from_millis(61_900),
@@ -29,7 +31,7 @@ fn a_session_is_told_with_whole_seconds() {
         told,
         json!({
             "number": 7, "endpoint": "lazy", "client": "cursor", "program": null,
-            "revision": "2025-06-18", "own_preset": "dev", "presets": ["dev", "public"],
+            "revision": "2025-06-18", "model_reads": "structured", "own_preset": "dev", "presets": ["dev", "public"],
             "age_s": 61, "silence_s": 3, "calls_in_flight": 1, "calls": 12,
         })
     );

@@ -1,0 +1,50 @@
+//! The URIs of resources on an endpoint that joins servers.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Part;
+use crate::upstream::Item;
+
+/// URIs that several servers publish, and the server that keeps each of them as
+/// it is. What is hidden counts as well, so that a preset changes no address.
+///
+/// A server keeps a URI that no other one has, or that all others have only
+/// through more gateways. If servers behind other gateways counted alike, the
+/// URIs of gateways in a ring would depend on each other without a solution.
+pub(super) struct PublishedUris<'a>(HashMap<&'a str, Nearest>);
+
+struct Nearest {
+    hops: usize,
+    servers: usize,
+}
+
+impl<'a> PublishedUris<'a> {
+    pub(super) fn of(parts: &'a [Part]) -> PublishedUris<'a> {
+        let mut all: HashMap<&str, Nearest> = HashMap::new();
+        for item in parts.iter().flat_map(|part| &part.offer.resources) {
+            let new = Nearest {
+                hops: item.hops(),
+                servers: 1,
+            };
+            match all.get_mut(&*item.key) {
+                Some(known) if known.hops < new.hops => {}
+                Some(known) if known.hops == new.hops => known.servers += 1,
+                Some(known) => *known = new,
+                None => drop(all.insert(&item.key, new)),
+            }
+        }
+        PublishedUris(all)
+    }
+
+    /// Returns true if the item is published under a wrapped URI.
+    pub(super) fn is_wrapped(&self, item: &Item) -> bool {
+        let nearest = self.0.get(&*item.key);
+        nearest.is_some_and(|nearest| nearest.servers > 1 || item.hops() > nearest.hops)
+    }
+
+    /// Those that no server keeps.
+    pub(super) fn shared(&self) -> HashSet<Box<str>> {
+        let shared = self.0.iter().filter(|(_, nearest)| nearest.servers > 1);
+        shared.map(|(uri, _)| (*uri).into()).collect()
+    }
+}

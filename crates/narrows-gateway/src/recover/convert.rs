@@ -1,0 +1,176 @@
+//! Values of arguments in the forms that models write.
+
+use serde_json::Value;
+
+use super::arguments::{Given, Wrong};
+
+/// A whole number of at least 0, also as text or as `5.0`.
+pub(super) fn number(given: &Given, name: &str) -> Result<Option<u64>, Wrong> {
+    let Some(value) = given.get(name) else {
+        return Ok(None);
+    };
+    match whole(value).and_then(|number| u64::try_from(number).ok()) {
+        Some(number) => Ok(Some(number)),
+        None => Err(wrong(name, "a whole number of at least 0", value)),
+    }
+}
+
+/// Any whole number. Those that do not fit count as the largest or smallest.
+pub(super) fn whole(value: &Value) -> Option<i64> {
+    match value {
+        Value::Number(number) => number.as_i64().or_else(|| {
+            let number = number.as_f64()?;
+            // The conversion saturates.
+            (number.fract() == 0.0).then_some(number as i64)
+        }),
+        Value::String(text) => {
+            let text = text.trim().replace([',', '_'], "");
+            text.parse().ok()
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn flag(given: &Given, name: &str) -> Result<Option<bool>, Wrong> {
+    let Some(value) = given.get(name) else {
+        return Ok(None);
+    };
+    let flag = match value {
+        Value::Bool(flag) => Some(*flag),
+        Value::Number(number) => number.as_i64().map(|number| number != 0),
+        Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "yes" | "1" => Some(true),
+            "false" | "no" | "0" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    };
+    flag.map(Some)
+        .ok_or_else(|| wrong(name, "true or false", value))
+}
+
+pub(super) fn text(given: &Given, name: &str) -> Result<Option<String>, Wrong> {
+    match given.get(name) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(Value::Number(number)) => Ok(Some(number.to_string())),
+        Some(value) => Err(wrong(name, "a string", value)),
+    }
+}
+
+/// A query may be a list of words, all of which must match.
+pub(super) fn query(given: &Given) -> Result<Option<String>, Wrong> {
+    let words = match given.get("query") {
+        Some(Value::Array(words)) => {
+            let words: Vec<String> = words.iter().map(plain).collect();
+            Some(words.join(" "))
+        }
+        _ => text(given, "query")?,
+    };
+    let expression = text(given, "expression")?.map(|text| match is_slashed(&text) {
+        true => text,
+        false => format!("/{text}/"),
+    });
+    Ok(match (words, expression) {
+        (Some(words), Some(expression)) => Some(format!("{words} {expression}")),
+        (words, expression) => words.or(expression),
+    })
+}
+
+fn is_slashed(text: &str) -> bool {
+    text.len() > 2 && text.starts_with('/') && text.trim_end_matches('i').ends_with('/')
+}
+
+/// A list of columns as text: `"a, b"` or `["a", "b"]`.
+pub(super) fn list(given: &Given, name: &str) -> Result<Option<String>, Wrong> {
+    match given.get(name) {
+        Some(Value::Array(entries)) => {
+            let entries: Vec<String> = entries.iter().map(plain).collect();
+            Ok(Some(entries.join(", ")))
+        }
+        _ => text(given, name),
+    }
+}
+
+/// `"sum(total)"`, `["count", "sum(total)"]`, `{"sum": "total"}`, or a list of
+/// `{"function": "sum", "field": "total"}`.
+pub(super) fn aggregate(given: &Given) -> Result<Option<String>, Wrong> {
+    let entries = match given.get("aggregate") {
+        Some(Value::Array(entries)) => entries.as_slice(),
+        Some(value @ Value::Object(_)) => std::slice::from_ref(value),
+        _ => return text(given, "aggregate"),
+    };
+    let mut columns = Vec::new();
+    for entry in entries {
+        let Value::Object(entry) = entry else {
+            columns.push(plain(entry));
+            continue;
+        };
+        let named = |names: &[&str]| names.iter().find_map(|name| entry.get(*name)).map(plain);
+        let function = named(&["function", "fn", "op", "func", "type"]);
+        match (function, named(&["field", "path", "column", "of"])) {
+            (Some(function), Some(field)) => columns.push(format!("{function}({field})")),
+            (Some(function), None) => columns.push(function),
+            (None, _) => columns.extend(
+                (entry.iter()).map(|(function, field)| format!("{function}({})", plain(field))),
+            ),
+        }
+    }
+    Ok(Some(columns.join(", ")))
+}
+
+/// A path; `true` asks for the rows that are found without one.
+pub(super) fn rows(given: &Given) -> Result<Option<String>, Wrong> {
+    match given.get("rows") {
+        Some(Value::Bool(wanted)) => Ok(wanted.then(String::new)),
+        _ => text(given, "rows"),
+    }
+}
+
+/// A condition as text, a list of them that must all hold, or an object of
+/// fields and the values they must have.
+pub(super) fn condition(given: &Given) -> Result<Option<String>, Wrong> {
+    let value = match given.get("where") {
+        Some(Value::Array(parts)) => {
+            let parts: Vec<String> = parts
+                .iter()
+                .map(|part| format!("({})", plain(part)))
+                .collect();
+            return Ok(Some(parts.join(" and ")));
+        }
+        Some(Value::Object(fields)) => fields,
+        _ => return text(given, "where"),
+    };
+    let mut parts = Vec::new();
+    for (field, wanted) in value {
+        let field = format!("`{}`", field.replace('`', "``"));
+        match wanted {
+            Value::Array(wanted) if !wanted.is_empty() => {
+                let wanted: Vec<String> = wanted.iter().map(Value::to_string).collect();
+                parts.push(format!("{field} in ({})", wanted.join(", ")));
+            }
+            Value::Object(_) | Value::Array(_) => {
+                let example = "a text such as \"total > 5 and status = 'open'\"";
+                return Err(wrong("where", example, &Value::Object(value.clone())));
+            }
+            wanted => parts.push(format!("{field} = {wanted}")),
+        }
+    }
+    Ok(Some(parts.join(" and ")))
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+pub(super) fn wrong(name: &str, wanted: &str, value: &Value) -> Wrong {
+    let shown = value.to_string();
+    let shown: String = match shown.chars().count() {
+        0..=60 => shown,
+        _ => shown.chars().take(57).chain("...".chars()).collect(),
+    };
+    Wrong::from(format!("Argument '{name}' must be {wanted}, not {shown}"))
+}

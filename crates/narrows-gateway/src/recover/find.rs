@@ -1,0 +1,79 @@
+//! The `find` argument of `exec`: a query that is checked before a tool is
+//! called, and applied to the text that the tool returns.
+
+use narrows_shape::query::Refused;
+use narrows_wire::{Kind, Raw};
+use serde_json::{Map, Value};
+
+use super::answer::{self, Page};
+use super::arguments::{Asked, Wrong, canonical};
+use super::request::cursor;
+
+/// A checked `find`.
+#[derive(Debug, Clone)]
+pub(crate) struct Find(Box<Asked>);
+
+/// The lines or rows that a `find` selects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// One line about the matches, then the matches with their numbers.
+    pub(crate) text: String,
+    /// Lines or rows that match; `None` if the `find` only selects a part.
+    pub(crate) matched: Option<usize>,
+}
+
+impl Find {
+    /// Reads a query, or an object of the arguments of `recover_text` without
+    /// `prune_id` and `cursor`.
+    pub(crate) fn read(find: &Raw) -> Result<Find, Wrong> {
+        let is_object = |text: &str| text.trim_start().starts_with('{');
+        let given = match find.as_text() {
+            Some(text) if !is_object(&text) => {
+                let query = Value::String(text.into_owned());
+                Map::from_iter([("query".to_owned(), query)])
+            }
+            None if find.kind() != Kind::Object => {
+                let message = "Argument 'find' must be a query such as \"FATAL timeout\", or an \
+                    object such as {\"where\": \"total > 5\"}";
+                return Err(message.to_owned().into());
+            }
+            _ => canonical(Some(find))?,
+        };
+        for name in ["prune_id", "cursor"] {
+            if given.contains_key(name) {
+                return Err(format!("Argument 'find' takes no {name}").into());
+            }
+        }
+        Asked::check(given).map(|asked| Find(Box::new(asked)))
+    }
+
+    /// The receipt of the text to compare with, if there is one.
+    pub(crate) fn diff_with(&self) -> Option<&str> {
+        self.0.diff_with.as_deref()
+    }
+
+    /// Returns true if only the number of matches is wanted.
+    pub(crate) fn is_count(&self) -> bool {
+        self.0.arguments.get("count_only") == Some(&Value::Bool(true))
+    }
+
+    /// Applies the query to a text. `receipt` is where the text is kept, so that
+    /// `recover_text` can continue an answer of more than `max_chars`
+    /// characters; `other` is the text of `diff_with`.
+    pub(crate) fn apply(
+        &self,
+        text: &str,
+        other: Option<&str>,
+        receipt: &str,
+        max_chars: usize,
+    ) -> Result<Found, Refused> {
+        let answer = answer::apply(&self.0.query, text, other)?;
+        let max_chars = self.0.max_chars.unwrap_or(max_chars);
+        let next = |offset| cursor(offset, receipt, &self.0.arguments);
+        let page = Page::write(&answer, 0, max_chars, next);
+        Ok(Found {
+            text: page.map(|page| page.text).unwrap_or_default(),
+            matched: answer.matched,
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! The guard against writing a digest back: an agent that edits a file from a
+//! cut result would put markers in the place of what was cut.
+
+use memchr::memmem;
+use narrows_wire::{Kind, Raw};
+
+/// The bracket that markers begin with, as it stands in JSON.
+const BRACKET: &str = "\u{27e6}";
+const ESCAPED: &[u8] = b"\\u27e6";
+const ESCAPED_UPPER: &[u8] = b"\\u27E6";
+
+/// Characters of a marker that an error repeats.
+const SHOWN: usize = 160;
+
+/// An argument that holds a marker of cut text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Marked {
+    pub(crate) argument: String,
+    pub(crate) marker: String,
+}
+
+/// Returns the first argument with a marker in one of its texts.
+pub(crate) fn marked(arguments: &Raw) -> Option<Marked> {
+    let bytes = arguments.as_bytes();
+    let has = |needle: &[u8]| memmem::find(bytes, needle).is_some();
+    if !has(BRACKET.as_bytes()) && !has(ESCAPED) && !has(ESCAPED_UPPER) {
+        return None;
+    }
+    arguments.members().find_map(|(name, value)| {
+        Some(Marked {
+            argument: name.chars().take(100).collect(),
+            marker: marker_in(&value)?,
+        })
+    })
+}
+
+/// Looks into arrays and objects too, without recursion: arguments can be deep.
+fn marker_in(value: &Raw) -> Option<String> {
+    let mut open = vec![value.clone()];
+    while let Some(value) = open.pop() {
+        match value.kind() {
+            Kind::String => {
+                let text = value.as_text().unwrap_or_default();
+                if let Some(marker) = find(&text) {
+                    return Some(marker);
+                }
+            }
+            Kind::Array => open.extend(value.elements()),
+            Kind::Object => open.extend(value.members().map(|(_, value)| value)),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn find(text: &str) -> Option<String> {
+    let mut rest = text;
+    while let Some(at) = rest.find(BRACKET) {
+        rest = &rest[at + BRACKET.len()..];
+        let line = rest.lines().next().unwrap_or_default();
+        let Some(end) = line.find('\u{27e7}') else {
+            continue;
+        };
+        let inside = &line[..end];
+        let cut = inside.strip_prefix("cut ").map(|cut| {
+            let cut = cut.trim_start_matches("rows ").trim_start_matches("chars ");
+            cut.starts_with(|first: char| first.is_ascii_digit())
+        });
+        if inside.starts_with("narrows: ") || cut == Some(true) {
+            let shown: String = inside.chars().take(SHOWN).collect();
+            let more = if inside.chars().nth(SHOWN).is_some() {
+                "…"
+            } else {
+                ""
+            };
+            return Some(format!("{BRACKET}{shown}{more}\u{27e7}"));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(arguments: &str, expected: Option<(&str, &str)>) {
+        let arguments = Raw::parse(arguments.to_owned().into()).expect("a test's JSON");
+        let found = marked(&arguments);
+        let found = found
+            .as_ref()
+            .map(|found| (&*found.argument, &*found.marker));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_marker_is_found_wherever_it_stands() {
+        let short = Some(("content", "⟦cut 5100-5190⟧"));
+        check(r#"{"path":"a","content":"x\n⟦cut 5100-5190⟧\ny"}"#, short);
+        check(r#"{"content":[{"text":"⟦cut 5100-5190⟧"}]}"#, short);
+        check(r#"{"content":"\u27e6cut 5100-5190\u27E7"}"#, short);
+        let rows = Some(("edits", "⟦cut rows 3-90⟧"));
+        check(r#"{"edits":[{"newText":"⟦ ⟦cut rows 3-90⟧"}]}"#, rows);
+        let whole = "⟦narrows: lines 2-9 of 12 cut (~1k tokens); recover_text prune_id=prn_1⟧";
+        let arguments = format!(r#"{{"content":"{whole}"}}"#);
+        check(&arguments, Some(("content", whole)));
+    }
+
+    #[test]
+    fn other_brackets_are_no_markers() {
+        check(
+            r#"{"content":"⟦x⟧ = ⟦cut the cake⟧ ⟦narrows⟧ ⟦cut 1-2"}"#,
+            None,
+        );
+        check(
+            r#"{"content":"⟦PRUNÉ: prune_id=x lignes 1-2 (2) raison=x⟧"}"#,
+            None,
+        );
+        check(r#"{"a":1,"b":[]}"#, None);
+        check("[]", None);
+    }
+}
