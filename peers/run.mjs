@@ -212,17 +212,17 @@ async function shaping() {
 
   let gateway = await startGateway(narrows, config);
   const http = (path = "mcp") => ["--http", `http://127.0.0.1:${gateway.port}/${path}`];
-  await step("shaping for ts over http", ts(80_000, most, ...http()));
+  await step("shaping for ts over http", ts(16_000, most, ...http()));
   await step("shaping for ts over stdio", ts(20_000, most, ...stdio(tight)));
-  await step("shaping for py over http", py(80_000, mostInPython, ...http()));
-  await step("shaping for the inspector", inspector(80_000, ["all"], ...http()));
-  await step("shaping for ts with a goal", ts(80_000, ["goal"], ...http("mcp/goal")));
-  await step("shaping for ts, one server", ts(80_000, ["untouched"], ...http("servers/fs/mcp")));
+  await step("shaping for py over http", py(16_000, mostInPython, ...http()));
+  await step("shaping for the inspector", inspector(16_000, ["all"], ...http()));
+  await step("shaping for ts with a goal", ts(16_000, ["goal"], ...http("mcp/goal")));
+  await step("shaping for ts, one server", ts(16_000, ["untouched"], ...http("servers/fs/mcp")));
 
-  await step("shaping before a restart", ts(80_000, ["cut"], ...http()));
+  await step("shaping before a restart", ts(16_000, ["cut"], ...http()));
   count("the gateway of the long results stops when asked", await stop(gateway.child));
   gateway = await startGateway(narrows, config);
-  await step("shaping after a restart", ts(80_000, ["back"], ...http()));
+  await step("shaping after a restart", ts(16_000, ["back"], ...http()));
   await stop(gateway.child);
 }
 

@@ -73,12 +73,26 @@ export function description(catalogue) {
   for (const [id, { instructions, tools }] of Object.entries(catalogue).sort(([a], [b]) => (a < b ? -1 : 1))) {
     const told = shortened(instructions ?? "", 300);
     lines.push(`  Server: ${id}${told && ` - ${told}`}`);
-    for (const { name, description = "" } of tools) {
-      const text = shortened(description.trimStart().split(/\r?\n/)[0], 80);
-      lines.push(`    - ${name}${text && `: ${text}`}`);
+    const isDeprecated = ({ description = "" }) => /deprecated/i.test(description.trimStart().split(/\r?\n/)[0].slice(0, 200));
+    for (const tool of [...tools.filter((tool) => !isDeprecated(tool)), ...tools.filter(isDeprecated)]) {
+      const text = shortened((tool.description ?? "").trimStart().split(/\r?\n/)[0], 80);
+      lines.push(`    - ${signature(tool)}${text && `: ${text}`}`);
     }
   }
+  lines.push("  Server: narrows", "    - recover_text(prune_id, query?, where?, aggregate?, ranges?, …): Look into a cut result");
   return lines.join("\n");
+}
+
+/** A tool with its parameters, required ones first. */
+function signature({ name, inputSchema: { properties = {}, required = [] } }) {
+  const all = Object.entries(properties);
+  const first = all.filter(([name]) => required.includes(name)).map(([name]) => name);
+  const short = (value) => ["number", "boolean", "string"].includes(typeof value) && JSON.stringify(value).length <= 8;
+  const last = all
+    .filter(([name]) => !required.includes(name))
+    .map(([name, { default: usual }]) => `${name}?${short(usual) ? `=${JSON.stringify(usual)}` : ""}`);
+  const shown = [...first, ...last].slice(0, Math.max(6, Math.min(first.length, 12)));
+  return `${name}(${[...shown, ...(shown.length < all.length ? ["…"] : [])].join(", ")})`;
 }
 
 /** Without what may destroy something; a tool of which nothing is said may. */

@@ -4,25 +4,43 @@
 export const TOOL = "recover_text";
 export const RESOURCES = "narrows://receipt/{id}{?start,end}";
 
-const CUT = /(lines|chars|rows|keys) (\d+)-(\d+) of (\d+)(?: of \S+)? cut \((\d+) (?:line|char|row|key)s?, ~[\d.]+[kM]? tokens\)/;
-const WAY = /(exec server_name=narrows tool_name=)?recover_text(?:, in arguments)? prune_id=(prn_\w+) (?:ranges (\d+)-(\d+)|start_char=(\d+) end_char=(\d+))/;
-const MARKER = new RegExp(`⟦narrows: ${CUT.source}; get them with ${WAY.source}⟧`, "g");
+const RECEIPT = /prune_id(?:=|": ")(prn_\w+)/;
+const EXEC = /exec\("narrows", "recover_text", /;
+
+/** What the first line of a digest says: the receipt, and how it is asked for. */
+export function header(text) {
+  const [line] = text.split("\n", 1);
+  const id = RECEIPT.exec(line)?.[1];
+  if (!line.startsWith("⟦narrows: ") || !line.endsWith("⟧") || id === undefined) throw new Error(`no header: ${line.slice(0, 300)}`);
+  return { line, id, exec: EXEC.test(line) };
+}
 
 /**
- * The markers of a text: where they stand, what they say is missing, and the
- * arguments that they say get it back, by themselves or through `exec`.
+ * The lines of a digest: original ones, and for each cut the arguments that
+ * get it back. Lines about the text are left out.
  */
-export function markers(text) {
-  const found = [...text.matchAll(MARKER)].map((match) => {
-    const [unit, first, last, total, count, exec, id, ...places] = match.slice(1);
-    const [start_line, end_line, start_char, end_char] = places.map((place) => place && Number(place));
-    const ask = start_line ? { prune_id: id, ranges: [{ start_line, end_line }] } : { prune_id: id, start_char, end_char };
-    const numbers = { first: Number(first), last: Number(last), total: Number(total), count: Number(count) };
-    return { at: match.index, length: match[0].length, unit, ...numbers, id, ask, exec: exec !== undefined };
-  });
-  const signs = text.split("⟦narrows:").length - 1;
-  if (signs !== found.length) throw new Error(`${signs} markers, of which ${found.length} can be read`);
+export function pieces(text) {
+  const { id } = header(text);
+  const found = [];
+  for (const line of text.split("\n")) {
+    const cut = /^⟦cut (\d+-\d+)⟧\r?$/.exec(line);
+    if (cut) found.push({ ask: { prune_id: id, ranges: cut[1], include_line_numbers: false } });
+    else if (!line.startsWith("⟦")) found.push({ line });
+  }
   return found;
+}
+
+/** The rows that a digest of JSON says are missing, in its order. */
+export function cutRows(text) {
+  return [...text.matchAll(/⟦cut rows (\d+)-(\d+)⟧/g)].map(([, first, last]) => ({ first: Number(first), last: Number(last) }));
+}
+
+/** A page of the tool: the text after the line about it, and what programs read. */
+export function page({ content, structuredContent, _meta }) {
+  if (structuredContent !== undefined) throw new Error("a recovered text has structured content");
+  const [{ text }] = content;
+  const end = text.indexOf("\n");
+  return { text: end < 0 ? "" : text.slice(end + 1), facts: _meta["narrows/selection"] };
 }
 
 /** Unicode scalar values, as budgets count. */
