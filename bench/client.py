@@ -15,12 +15,16 @@ IDLE = 3
 
 
 class Client:
-    def __init__(self, site, path="/mcp"):
+    def __init__(self, site, path="/mcp", resumed=None):
+        """Opens a session, or goes on with the one that `state` of another client returned."""
         self.connection = http.client.HTTPConnection(site, timeout=PATIENCE)
         self.path = path
         self.headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
         self.last_id = 0
         self.last_used = time.monotonic()
+        if resumed:
+            self.headers, self.last_id = resumed["headers"], resumed["last_id"]
+            return
         about = {"name": "narrows-bench", "version": "0"}
         # What the server says of itself, with its instructions.
         self.welcome = self.ask("initialize", {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": about})
@@ -35,14 +39,15 @@ class Client:
         return self.ask("tools/call", params)
 
     def recover(self, **arguments):
-        """One answer of `recover_text`; `None` if nothing is kept under its receipt."""
+        """The text and the next cursor of an answer of `recover_text`; `None` if nothing is kept under its receipt."""
         result = self.call("recover_text", arguments)
-        said = json.loads(result["content"][0]["text"])
+        text = result["content"][0]["text"]
         if result.get("isError"):
-            if said.get("code") == "prune_id_not_found":
+            if json.loads(text).get("code") == "prune_id_not_found":
                 return None
-            raise Failed(f"recover_text: {said}")
-        return said
+            raise Failed(f"recover_text: {text}")
+        # The first line is about the answer.
+        return text.partition("\n")[2], result["_meta"]["narrows/selection"].get("next_cursor")
 
     def read_back(self, receipt):
         """All that is kept under a receipt, and in how many pages it came."""
@@ -51,20 +56,29 @@ class Client:
             said = self.recover(**arguments)
             if said is None:
                 raise Failed(f"nothing is kept under {receipt}")
-            pages.append(said["raw_text"])
-            cursor = said["metadata"].get("next_cursor")
+            text, cursor = said
+            pages.append(text)
             if cursor is None:
                 return "".join(pages), len(pages)
             arguments = {"prune_id": receipt, "cursor": cursor}
 
+    def state(self):
+        """What another client needs to go on with this session."""
+        return {"headers": self.headers, "last_id": self.last_id}
+
     def ask(self, method, params):
+        answer = self.answer(method, params)
+        if "error" in answer:
+            raise Failed(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def answer(self, method, params):
+        """The response to a request, be it a result or an error."""
         self.last_id += 1
         request = {"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params}
         for message in self.post(request):
             if message.get("id") == self.last_id:
-                if "error" in message:
-                    raise Failed(f"{method}: {message['error']}")
-                return message["result"]
+                return message
         raise Failed(f"{method}: no answer")
 
     def post(self, message):

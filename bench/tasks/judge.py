@@ -1,0 +1,98 @@
+"""Decides from what was read if a task is solved."""
+
+import hashlib
+import re
+from decimal import Decimal, InvalidOperation
+
+# Answers to aggregates are short; a number in a long text may be any row's.
+SHORT = 2_000
+
+
+def stated_or_read(task, calls, asked, reader):
+    """Returns `stated`, `read` or None.
+
+    `stated`: the answer stands in the half of a result that `reader` reads. `read`: all rows that
+    make up a figure were read, but the figure itself is left to the reader. `asked` has the
+    arguments of queries by the place of their call."""
+    texts = [unescaped(call.half(reader)) for call in calls if not call.discovery]
+    if task.figure is None:
+        everything = "\n".join(texts)
+        return "stated" if all(part in everything for part in task.answer) else None
+    places = [at for at, call in enumerate(calls) if not call.discovery]
+    for at in places:
+        if at in asked and states_figure(task, unescaped(calls[at].half(reader)), asked[at]):
+            return "stated"
+    return "read" if holds_rows(task.figure, texts) else None
+
+
+def unescaped(text):
+    """Returns a text with the line ends and quotes that it had before it became a JSON string."""
+    return without_escapes(text) if text[:1] in ("{", "[") else text
+
+
+def without_escapes(text):
+    return text.replace("\\n", "\n").replace('\\"', '"')
+
+
+def states_figure(task, text, how):
+    """Tells if the answer to a query or an aggregate states the figure."""
+    (answer,) = task.answer
+    if "aggregate" in how or "count_only" in how:
+        return len(text) <= SHORT and Decimal(answer) in numbers(text)
+    if "sort" in how:
+        found = re.search(task.figure.id_pattern, text)
+        return found is not None and found.group() == answer
+    if how.get("query") == task.figure.counted_by:
+        said = rf'(?:"matches": ?{answer}\b|\bmatches: {answer}\b|\b{answer} of [\d,]+ (?:lines|rows)|\b{answer} match)'
+        return re.search(said, text) is not None
+    return False
+
+
+def numbers(text):
+    # Receipts have digits, too.
+    text = re.sub(r"\bprn_\w+", "", text)
+    found = set()
+    for number in re.findall(r"-?\d+(?:\.\d+)?", text):
+        try:
+            found.add(Decimal(number))
+        except InvalidOperation:
+            continue
+    return found
+
+
+def holds_rows(figure, texts):
+    """Tells if every row stands in a text, its other values beside its id."""
+    wanted = {row[0]: row[1:] for row in figure.rows}
+    identifier = re.compile(rf"(?<!\w){figure.id_pattern}(?!\w)")
+    for text in texts:
+        ids = list(identifier.finditer(text))
+        for at, found in enumerate(ids):
+            beside = wanted.get(found.group())
+            if beside is None:
+                continue
+            line = line_around(text, found.start())
+            end = ids[at + 1].start() if at + 1 < len(ids) else len(text)
+            after = text[found.start() : min(end, found.start() + SHORT)]
+            if any(all(part in place for part in beside) for place in (line, after)):
+                del wanted[found.group()]
+    return not wanted
+
+
+def line_around(text, at):
+    """Returns the line of a place, or nothing where lines are very long."""
+    start = text.rfind("\n", max(0, at - SHORT), at) + 1
+    end = text.find("\n", at, at + SHORT)
+    if end < 0 and len(text) - at < SHORT:
+        end = len(text)
+    return text[start:end] if (start or at < SHORT) and end >= 0 else ""
+
+
+def answered(task, text, edited):
+    """Tells if an answer in free words is right. Edits are judged by the SHA-256 of the file alone."""
+    if task.edit:
+        return edited == hashlib.sha256(task.edit.after).hexdigest()
+    if task.figure and re.fullmatch(r"-?\d+(\.\d+)?", task.answer[0]):
+        return Decimal(task.answer[0]) in numbers(text.replace(",", ""))
+    if task.kind == "time":
+        return task.answer[0][:5] in text
+    return all(part.lstrip("* ") in text for part in task.answer)
