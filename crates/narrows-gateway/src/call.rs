@@ -5,6 +5,7 @@
 
 mod exposed;
 mod links;
+mod params;
 mod retry;
 mod shaped;
 
@@ -29,6 +30,8 @@ use crate::shaping::Form;
 use crate::twins;
 use crate::upstream::{LinkError, ListKind, Origin, Outgoing, Upstream};
 use links::LinkForm;
+use params::Member;
+pub(crate) use params::Params;
 use retry::Lost;
 pub(crate) use shaped::LooksFor;
 use shaped::ResultBudget;
@@ -44,7 +47,7 @@ pub(crate) struct Call<'a> {
     pub(crate) session: &'a Arc<Session>,
     pub(crate) tag: Tag,
     pub(crate) method: &'a str,
-    pub(crate) params: Option<Raw>,
+    pub(crate) params: Params,
     pub(crate) sink: EventSink,
     pub(crate) cancel: Arc<Cancel>,
     /// What is found out on the way.
@@ -68,7 +71,7 @@ pub(crate) async fn perform(call: Call<'_>) -> Result<Raw, Error> {
         session,
         ..
     } = call;
-    log_request(tag, call.session, method, call.params.as_ref());
+    log_request(tag, call.session, method, call.params.raw());
     let outcome = call.dispatch().await;
     log_outcome(tag, session, method, trace, &outcome);
     outcome
@@ -148,7 +151,8 @@ fn name_key(method: &str) -> &'static str {
 
 impl Call<'_> {
     async fn dispatch(mut self) -> Result<Raw, Error> {
-        self.params = self.session.mark_params(self.params.take())?;
+        let params = self.session.mark_params(self.params.take())?;
+        self.params = Params::new(params);
         match self.method {
             "tools/call" => self.named(ItemKind::Tool).await,
             "tools/list" => self.list(ListKind::Tools).await,
@@ -185,7 +189,7 @@ impl Call<'_> {
     async fn list(self, kind: ListKind) -> Result<Raw, Error> {
         self.session.wait_until_ready().await;
         offload::large(self.session.unrendered(kind)).await;
-        self.session.list(kind, self.params.as_ref())
+        self.session.list(kind, self.params.raw())
     }
 
     /// A tool or a prompt, by name.
@@ -193,13 +197,13 @@ impl Call<'_> {
         if kind == ItemKind::Tool {
             self.drop_task();
         }
-        let mut name = self.text_member("name")?;
+        let mut name = self.text_member(Member::Name)?;
         let text = name.as_text().expect("checked to be text");
         let view = self.session.view();
         let (view, target) = match kind {
             ItemKind::Prompt => self.find(view, &text, |view| view.prompt(&text)).await?,
             _ if view.recover().is_some_and(|own| *own.name == *text) => {
-                let arguments = self.arguments()?;
+                let arguments = self.params.member(Member::Arguments)?;
                 return self.recover(arguments).await;
             }
             _ => match view.facade().and_then(|facade| facade.own(&text)) {
@@ -215,7 +219,7 @@ impl Call<'_> {
         drop(view);
         drop(text);
         if budget.as_ref().is_some_and(ResultBudget::changed_params) {
-            name = self.text_member("name")?;
+            name = self.text_member(Member::Name)?;
         }
         let session = self.session;
         let tag = self.tag;
@@ -239,10 +243,13 @@ impl Call<'_> {
     /// read the task (MCP 2025-11-25, tasks: a receiver without the capability
     /// processes the request normally).
     fn drop_task(&mut self) {
-        let Some(params) = &self.params else { return };
-        let may_be_there = memchr::memmem::find(params.as_bytes(), b"\"task\"").is_some();
-        if may_be_there && self.session.view().only().is_none() {
-            self.params = Some(params.without_member("task"));
+        if let Ok(None) = self.params.member(Member::Task) {
+            return;
+        }
+        if let Some(params) = self.params.raw()
+            && self.session.view().only().is_none()
+        {
+            self.params = Params::new(Some(params.without_member("task")));
         }
     }
 
@@ -256,8 +263,8 @@ impl Call<'_> {
         }
         if builtin::wants_principal(&target.upstream.settings.kind) {
             let principal = &session.caller().principal;
-            self.params = builtin::with_principal(self.params.as_ref(), principal);
-            name = self.text_member("name")?;
+            self.params = Params::new(builtin::with_principal(self.params.raw(), principal));
+            name = self.text_member(Member::Name)?;
         }
         let result = self.send(Routed::to(target, name.clone())).await?;
         let Repaired { result, changed } = match kind {
@@ -280,7 +287,7 @@ impl Call<'_> {
     }
 
     async fn resource(self) -> Result<Raw, Error> {
-        let uri = self.text_member("uri")?;
+        let uri = self.text_member(Member::Uri)?;
         let text = uri.as_text().expect("checked to be text");
         if recover::is_receipt(&text) && self.session.view().recover().is_some() {
             let uri = text.into_owned();
@@ -324,7 +331,10 @@ impl Call<'_> {
 
     /// `ref` names a prompt, or a template or resource.
     async fn complete(self) -> Result<Raw, Error> {
-        let reference = self.member("ref")?;
+        let missing = || Error::BadParams("completion/complete needs 'ref' in its params".into());
+        let params = self.params.raw().ok_or_else(missing)?;
+        let [reference] = picked(params, ["ref"])?;
+        let reference = reference.ok_or_else(missing)?;
         let [kind, name, uri] = picked(&reference, ["type", "name", "uri"])?;
         let needs = |member: &str| Error::BadParams(format!("This ref needs '{member}' as text"));
         let kind = kind.as_ref().and_then(Raw::as_text);
@@ -354,7 +364,10 @@ impl Call<'_> {
     }
 
     async fn set_level(self) -> Result<Raw, Error> {
-        let level = self.text_member("level")?;
+        let level = self.params.raw().map(|params| picked(params, ["level"]));
+        let [level] = level.transpose()?.unwrap_or_default();
+        let level = self.text_value("level", level)?;
+        self.trace.named(&level);
         let level = level.as_text().and_then(|level| LogLevel::parse(&level));
         let level = level.ok_or_else(|| {
             Error::BadParams(format!(
@@ -400,12 +413,15 @@ impl Call<'_> {
             ]
         };
         events::step("facade_to_downstream.request", self.tag, about);
-        let progress_token = progress_token(self.params.as_ref())?;
+        let progress_token = match self.params.member(Member::Meta)? {
+            Some(meta) => progress_token_in(&meta)?,
+            None => None,
+        };
         // Equal bytes need no edit, and then params pass as they came.
         let rename = rename.filter(|(place, own)| place != own);
         let outgoing = |timeout| Outgoing {
             method: self.method,
-            params: self.params.clone(),
+            params: self.params.raw().cloned(),
             rename: rename.clone(),
             progress_token: progress_token.clone(),
             origin: Some(Origin {
@@ -492,7 +508,7 @@ impl Call<'_> {
 
     /// What was judged must be what the server reads.
     fn refuse_twins(&self) -> Result<(), Error> {
-        let Some(params) = &self.params else {
+        let Some(params) = self.params.raw() else {
             return Ok(());
         };
         twins::refuse(params, &["name", "uri", "ref", "arguments"])?;
@@ -510,7 +526,7 @@ impl Call<'_> {
     }
 
     async fn resource_target(&self) -> Result<(Target, Raw), Error> {
-        let uri = self.text_member("uri")?;
+        let uri = self.text_member(Member::Uri)?;
         let text = uri.as_text().expect("checked to be text");
         let find = |view: &View| match view.find_resource(&text)? {
             Some(target) => Ok(target),
@@ -525,37 +541,26 @@ impl Call<'_> {
         Ok((target, uri))
     }
 
-    /// What a tool is called with.
-    fn arguments(&self) -> Result<Option<Raw>, Error> {
-        let Some(params) = &self.params else {
-            return Ok(None);
-        };
-        let [arguments] = picked(params, ["arguments"])?;
-        Ok(arguments)
+    /// Returns the member that names what is called.
+    fn text_member(&self, member: Member) -> Result<Raw, Error> {
+        let value = self.text_value(member.name(), self.params.member(member)?)?;
+        self.trace.named(&value);
+        Ok(value)
     }
 
-    fn text_member(&self, name: &str) -> Result<Raw, Error> {
-        let value = self.member(name)?;
-        match value.kind() {
-            Kind::String if value.len() > MAX_NAME => Err(Error::BadParams(format!(
-                "'{name}' is longer than {MAX_NAME} bytes"
-            ))),
-            Kind::String => {
-                self.trace.named(&value);
-                Ok(value)
+    fn text_value(&self, name: &str, value: Option<Raw>) -> Result<Raw, Error> {
+        let method = self.method;
+        let wrong = match value {
+            None => format!("{method} needs '{name}' in its params"),
+            Some(value) if value.kind() != Kind::String => {
+                format!("{method} needs '{name}' as text")
             }
-            _ => Err(Error::BadParams(format!(
-                "{} needs '{name}' as text",
-                self.method
-            ))),
-        }
-    }
-
-    fn member(&self, name: &str) -> Result<Raw, Error> {
-        let missing = || Error::BadParams(format!("{} needs '{name}' in its params", self.method));
-        let params = self.params.as_ref().ok_or_else(missing)?;
-        let [value] = picked(params, [name])?;
-        value.ok_or_else(missing)
+            Some(value) if value.len() > MAX_NAME => {
+                format!("'{name}' is longer than {MAX_NAME} bytes")
+            }
+            Some(value) => return Ok(value),
+        };
+        Err(Error::BadParams(wrong))
     }
 }
 
@@ -566,8 +571,11 @@ pub(crate) fn progress_token(params: Option<&Raw>) -> Result<Option<Raw>, Error>
         return Ok(None);
     };
     let [meta] = picked(params, ["_meta"])?;
-    let Some(meta) = meta else { return Ok(None) };
-    let [token] = picked(&meta, ["progressToken"])?;
+    meta.map_or(Ok(None), |meta| progress_token_in(&meta))
+}
+
+fn progress_token_in(meta: &Raw) -> Result<Option<Raw>, Error> {
+    let [token] = picked(meta, ["progressToken"])?;
     Ok(token.filter(|token| matches!(token.kind(), Kind::String | Kind::Number)))
 }
 

@@ -4,23 +4,20 @@
 //! it (notices, and questions of the upstream); one result or error ends it.
 //! Each era of the protocol has its adapter on either side of this form.
 
+mod queue;
+
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::task::Poll;
 
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use narrows_wire::{Id, Raw, Revision, encode_notification, encode_request};
 use serde_json::json;
-use tokio::sync::mpsc::error::{TryRecvError, TrySendError};
-use tokio::sync::{Notify, mpsc};
-use tokio::time::timeout;
 
-use crate::lock::Mutex;
-use crate::memory::{MemoryShare, SMALL};
-use crate::meter::Meter;
+pub use self::queue::{EventSink, EventStream};
+use crate::memory::SMALL;
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -192,7 +189,9 @@ impl Notice {
 /// client's reason for the upstream.
 #[derive(Debug, Default)]
 pub(crate) struct Cancel {
-    raised: Notify,
+    is_raised: AtomicBool,
+    /// The call, which is the only one that waits.
+    call: AtomicWaker,
     interrupted: AtomicBool,
     reason: OnceLock<Box<str>>,
 }
@@ -202,7 +201,8 @@ impl Cancel {
         if let Some(reason) = reason {
             self.give_reason(reason);
         }
-        self.raised.notify_one();
+        self.is_raised.store(true, Ordering::Release);
+        self.call.wake();
     }
 
     /// Ends the call although its client waits for it.
@@ -221,7 +221,15 @@ impl Cancel {
     }
 
     pub(crate) async fn raised(&self) {
-        self.raised.notified().await;
+        poll_fn(|cx| {
+            // Registered before the look, so that it cannot be missed.
+            self.call.register(cx.waker());
+            match self.is_raised.load(Ordering::Acquire) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await;
     }
 
     pub(crate) fn reason(&self) -> &str {
@@ -332,222 +340,3 @@ impl Refusal {
         })
     }
 }
-
-/// The longest pause of a reader whose client does not read. Shorter than the
-/// time in which a server has to give a sign of life.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
-/// Turns that other tasks get before an event of a shared link is dropped.
-const YIELDS: usize = 32;
-
-/// Where the events of one call, or of one session, go. Sending never waits:
-/// an upstream's reader must not be held up by one client. A reader that serves
-/// this client alone waits for `EventSink::room` first.
-#[derive(Clone)]
-pub struct EventSink {
-    queue: mpsc::Sender<Box<Event>>,
-    dropped: Arc<Dropped>,
-    /// Where it is counted what found the queue full.
-    meter: Option<Arc<Meter>>,
-}
-
-/// The other end of an [`EventSink`].
-pub struct EventStream {
-    queue: mpsc::Receiver<Box<Event>>,
-    dropped: Arc<Dropped>,
-}
-
-/// Notices that found the queue full.
-#[derive(Default)]
-struct Dropped {
-    any: AtomicBool,
-    /// By the server that they came from.
-    counts: Mutex<Vec<(Option<Arc<str>>, u64)>>,
-    /// A reader has paused for as long as it may, and there was no room yet.
-    stalled: AtomicBool,
-    /// Waits for the next event. A notice may be dropped after the queue was
-    /// found empty, so the queue alone cannot wake it.
-    reader: AtomicWaker,
-}
-
-impl Dropped {
-    fn count(&self, server: Option<&Arc<str>>) {
-        let mut counts = self.counts.lock();
-        match counts.iter_mut().find(|(of, _)| of.as_ref() == server) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((server.cloned(), 1)),
-        }
-        self.any.store(true, Ordering::Release);
-        drop(counts);
-        self.reader.wake();
-    }
-
-    /// A notice about those of one server.
-    fn take(&self) -> Option<Box<Event>> {
-        if !self.any.load(Ordering::Acquire) {
-            return None;
-        }
-        let mut counts = self.counts.lock();
-        let taken = counts.pop();
-        self.any.store(!counts.is_empty(), Ordering::Release);
-        let (server, count) = taken?;
-        let notice = Notice::dropped(count, server.as_deref());
-        Some(Box::new(Event::Notice(notice)))
-    }
-}
-
-impl EventStream {
-    /// The next event. Once the queue is empty, a notice says how many others
-    /// were dropped; `None` when nothing more can come.
-    pub async fn recv(&mut self) -> Option<Box<Event>> {
-        poll_fn(|cx| self.poll_recv(cx)).await
-    }
-
-    /// Polls for the next event, like `recv`.
-    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Box<Event>>> {
-        match self.queue.poll_recv(cx) {
-            Poll::Ready(Some(event)) => Poll::Ready(Some(event)),
-            Poll::Ready(None) => Poll::Ready(self.dropped.take()),
-            Poll::Pending => {
-                // Registered before the look, so that no count is missed.
-                self.dropped.reader.register(cx.waker());
-                match self.dropped.take() {
-                    Some(event) => Poll::Ready(Some(event)),
-                    None => Poll::Pending,
-                }
-            }
-        }
-    }
-
-    /// The next event of a call that goes on. Those that were dropped are told
-    /// at its end, by [`EventStream::try_recv`].
-    pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Box<Event>>> {
-        self.queue.poll_recv(cx)
-    }
-
-    /// The next event that is there, and then what was dropped.
-    pub fn try_recv(&mut self) -> Result<Box<Event>, TryRecvError> {
-        self.queue
-            .try_recv()
-            .or_else(|error| self.dropped.take().ok_or(error))
-    }
-}
-
-impl std::fmt::Debug for EventStream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EventStream").finish_non_exhaustive()
-    }
-}
-
-impl EventSink {
-    pub fn channel(capacity: usize) -> (EventSink, EventStream) {
-        let (sender, receiver) = mpsc::channel(capacity.max(1));
-        let dropped = Arc::<Dropped>::default();
-        let sink = EventSink {
-            queue: sender,
-            dropped: dropped.clone(),
-            meter: None,
-        };
-        let stream = EventStream {
-            queue: receiver,
-            dropped,
-        };
-        (sink, stream)
-    }
-
-    /// The same, with what it drops counted.
-    pub(crate) fn counted(self, meter: &Arc<Meter>) -> EventSink {
-        EventSink {
-            meter: Some(meter.clone()),
-            ..self
-        }
-    }
-
-    /// Events that wait to be read.
-    pub(crate) fn waiting(&self) -> usize {
-        self.queue.max_capacity() - self.queue.capacity()
-    }
-
-    /// False if the event was dropped: the queue is full or its reader gone. A
-    /// dropped question is refused by its own drop.
-    pub fn send(&self, event: Event) -> bool {
-        let Err(error) = self.queue.try_send(Box::new(event)) else {
-            // Its reader has read something.
-            if self.dropped.stalled.load(Ordering::Relaxed) {
-                self.dropped.stalled.store(false, Ordering::Relaxed);
-            }
-            return true;
-        };
-        if let TrySendError::Full(event) = &error {
-            self.count_dropped(event);
-        }
-        false
-    }
-
-    /// Sends a notice, charged to its client if it is large. A large one is
-    /// dropped while more is held for clients than the limits allow. Returns
-    /// false if it was dropped.
-    pub(crate) fn send_notice(&self, mut notice: Notice, memory: &Arc<MemoryShare>) -> bool {
-        if notice.is_large() {
-            if memory.is_over() || memory.budget().is_over() {
-                self.count_dropped(&Event::Notice(notice));
-                return false;
-            }
-            notice.params = notice.params.map(|params| memory.hold_raw(params));
-        }
-        self.send(Event::Notice(notice))
-    }
-
-    fn count_dropped(&self, event: &Event) {
-        if let Event::Notice(notice) = event {
-            self.dropped.count(notice.server.as_ref());
-        }
-        if let Some(meter) = &self.meter {
-            meter.dropped();
-        }
-    }
-
-    /// Returns true if the next event would be dropped.
-    pub(crate) fn is_full(&self) -> bool {
-        self.queue.capacity() == 0
-    }
-
-    /// Lets other tasks run until there is room for an event, but never waits:
-    /// the reader serves other clients, too. A client that reads nothing
-    /// meanwhile is not considered again until it has read something.
-    pub(crate) async fn yield_for_room(&self) {
-        let stalled = &self.dropped.stalled;
-        if stalled.load(Ordering::Relaxed) {
-            return;
-        }
-        for _ in 0..YIELDS {
-            tokio::task::yield_now().await;
-            if !self.is_full() {
-                return;
-            }
-        }
-        stalled.store(true, Ordering::Relaxed);
-    }
-
-    /// Waits until there is room for an event, or nobody reads any more. A
-    /// client that reads nothing for [`LONGEST_PAUSE`] is not waited for again
-    /// until it has read something.
-    pub(crate) async fn room(&self) {
-        let stalled = &self.dropped.stalled;
-        if !self.is_full() || stalled.load(Ordering::Relaxed) {
-            return;
-        }
-        if timeout(LONGEST_PAUSE, self.queue.reserve()).await.is_err() {
-            stalled.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
-impl std::fmt::Debug for EventSink {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EventSink").finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -34,6 +34,7 @@ mod session;
 pub mod settings;
 mod shaping;
 pub mod text;
+pub mod timers;
 mod twins;
 mod upstream;
 pub mod websocket;

@@ -30,7 +30,7 @@ use self::links::OwnLinks;
 pub(crate) use self::log_level::LogLevel;
 use self::subscriptions::Subscriptions;
 use self::variants::{Survey, Variants};
-use crate::call::{self, Call};
+use crate::call::{self, Call, Params};
 use crate::catalogue::{Scope, Starting, View};
 use crate::chain::via::{self, GatewayClient};
 use crate::clients::{ClientPermit, ClientSeat};
@@ -232,7 +232,7 @@ impl Session {
             session: self,
             tag,
             method: &method,
-            params,
+            params: Params::new(params),
             sink: sink.counted(self.watch.meter()),
             cancel: cancel.clone(),
             trace: &watched.trace,

@@ -33,7 +33,7 @@ pub use self::goal::META as GOAL_META;
 pub(crate) use self::goal::{
     ARGUMENT as GOAL_ARGUMENT, Aim, FIND_ARGUMENT, find_schema, schema as goal_schema,
 };
-pub(crate) use self::guard::marked;
+pub(crate) use self::guard::{marked, may_hold_marker};
 pub(crate) use self::halves::{content_alone, only_text, without_repetition};
 pub(crate) use self::policy::{Policies, Policy};
 pub use self::report::META as RECEIPT_META;

@@ -166,7 +166,7 @@ impl Call {
             // All events of a request have been sent when its answer is there,
             // so what is in the queue now is all that must precede it.
             let event = match (&mut self.events, &self.held) {
-                (Some(events), Some(_)) => events.try_recv().ok(),
+                (Some(events), Some(_)) => events.try_recv(),
                 (Some(events), None) => match events.poll_event(cx) {
                     Poll::Ready(event) => event,
                     Poll::Pending => None,

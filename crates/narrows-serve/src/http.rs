@@ -15,6 +15,7 @@ use hyper_util::service::TowerToHyperService;
 use narrows_gateway::Gateway;
 use narrows_gateway::memory::ClientMemory;
 use narrows_gateway::meter::RefusedFor;
+use narrows_gateway::timers::Timers;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -30,6 +31,7 @@ use self::occupancy::Occupancy;
 use self::readers::SlowReaders;
 use self::replay::Bounds;
 use self::sessions::Sessions;
+use self::timers::HeaderTimers;
 pub use self::target::is_fixed_path;
 use crate::admin::AdminDesk;
 use crate::duplex::DuplexSettings;
@@ -49,6 +51,7 @@ mod mcp;
 mod metrics;
 mod occupancy;
 mod pages;
+mod rarely;
 mod readers;
 mod replay;
 mod rpc;
@@ -57,6 +60,7 @@ mod socket;
 mod sse;
 mod stream;
 mod target;
+mod timers;
 mod ws;
 
 /// How often streams that nobody will read again are looked for.
@@ -227,6 +231,9 @@ struct Edge {
     sessions: Arc<Sessions>,
     inboxes: sse::Inboxes,
     readers: Arc<SlowReaders>,
+    header_timers: HeaderTimers,
+    /// For calls that stay silent.
+    keep_alive_timers: Arc<Timers>,
     /// Connections that HTTP has let go of.
     upgraded: Arc<Semaphore>,
     /// Places for those who wait for the answer to a wrong token.
@@ -246,6 +253,8 @@ impl Edge {
             sessions: Arc::default(),
             inboxes: sse::Inboxes::default(),
             readers: Arc::default(),
+            header_timers: HeaderTimers::default(),
+            keep_alive_timers: Arc::default(),
             upgraded: Arc::new(Semaphore::new(settings.max_connections.max(1))),
             wrong_tokens: Semaphore::new(8),
             tasks: TaskTracker::new(),

@@ -127,12 +127,8 @@ pub fn encode_notification(method: &str, params: Option<&Raw>) -> Bytes {
 }
 
 pub fn encode_result(id: &Id, result: &Raw) -> Bytes {
-    let [head, body, tail] = result_parts(id, result.clone());
-    let mut message = BytesMut::with_capacity(head.len() + body.len() + tail.len());
-    message.put_slice(&head);
-    message.put_slice(&body);
-    message.put_slice(&tail);
-    message.freeze()
+    let id = id.0.as_bytes();
+    concat(&[HEAD, b"\"id\":", id, RESULT, result.as_bytes()], None)
 }
 
 /// `error` is the error object; without an id the answer carries `"id":null`.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use narrows_wire::{Raw, Revision};
 
-use super::Call;
+use super::params::Member;
+use super::{Call, Params};
 use super::shaped::ResultBudget;
 use crate::catalogue::View;
 use crate::error::{Error, ItemKind};
@@ -22,7 +23,7 @@ impl Call<'_> {
     pub(super) async fn own_tool(self, own: OwnTool, view: Arc<View>) -> Result<Raw, Error> {
         let session = self.session;
         let revision = session.caller().revision;
-        let arguments = self.arguments()?;
+        let arguments = self.params.member(Member::Arguments)?;
         let view = match own {
             OwnTool::Search => {
                 self.session.wait_until_ready().await;
@@ -100,10 +101,10 @@ impl Call<'_> {
         // From here on it is a call of that tool, whatever stands beside it.
         let params = self.params.take().unwrap_or_else(Raw::empty_object);
         let params = params.with_member("name", &target.name);
-        self.params = Some(params.with_member("arguments", &arguments));
+        self.params = Params::new(Some(params.with_member("arguments", &arguments)));
         let budget = self.budget_for_exec(&target, looks_for);
         let room = budget.as_ref().map_or(usize::MAX, ResultBudget::room);
-        let name = self.text_member("name")?;
+        let name = self.text_member(Member::Name)?;
         let (session, tag, trace) = (self.session, self.tag, self.trace);
         let mut result = match self.ask(ItemKind::Tool, &target, name).await {
             Ok(result) => result,

@@ -7,7 +7,7 @@ use narrows_shape::budget::RecoveryRange;
 use narrows_wire::Raw;
 use serde_json::json;
 
-use super::Call;
+use super::{Call, Params};
 use crate::builtin::error_result;
 use crate::catalogue::{Target, View};
 use crate::error::Error;
@@ -72,14 +72,14 @@ impl Call<'_> {
         };
         ResultBudget {
             policy,
-            params: self.params.clone(),
+            params: self.params.raw().cloned(),
             looks_for,
         }
     }
 
     fn take_looks_for(&mut self) -> Result<LooksFor, Error> {
         let mut looks_for = LooksFor::default();
-        let Some(params) = &self.params else {
+        let Some(params) = self.params.raw() else {
             return Ok(looks_for);
         };
         let Some(arguments) = params.member("arguments") else {
@@ -94,7 +94,7 @@ impl Call<'_> {
         let others = arguments
             .without_member(GOAL_ARGUMENT)
             .without_member(FIND_ARGUMENT);
-        self.params = Some(params.with_member("arguments", &others));
+        self.params = Params::new(Some(params.with_member("arguments", &others)));
         looks_for.goal = goal;
         looks_for.find = find
             .map(|find| Find::read(&find).map_err(|wrong| Error::BadParams(wrong.message)))
@@ -106,8 +106,11 @@ impl Call<'_> {
     /// arguments holds a marker, and its client has texts that were cut.
     pub(super) fn refuse_markers(&self, target: &Target) -> Option<Raw> {
         target.policy.filter(|policy| policy.guard)?;
-        let arguments = self.params.as_ref()?.member("arguments")?;
-        let marked = shaping::marked(&arguments)?;
+        let params = self.params.raw()?;
+        if !shaping::may_hold_marker(params) {
+            return None;
+        }
+        let marked = shaping::marked(&params.member("arguments")?)?;
         let shaping = self.session.endpoint().shaping();
         if !shaping.store().has_any(&self.session.owner()) {
             return None;

@@ -149,7 +149,7 @@ impl Client {
 
     /// The methods of the notices that have come.
     fn notices(&mut self) -> Vec<String> {
-        let events = std::iter::from_fn(|| self.outbox.try_recv().ok());
+        let events = std::iter::from_fn(|| self.outbox.try_recv());
         let method = |event: Box<Event>| match *event {
             Event::Notice(notice) => Some(notice.method.to_string()),
             _ => None,

@@ -1,13 +1,15 @@
 //! The guard against writing a digest back: an agent that edits a file from a
 //! cut result would put markers in the place of what was cut.
 
+use std::sync::LazyLock;
+
 use memchr::memmem;
 use narrows_wire::{Kind, Raw};
 
-/// The bracket that markers begin with, as it stands in JSON.
+/// The bracket that markers begin with.
 const BRACKET: &str = "\u{27e6}";
-const ESCAPED: &[u8] = b"\\u27e6";
-const ESCAPED_UPPER: &[u8] = b"\\u27E6";
+/// What an escaped bracket begins with; its last two digits have either case.
+const ESCAPED: &[u8] = b"\\u27";
 
 /// Characters of a marker that an error repeats.
 const SHOWN: usize = 160;
@@ -19,13 +21,17 @@ pub(crate) struct Marked {
     pub(crate) marker: String,
 }
 
+/// Returns false if no text in a value can hold a marker. Every call asks this,
+/// so the searches are prepared once.
+pub(crate) fn may_hold_marker(value: &Raw) -> bool {
+    static NEEDLES: LazyLock<[memmem::Finder<'static>; 2]> =
+        LazyLock::new(|| [BRACKET.as_bytes(), ESCAPED].map(memmem::Finder::new));
+    let found = |needle: &memmem::Finder<'_>| needle.find(value.as_bytes()).is_some();
+    NEEDLES.iter().any(found)
+}
+
 /// Returns the first argument with a marker in one of its texts.
 pub(crate) fn marked(arguments: &Raw) -> Option<Marked> {
-    let bytes = arguments.as_bytes();
-    let has = |needle: &[u8]| memmem::find(bytes, needle).is_some();
-    if !has(BRACKET.as_bytes()) && !has(ESCAPED) && !has(ESCAPED_UPPER) {
-        return None;
-    }
     arguments.members().find_map(|(name, value)| {
         Some(Marked {
             argument: name.chars().take(100).collect(),

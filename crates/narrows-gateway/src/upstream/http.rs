@@ -35,6 +35,7 @@ use super::web::HttpClient;
 use crate::exchange::{AnswerTo, ClientHello};
 use crate::lock::Mutex;
 use crate::settings::RemoteSettings;
+use crate::timers::Timers;
 
 /// How long the end of a link may take: once for what is still to be sent,
 /// once for the end of the session.
@@ -58,6 +59,8 @@ pub(crate) struct HttpLink {
     endpoint: Arc<Endpoint>,
     next_id: AtomicU64,
     progress: Progress,
+    /// For the limits of its calls.
+    timers: Arc<Timers>,
     complaints: Complaints,
     outbox: Outbox,
     listener: Mutex<Option<AbortOnDropHandle<()>>>,
@@ -91,6 +94,7 @@ impl HttpLink {
             startup_timeout,
             next_id: AtomicU64::new(1),
             progress: Progress::default(),
+            timers: Arc::default(),
             complaints: Complaints::default(),
             outbox: Outbox::new(endpoint.clone(), server.clone()),
             server,
@@ -134,7 +138,7 @@ impl HttpLink {
         let answer = pin!(call::call(self, &call, message));
         let limited = tokio::select! {
             biased;
-            limited = patience.limit(answer) => limited,
+            limited = patience.limit(&self.timers, answer) => limited,
             failure = self.endpoint.given_up() => return Err(LinkError::lost(failure)),
         };
         if let Some(answer) = limited {

@@ -14,7 +14,6 @@ use http::{Method, Request, Response};
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::TokioTimer;
 use hyper_util::service::TowerToHyperService;
 use narrows_gateway::exchange::Principal;
 use narrows_gateway::memory::{ClientMemory, MemoryShare};
@@ -28,6 +27,7 @@ use super::current::Current;
 use super::head::Head;
 use super::occupancy::Place;
 use super::pages::Reader;
+use super::rarely::Rarely;
 use super::socket::Socket;
 use super::target::Way;
 use super::{Edge, admin, answer, entry, forward, guard, mcp, pages, rpc, sse, ws};
@@ -60,6 +60,13 @@ pub(super) struct Connection {
     place: Place,
     /// The memory shares of requests without a session or token.
     memory: OnceLock<ClientMemory>,
+}
+
+/// Why a connection ends although its client has not closed it.
+enum Leave {
+    /// Another connection needs its place.
+    GivesWay,
+    ShutsDown,
 }
 
 impl Connection {
@@ -103,28 +110,35 @@ impl Connection {
             }
         });
         let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
+            .timer(self.edge.header_timers.clone())
             .header_read_timeout(header_timeout)
             .max_header_size(MAX_HEADER_BYTES)
             .serve_connection(socket, service)
             .with_upgrades();
         let mut connection = std::pin::pin!(connection);
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = self.place.gives_way() => {
-                if !self.place.is_busy() {
-                    return;
-                }
-                // Its next request came at the same moment, and is answered.
-                connection.as_mut().graceful_shutdown();
-                connection.await
+        let leave = std::pin::pin!(async {
+            tokio::select! {
+                () = self.place.gives_way() => Leave::GivesWay,
+                () = stop.cancelled() => Leave::ShutsDown,
             }
-            () = stop.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                match self.place.is_busy() {
-                    true => connection.await,
-                    // It may hold a part of a head, for which hyper would wait.
-                    false => timeout(PART_OF_HEAD, connection).await.unwrap_or(Ok(())),
+        });
+        let ended = tokio::select! {
+            biased;
+            ended = connection.as_mut() => ended,
+            why = Rarely::new(leave) => match why {
+                Leave::GivesWay if !self.place.is_busy() => return,
+                Leave::GivesWay => {
+                    // Its next request came at the same moment, and is answered.
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+                Leave::ShutsDown => {
+                    connection.as_mut().graceful_shutdown();
+                    match self.place.is_busy() {
+                        true => connection.await,
+                        // It may hold a part of a head, for which hyper would wait.
+                        false => timeout(PART_OF_HEAD, connection).await.unwrap_or(Ok(())),
+                    }
                 }
             }
         };

@@ -1,5 +1,6 @@
 //! From a frame to messages, in one pass over its bytes.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -83,21 +84,31 @@ impl Fields {
         while let Some(key) = scanner.next_key(first)? {
             first = false;
             let place = scanner.value()?;
-            let field = match &*text::decode_bytes(&frame[key]) {
-                b"jsonrpc" => &mut fields.jsonrpc,
-                b"id" => &mut fields.id,
-                b"method" => &mut fields.method,
-                b"params" => &mut fields.params,
-                b"result" => &mut fields.result,
-                b"error" => &mut fields.error,
-                _ => continue,
+            let key = &frame[key];
+            let field = match fields.named(key) {
+                None if text::has_escape(key) => fields.named(text::decode(key).as_bytes()),
+                field => field,
             };
-            *field = match field {
-                Field::Absent => Field::At(place),
-                Field::At(_) | Field::Twice => Field::Twice,
-            };
+            if let Some(field) = field {
+                *field = match field {
+                    Field::Absent => Field::At(place),
+                    Field::At(_) | Field::Twice => Field::Twice,
+                };
+            }
         }
         Ok(fields)
+    }
+
+    fn named(&mut self, key: &[u8]) -> Option<&mut Field> {
+        Some(match key {
+            b"jsonrpc" => &mut self.jsonrpc,
+            b"id" => &mut self.id,
+            b"method" => &mut self.method,
+            b"params" => &mut self.params,
+            b"result" => &mut self.result,
+            b"error" => &mut self.error,
+            _ => return None,
+        })
     }
 
     /// What the members amount to. The id goes first: every later complaint
@@ -132,8 +143,8 @@ impl Fields {
         id: &mut Option<Id>,
         has_id_member: bool,
     ) -> Result<Message, &'static str> {
-        let version = self.jsonrpc.get(frame)?.ok_or("no jsonrpc member")?;
-        if version.as_bytes() != br#""2.0""# && version.as_text().as_deref() != Some("2.0") {
+        let version = self.jsonrpc.place()?.ok_or("no jsonrpc member")?;
+        if string_at(frame, version).as_deref() != Some("2.0") {
             return Err("jsonrpc is not \"2.0\"");
         }
         let result = self.result.get(frame)?;
@@ -142,13 +153,13 @@ impl Fields {
             .params
             .get(frame)?
             .filter(|params| params.kind() != Kind::Null);
-        let Some(method) = self.method.get(frame)? else {
+        let Some(method) = self.method.place()? else {
             return response(id, result, error).map(Message::Response);
         };
         if result.is_some() || error.is_some() {
             return Err("both a request and a response");
         }
-        let method = method.as_text().ok_or("the method is no string")?;
+        let method = string_at(frame, method).ok_or("the method is no string")?;
         if method.len() > METHOD_MAX {
             return Err("the method is too long");
         }
@@ -168,12 +179,27 @@ impl Fields {
 }
 
 impl Field {
-    fn get(&self, frame: &Bytes) -> Result<Option<Raw>, &'static str> {
+    fn place(&self) -> Result<Option<Range<usize>>, &'static str> {
         match self {
             Field::Absent => Ok(None),
-            Field::At(place) => Ok(Some(Raw::checked(frame.slice(place.clone())))),
+            Field::At(place) => Ok(Some(place.clone())),
             Field::Twice => Err("a member occurs twice"),
         }
+    }
+
+    fn get(&self, frame: &Bytes) -> Result<Option<Raw>, &'static str> {
+        let place = self.place()?;
+        Ok(place.map(|place| Raw::checked(frame.slice(place))))
+    }
+}
+
+/// Returns the text of the string at a place of a checked frame; `None` for any
+/// other kind. A slice would count a reference to the frame, and this is read
+/// once.
+fn string_at(frame: &[u8], place: Range<usize>) -> Option<Cow<'_, str>> {
+    match &frame[place] {
+        [b'"', inner @ .., b'"'] => Some(text::decode(inner)),
+        _ => None,
     }
 }
 

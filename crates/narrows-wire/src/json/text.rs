@@ -1,6 +1,7 @@
 //! What stands between the quotes of a JSON string, decoded.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use super::scan::Search;
 
@@ -26,25 +27,19 @@ pub(crate) fn decode(inner: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8(text).expect("checked when parsed"))
 }
 
-/// The bytes of the same text, which need not be checked once more where there
-/// is no escape.
-pub(crate) fn decode_bytes(inner: &[u8]) -> Cow<'_, [u8]> {
-    match memchr::memchr(b'\\', inner) {
-        None => Cow::Borrowed(inner),
-        Some(_) => Cow::Owned(decode(inner).into_owned().into_bytes()),
-    }
+/// Returns true if the string is not written as it reads.
+pub(crate) fn has_escape(inner: &[u8]) -> bool {
+    memchr::memchr(b'\\', inner).is_some()
 }
 
 /// Whether the string stands for `name`, however it is written.
 pub(crate) fn equals(inner: &[u8], name: &str) -> bool {
-    // An escape is never shorter than what it stands for, so most keys are
-    // told apart by their length alone.
-    if inner.len() < name.len() {
-        return false;
-    }
-    match memchr::memchr(b'\\', inner) {
-        None => inner == name.as_bytes(),
-        Some(_) => decode(inner) == name,
+    // An escape is longer than what it stands for, so only a longer key has to
+    // be searched for one.
+    match inner.len().cmp(&name.len()) {
+        Ordering::Less => false,
+        Ordering::Equal => inner == name.as_bytes(),
+        Ordering::Greater => has_escape(inner) && decode(inner) == name,
     }
 }
 

@@ -339,7 +339,7 @@ async fn request(opened: Opened, params: Raw) -> Result<Raw, Error> {
             result = &mut running => break result,
         }
     };
-    while let Ok(event) = events.try_recv() {
+    while let Some(event) = events.try_recv() {
         show_event(*event);
     }
     session.close();

@@ -312,7 +312,7 @@ async fn a_question_with_two_possible_owners_is_refused() {
         heard.0.lock().is_empty(),
         "a log line of one session goes to no other"
     );
-    assert!(events.try_recv().is_err());
+    assert!(events.try_recv().is_none());
 }
 
 #[tokio::test]
@@ -483,7 +483,7 @@ async fn what_a_given_up_call_still_says_goes_to_nobody_else() {
     server.send(log.clone());
     server.send(json!({"jsonrpc":"2.0","id":"p","method":"ping"}));
     server.next().await;
-    assert!(events.try_recv().is_err(), "it may be the first session's");
+    assert!(events.try_recv().is_none(), "it may be the first session's");
     assert!(heard.0.lock().is_empty());
     // Once the server has answered the first call it speaks of the second.
     server.send(json!({"jsonrpc":"2.0","id":asked["id"],"result":{}}));

@@ -1,12 +1,15 @@
 //! A time limit that signs of life start anew.
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Poll, ready};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
+
+use crate::timers::Timers;
 
 /// One timer serves the whole wait: a renewal only moves a number, which is
 /// looked at when the timer fires.
@@ -35,19 +38,25 @@ impl Patience {
     }
 
     /// What `future` gives, or `None` once the time is up.
-    pub(super) async fn limit<F: Future>(&self, mut future: Pin<&mut F>) -> Option<F::Output> {
-        let mut timer = pin!(sleep_until(self.deadline()));
+    pub(super) async fn limit<F: Future>(
+        &self,
+        timers: &Arc<Timers>,
+        mut future: Pin<&mut F>,
+    ) -> Option<F::Output> {
+        let mut timer = None;
         poll_fn(|cx| {
             loop {
                 if let Poll::Ready(output) = future.as_mut().poll(cx) {
                     return Poll::Ready(Some(output));
                 }
-                ready!(timer.as_mut().poll(cx));
+                // An answer that is there at once needs no timer.
+                let timer = timer.get_or_insert_with(|| timers.sleep_until(self.deadline()));
+                ready!(Pin::new(&mut *timer).poll(cx));
                 let deadline = self.deadline();
                 if deadline <= Instant::now() {
                     return Poll::Ready(None);
                 }
-                timer.as_mut().reset(deadline);
+                timer.reset(deadline);
             }
         })
         .await
@@ -61,6 +70,8 @@ impl Patience {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -74,7 +85,7 @@ mod tests {
             }
             std::future::pending::<()>().await;
         });
-        assert!(patience.limit(renewing).await.is_none());
+        assert!(patience.limit(&Arc::default(), renewing).await.is_none());
         let took = start.elapsed();
         assert!(
             took >= Duration::from_secs(37) && took < Duration::from_millis(37_100),
@@ -87,7 +98,7 @@ mod tests {
         for limit in [Duration::from_secs(10), Duration::MAX] {
             let patience = Patience::new(limit);
             let working = pin!(tokio::time::sleep(Duration::from_secs(9)));
-            assert!(patience.limit(working).await.is_some());
+            assert!(patience.limit(&Arc::default(), working).await.is_some());
         }
     }
 }

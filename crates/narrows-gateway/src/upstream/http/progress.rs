@@ -39,9 +39,10 @@ impl Progress {
         call: &Outgoing<'_>,
         patience: &Arc<Patience>,
     ) -> Option<Watch<'_>> {
+        let token = call.progress_token.clone()?;
         let waiting = Waiting {
             sink: call.origin.as_ref()?.sink.clone(),
-            token: call.progress_token.clone()?,
+            token,
             patience: patience.clone(),
         };
         self.0.lock().insert(id, waiting);

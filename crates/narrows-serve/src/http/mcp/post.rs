@@ -7,6 +7,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -16,9 +17,10 @@ use http::{Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use narrows_gateway::exchange::Principal;
 use narrows_gateway::memory::ClientMemory;
+use narrows_gateway::timers::{Timer, Timers};
 use narrows_gateway::{Lifetime, Opened, offload};
 use narrows_wire::{Id, Incoming, Message, decode, encode_error};
-use tokio::time::Sleep;
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::{Edge, Entry, Found, begin};
@@ -265,7 +267,8 @@ struct Waiting<'e> {
     tasks: &'e TaskTracker,
     /// How long the call may stay silent; never, if the client reads no events.
     patience: Option<Duration>,
-    silence: Option<Pin<Box<Sleep>>>,
+    timers: &'e Arc<Timers>,
+    silence: Option<Timer>,
 }
 
 enum First {
@@ -290,6 +293,7 @@ impl<'e> Waiting<'e> {
             call: Some(call),
             tasks: &edge.tasks,
             patience,
+            timers: &edge.keep_alive_timers,
             silence: None,
         }
     }
@@ -321,8 +325,8 @@ impl<'e> Waiting<'e> {
         };
         let silence = self
             .silence
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
-        silence.as_mut().poll(cx).map(|()| First::Silence)
+            .get_or_insert_with(|| self.timers.sleep_until(Instant::now() + patience));
+        Pin::new(silence).poll(cx).map(|()| First::Silence)
     }
 
     /// The call, to be carried on as a stream.

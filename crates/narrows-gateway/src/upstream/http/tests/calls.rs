@@ -71,7 +71,7 @@ async fn progress_and_notices_reach_the_client_under_its_own_token() {
     let (result, ()) = soon(async { tokio::join!(sending, serving) }).await;
     assert_eq!(result.unwrap().as_str(), "\"done\"");
     let mut notices = Vec::new();
-    while let Ok(event) = behind.events.try_recv() {
+    while let Some(event) = behind.events.try_recv() {
         let Event::Notice(notice) = *event else {
             panic!("{event:?}")
         };

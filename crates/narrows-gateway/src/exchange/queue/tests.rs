@@ -1,8 +1,10 @@
 use std::sync::atomic::AtomicUsize;
 use std::task::{Wake, Waker};
 
+use narrows_wire::Raw;
+
 use super::*;
-use crate::memory::Memory;
+use crate::memory::{Memory, SMALL};
 
 #[derive(Default)]
 struct Woken(AtomicUsize);
@@ -75,4 +77,44 @@ async fn a_large_notice_without_memory_is_dropped_and_told() {
         "{dropped}"
     );
     assert_eq!(memory.responses.used(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sender_that_waits_for_room_goes_on_when_an_event_is_read() {
+    let (sink, mut stream) = EventSink::channel(2);
+    for _ in 0..2 {
+        assert!(sink.send(Event::Notice(notice(1))));
+    }
+    assert!(sink.is_full());
+    let waiting = {
+        let sink = sink.clone();
+        tokio::spawn(async move { sink.room().await })
+    };
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished());
+    let began = tokio::time::Instant::now();
+    assert!(stream.recv().await.is_some());
+    waiting.await.expect("it does not panic");
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    // A stream that is gone is not waited for, either.
+    assert!(sink.send(Event::Notice(notice(1))));
+    drop(stream);
+    sink.room().await;
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert!(!sink.send(Event::Notice(notice(1))));
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_its_last_sink() {
+    let (sink, mut stream) = EventSink::channel(2);
+    let other = sink.clone();
+    let reading = tokio::spawn(async move {
+        let event = stream.recv().await;
+        (event.is_some(), stream.recv().await.is_none())
+    });
+    drop(sink);
+    tokio::task::yield_now().await;
+    assert!(other.send(Event::Notice(notice(1))));
+    drop(other);
+    assert_eq!(reading.await.expect("it does not panic"), (true, true));
 }

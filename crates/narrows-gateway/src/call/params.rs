@@ -1,0 +1,110 @@
+//! The params of a request on its way, and the members of them that the call
+//! path reads.
+
+use std::sync::OnceLock;
+
+use narrows_wire::Raw;
+
+use super::picked;
+use crate::error::Error;
+
+/// Params whose members are found in one pass, when the first of them is asked
+/// for. Every member would be another pass over the arguments otherwise.
+pub(crate) struct Params {
+    raw: Option<Raw>,
+    /// `None` inside if a member occurs twice. Only the members that a call
+    /// needs must be unique, so each is looked for by itself then.
+    members: OnceLock<Option<Members>>,
+}
+
+/// A member that the call path reads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Member {
+    Name,
+    Uri,
+    Arguments,
+    Meta,
+    Task,
+}
+
+type Members = [Option<Raw>; Member::NAMES.len()];
+
+impl Member {
+    const NAMES: [&'static str; 5] = ["name", "uri", "arguments", "_meta", "task"];
+
+    pub(crate) fn name(self) -> &'static str {
+        Member::NAMES[self as usize]
+    }
+}
+
+impl Params {
+    pub(crate) fn new(raw: Option<Raw>) -> Params {
+        let members = OnceLock::new();
+        Params { raw, members }
+    }
+
+    pub(crate) fn raw(&self) -> Option<&Raw> {
+        self.raw.as_ref()
+    }
+
+    pub(crate) fn take(&mut self) -> Option<Raw> {
+        self.members.take();
+        self.raw.take()
+    }
+
+    /// Returns a member; an error if it occurs twice.
+    pub(crate) fn member(&self, member: Member) -> Result<Option<Raw>, Error> {
+        let Some(raw) = &self.raw else {
+            return Ok(None);
+        };
+        let members = self.members.get_or_init(|| raw.pick(Member::NAMES).ok());
+        match members {
+            Some(members) => Ok(members[member as usize].clone()),
+            None => {
+                let [value] = picked(raw, [member.name()])?;
+                Ok(value)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(text: &'static str) -> Params {
+        Params::new(Some(Raw::from_static(text)))
+    }
+
+    fn found(params: &Params, member: Member) -> Option<String> {
+        let found = params.member(member).expect("once at most");
+        found.map(|value| value.as_str().to_owned())
+    }
+
+    #[test]
+    fn members_are_found_in_any_order() {
+        let params = params(r#"{"_meta":{"progressToken":1},"arguments":{"name":"x"},"name":"a"}"#);
+        assert_eq!(found(&params, Member::Name).as_deref(), Some("\"a\""));
+        let arguments = found(&params, Member::Arguments);
+        assert_eq!(arguments.as_deref(), Some(r#"{"name":"x"}"#));
+        let meta = found(&params, Member::Meta);
+        assert_eq!(meta.as_deref(), Some(r#"{"progressToken":1}"#));
+        assert_eq!(found(&params, Member::Uri), None);
+        assert_eq!(found(&params, Member::Task), None);
+    }
+
+    #[test]
+    fn only_the_member_that_occurs_twice_is_refused() {
+        let params = params(r#"{"uri":"a","name":"b","uri":"c"}"#);
+        assert_eq!(found(&params, Member::Name).as_deref(), Some("\"b\""));
+        assert!(params.member(Member::Uri).is_err());
+    }
+
+    #[test]
+    fn new_params_have_new_members() {
+        let mut params = params(r#"{"name":"a"}"#);
+        assert_eq!(found(&params, Member::Name).as_deref(), Some("\"a\""));
+        assert!(params.take().is_some());
+        assert_eq!(found(&params, Member::Name), None);
+    }
+}
