@@ -34,11 +34,11 @@ pub(crate) fn has_escape(inner: &[u8]) -> bool {
 
 /// Whether the string stands for `name`, however it is written.
 pub(crate) fn equals(inner: &[u8], name: &str) -> bool {
-    // An escape is longer than what it stands for, so only a longer key has to
-    // be searched for one.
+    // An escape is longer than what it stands for, so most keys are told apart
+    // by their length and their bytes alone.
     match inner.len().cmp(&name.len()) {
         Ordering::Less => false,
-        Ordering::Equal => inner == name.as_bytes(),
+        Ordering::Equal => inner == name.as_bytes() && !has_escape(inner),
         Ordering::Greater => has_escape(inner) && decode(inner) == name,
     }
 }
