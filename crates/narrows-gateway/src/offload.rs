@@ -25,6 +25,7 @@ use futures_util::future::BoxFuture;
 use futures_util::task::AtomicWaker;
 use tokio::sync::Semaphore;
 use tokio::task::{spawn_blocking, yield_now};
+use tokio_util::task::AbortOnDropHandle;
 
 /// Shorter messages are scanned where they are: the scan takes less time than
 /// a thread switch is worth.
@@ -67,17 +68,26 @@ pub async fn run<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Sen
     Box::pin(run_off(&COMPUTATIONS, work)).await
 }
 
+/// Runs a computation on the blocking pool when it is its turn.
+///
+/// A task of its own waits for the turn: turns are given out in order, and one
+/// that goes to a future that its owner does not poll, such as the call of a
+/// client that does not read, would be lost to everybody.
 async fn run_off<T: Send + 'static>(
     turns: &Arc<Semaphore>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> T {
-    let turn = turns.clone().acquire_owned().await;
-    let work = move || {
-        // Held until the work is done, also where nobody waits for it any more.
-        let _turn = turn;
-        work()
-    };
-    match spawn_blocking(work).await {
+    let turns = turns.clone();
+    let done = AbortOnDropHandle::new(tokio::spawn(async move {
+        let turn = turns.acquire_owned().await;
+        let work = move || {
+            // Held until the work is done, also where nobody waits for it any more.
+            let _turn = turn;
+            work()
+        };
+        spawn_blocking(work).await
+    }));
+    match done.await.and_then(|done| done) {
         Ok(done) => done,
         Err(failed) => match failed.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),

@@ -132,22 +132,14 @@ pub fn pays(chars: usize, max_chars: usize) -> bool {
     chars > max_chars.saturating_add(max_chars / 2)
 }
 
-/// The characters of the markers that any cut text of so many characters needs. A
-/// budget below that keeps nothing of the text.
+/// The characters of the one marker that any cut text of so many characters needs.
+/// A budget below that keeps nothing of the text.
 pub fn longest_marker(chars: usize, order: &Order<'_>) -> usize {
-    let gap = |unit| marker::Gap {
-        unit,
-        first: chars,
-        last: chars,
-        total: chars,
+    let full = |unit| {
+        let gap = marker::Gap::longest_of(unit, chars);
+        count::chars(&gap.longest_full(&order.recovery, chars))
     };
-    let header = |unit| {
-        let header = marker::longest_header(&order.recovery, unit, chars);
-        count::chars(&header) + count::chars(&gap(unit).short())
-    };
-    let full = gap(marker::Unit::Chars).longest_full(&order.recovery, chars);
-    let header = header(marker::Unit::Rows).max(header(marker::Unit::Chars));
-    header.max(count::chars(&full))
+    full(marker::Unit::Lines).max(full(marker::Unit::Chars))
 }
 
 /// A text within its budget. Any budget of at least 1,000 characters is kept, as

@@ -1,8 +1,12 @@
+use std::pin::pin;
 use std::thread;
 
+use futures_util::poll;
+use narrows_testkit::LIMIT;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
-use super::{LARGE, large, polled, run};
+use super::{LARGE, large, polled, run, run_off, threads};
 
 #[tokio::test]
 async fn what_is_small_stays_where_it_is() {
@@ -88,4 +92,35 @@ async fn computations_of_a_call_do_not_wait_for_the_call() {
     });
     let sum: usize = futures_util::future::join_all(calls).await.iter().sum();
     assert_eq!(sum, 190 + 20);
+}
+
+/// A client that does not read has its call polled no more, wherever it is.
+#[tokio::test]
+async fn a_turn_is_not_lost_to_what_is_not_polled() {
+    let turns = threads();
+    let all = turns.available_permits();
+    let held = turns.clone().acquire_many_owned(all as u32).await.unwrap();
+    let mut unpolled = Vec::new();
+    for _ in 0..all {
+        let mut waits = Box::pin(run_off(&turns, || ()));
+        assert!(poll!(waits.as_mut()).is_pending());
+        unpolled.push(waits);
+    }
+    let mut next = pin!(run_off(&turns, || 7));
+    assert!(poll!(next.as_mut()).is_pending());
+    drop(held);
+    assert_eq!(timeout(LIMIT, next).await, Ok(7));
+}
+
+#[tokio::test]
+async fn what_is_dropped_before_its_turn_does_not_run() {
+    let turns = threads();
+    let all = turns.available_permits();
+    let held = turns.clone().acquire_many_owned(all as u32).await.unwrap();
+    let (sender, ran) = oneshot::channel::<()>();
+    let mut waits = Box::pin(run_off(&turns, move || sender.send(())));
+    assert!(poll!(waits.as_mut()).is_pending());
+    drop(waits);
+    drop(held);
+    assert!(timeout(LIMIT, ran).await.expect("its end").is_err());
 }

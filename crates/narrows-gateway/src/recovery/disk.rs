@@ -17,7 +17,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use self::recent::Recent;
 use self::record::Record;
@@ -37,25 +37,46 @@ pub struct DiskStore {
     folder: PathBuf,
     ttl: Duration,
     max_bytes: u64,
-    clock: Clock,
+    clock: Box<dyn Clock>,
     /// Held while something is written or removed, never while it is read.
     shelf: Mutex<Shelf>,
     recent: Recent,
     warned: Mutex<HashSet<(&'static str, ErrorKind)>>,
 }
 
-/// Wall-clock time, since no other is the same in the next process.
-type Clock = Box<dyn Fn() -> SystemTime + Send + Sync>;
+trait Clock: Send + Sync {
+    /// Wall-clock time, since no other is the same in the next process.
+    fn now(&self) -> SystemTime;
+
+    /// Monotonic time, for how long something takes.
+    fn instant(&self) -> Instant;
+}
+
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+
+    fn instant(&self) -> Instant {
+        Instant::now()
+    }
+}
 
 impl DiskStore {
     /// Opens the folder, which is made if it is not there, and finds what was
     /// left in it. Fails if no file can be written there, for another reason
     /// than that the disk is full just now.
     pub fn open(folder: &Path, settings: &RecoverySettings) -> io::Result<DiskStore> {
-        DiskStore::open_at(folder, settings, Box::new(SystemTime::now))
+        DiskStore::open_at(folder, settings, Box::new(SystemClock))
     }
 
-    fn open_at(folder: &Path, settings: &RecoverySettings, clock: Clock) -> io::Result<DiskStore> {
+    fn open_at(
+        folder: &Path,
+        settings: &RecoverySettings,
+        clock: Box<dyn Clock>,
+    ) -> io::Result<DiskStore> {
         files::make_folder(folder)?;
         try_to_write(folder)?;
         let mode = fs::metadata(folder)?.permissions().mode();
@@ -76,7 +97,7 @@ impl DiskStore {
             warned: Mutex::default(),
         };
         store.purge();
-        totals::remove_old(folder, (store.clock)());
+        totals::remove_old(folder, store.clock.now());
         Ok(store)
     }
 
@@ -86,11 +107,11 @@ impl DiskStore {
 
     fn write(&self, receipt: &Receipt, record: &[u8]) -> io::Result<()> {
         let size = shelf::on_disk(record.len() as u64);
-        let now = (self.clock)();
+        let now = self.clock.now();
         let path = self.path(receipt.as_str());
         let mut shelf = self.shelf.lock();
         if shelf.is_stale(now) {
-            shelf.look(now)?;
+            shelf.look(&*self.clock)?;
         }
         shelf.shrink_to(self.max_bytes - size)?;
         match files::put(&path, record, now) {
@@ -112,7 +133,7 @@ impl DiskStore {
         if !found.is_file() {
             return Ok(None);
         }
-        let (now, since) = ((self.clock)(), found.modified()?);
+        let (now, since) = (self.clock.now(), found.modified()?);
         if shelf::counts_since(&path, since, now, self.ttl).is_none() {
             files::remove(&path)?;
             return Ok(None);
@@ -194,7 +215,7 @@ impl Store for DiskStore {
 
     fn renew(&self, _: &Owner, receipt: &str) {
         let file = File::options().write(true).open(self.path(receipt));
-        let renewed = file.and_then(|file| file.set_modified((self.clock)()));
+        let renewed = file.and_then(|file| file.set_modified(self.clock.now()));
         if let Err(error) = renewed {
             self.warn("renewing a text", &error);
         }
@@ -210,7 +231,7 @@ impl Store for DiskStore {
 
     fn purge(&self) {
         let mut shelf = self.shelf.lock();
-        let done = shelf.look((self.clock)());
+        let done = shelf.look(&*self.clock);
         if let Err(error) = done.and_then(|()| shelf.shrink_to(self.max_bytes)) {
             self.warn("removing old texts", &error);
         }

@@ -5,6 +5,7 @@ use narrows_shape::prune::{Deadline, Lexical, Lines, OutOfTime, Ranking, SourceT
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::work::SOME_RECEIPT;
 use super::*;
 use crate::recovery::{MemoryStore, Receipt, Unavailable};
 use crate::settings::Binary;
@@ -226,9 +227,19 @@ fn beside_markers(text: &str) -> usize {
     text.chars().count() - in_markers.sum::<usize>()
 }
 
+/// The parts of a text outside its markers.
+fn original_parts(text: &str) -> Vec<&str> {
+    let (first, rest) = text.split_once('⟦').unwrap_or((text, ""));
+    let mut parts = vec![first];
+    for marker in rest.split('⟦') {
+        parts.push(marker.split_once('⟧').expect("a whole marker").1);
+    }
+    parts
+}
+
 #[test]
 fn texts_that_share_a_small_budget_do_not_become_bare_markers() {
-    for (count, max_chars) in [(2, 1_000), (3, 1_000), (6, 2_000), (20, 6_000)] {
+    for (count, max_chars) in [(2, 1_000), (4, 1_000), (5, 1_000), (8, 2_000), (20, 6_000)] {
         let texts: Vec<String> = (0..count).map(|at| lines(300 + at)).collect();
         let shaped = shaped_texts(&texts, None, max_chars);
         assert_eq!(shaped.len(), count, "{count} texts in {max_chars}");
@@ -240,9 +251,75 @@ fn texts_that_share_a_small_budget_do_not_become_bare_markers() {
                 kept >= 20 && kept + marker + 60 >= share,
                 "{kept} of {share}: {text}"
             );
-            let first = text.lines().find(|line| !line.starts_with('⟦'));
-            let first = first.unwrap_or_else(|| panic!("{text}"));
-            assert!(original.contains(first), "{text}");
+            for part in original_parts(text) {
+                assert!(original.contains(part.trim_start()), "{text}");
+            }
+        }
+    }
+}
+
+/// The one marker of a text with a small share names the call for all that is
+/// missing, in the form of the endpoint.
+#[test]
+fn the_marker_of_a_small_share_brings_back_what_was_cut() {
+    let long_line = "word ".repeat(2_000);
+    let texts: Vec<String> = (0..5)
+        .map(|at| {
+            if at % 2 == 0 {
+                lines(300)
+            } else {
+                long_line.clone()
+            }
+        })
+        .collect();
+    let items = texts
+        .iter()
+        .map(|text| json!({ "type": "text", "text": text }));
+    let result = json!({ "content": items.collect::<Vec<Value>>() });
+    for (form, call) in [
+        (RecoveryForm::Direct, "recover_text prune_id="),
+        (
+            RecoveryForm::Exec,
+            "exec(\"narrows\", \"recover_text\", {\"prune_id\": \"",
+        ),
+    ] {
+        let store = MemoryStore::new(&Default::default());
+        let mut job = job(&result, 1_050);
+        job.recover.form = form;
+        let shaped = work::shape(&job, &store, &Lexical).expect("nothing fails");
+        let shaped: Value = shaped.expect("it was too long").0.decode().expect("JSON");
+        let items = shaped["content"].as_array().expect("items");
+        assert_eq!(items.len(), 5);
+        for (item, original) in items.iter().zip(&texts) {
+            let text = item["text"].as_str().expect("a text");
+            let (head, rest) = text.split_once('⟦').expect("a marker");
+            let (marker, tail) = rest.split_once('⟧').expect("a whole marker");
+            let receipt = marker.split_once(call).expect(text).1;
+            let stored = store.fetch(&owner(), &receipt[..SOME_RECEIPT.len()]);
+            assert_eq!(stored.as_deref(), Some(&**original));
+            let said: Vec<&str> = marker.split([' ', '-']).collect();
+            let ["narrows:", unit, first, last, "of", ..] = said[..] else {
+                panic!("{marker}");
+            };
+            let named = match (unit, form) {
+                ("lines", RecoveryForm::Direct) => format!("ranges=\"{first}-{last}\""),
+                ("lines", RecoveryForm::Exec) => format!("\"ranges\": \"{first}-{last}\""),
+                (_, RecoveryForm::Direct) => format!("start_char={first} end_char={last}"),
+                (_, RecoveryForm::Exec) => {
+                    format!("\"start_char\": {first}, \"end_char\": {last}}}")
+                }
+            };
+            assert!(marker.contains(&named), "{marker}");
+            let [first, last] = [first, last].map(|at| at.parse::<usize>().expect("a number"));
+            let cut = match unit {
+                "lines" => {
+                    let lines: Vec<&str> = original.split('\n').take(last).collect();
+                    lines[first - 1..].join("\n")
+                }
+                _ => original.chars().take(last).skip(first - 1).collect(),
+            };
+            assert_eq!(format!("{head}{cut}{tail}"), *original);
+            assert!(head.len() + tail.len() >= 20, "{text}");
         }
     }
 }
@@ -289,6 +366,38 @@ async fn very_many_items_are_no_trouble() {
         serde_json::from_str(&store.fetch(&owner(), id).expect("kept")).expect("JSON");
     let left = shaped["content"].as_array().expect("items").len() - 1;
     assert_eq!(kept.len() + left, 100_000);
+}
+
+/// Items cost a model something by themselves: each from the hundredth on counts,
+/// however short its text is.
+#[tokio::test]
+async fn very_many_tiny_items_are_over_the_budget() {
+    let tiny = |count| json!({ "content": vec![json!({ "type": "text", "text": "é" }); count] });
+    let (shaping, store) = with_engine(Lexical);
+    let shape = async |count, max_chars| {
+        let shaped = shaping
+            .shape(TAG, SOURCE, job(&tiny(count), max_chars))
+            .await;
+        shaped.decode::<Value>().expect("JSON")
+    };
+    assert_eq!(shape(100, 1_000).await, tiny(100), "the first cost nothing");
+    assert_eq!(
+        shape(129, 1_000).await,
+        tiny(129),
+        "129 + 29 × 30 characters"
+    );
+    for (count, max_chars) in [(130, 1_000), (2_000, 5_000), (15_000, 16_000)] {
+        let shaped = shape(count, max_chars).await;
+        let left = shaped["content"].as_array().expect("items").len() - 1;
+        assert!(
+            left > 0 && left * 31 <= max_chars,
+            "{left} of {count} items"
+        );
+        let id = shaped["_meta"]["narrows/receipt"]["prune_id"].as_str();
+        let kept = store.fetch(&owner(), id.expect("a receipt")).expect("kept");
+        let kept: Vec<Value> = serde_json::from_str(&kept).expect("JSON");
+        assert_eq!(kept.len() + left, count);
+    }
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -380,12 +489,14 @@ proptest! {
             let kept = store.fetch(&owner(), id).expect("it is kept");
             prop_assert_eq!(kept.chars().count() as u64, block["chars"]["before"].as_u64().expect("a number"));
         }
-        if shaped["content"].as_array().expect("items").len() == items.len() {
-            for (at, item) in items.iter().enumerate() {
-                if item["type"] == "image" && !note {
-                    prop_assert_eq!(&shaped["content"][at], item);
-                }
-            }
+        if !note {
+            // They have no share in the budget, so they stay whichever texts go.
+            let images = |items: &[Value]| -> Vec<Value> {
+                let images = items.iter().filter(|item| item["type"] == "image");
+                images.cloned().collect()
+            };
+            let left = shaped["content"].as_array().expect("items");
+            prop_assert_eq!(images(left), images(&items));
         }
     }
 }

@@ -5,9 +5,13 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::within;
+
+/// The bytes that a socket buffer holds where the size of buffers matters: by
+/// itself, one grows to many megabytes.
+pub(crate) const SMALL_BUFFER: u32 = 16 * 1024;
 
 pub(crate) const BOTH: &str = "application/json, text/event-stream";
 
@@ -21,6 +25,8 @@ pub(crate) struct Client {
     pub(crate) session: Option<String>,
     /// What it says who it is with.
     pub(crate) token: Option<String>,
+    /// The size of the receive buffer, if it must not grow by itself.
+    pub(crate) receive_buffer: Option<u32>,
 }
 
 impl Client {
@@ -31,7 +37,14 @@ impl Client {
             accept: BOTH.into(),
             session: None,
             token: None,
+            receive_buffer: None,
         }
+    }
+
+    /// A client whose side holds little of what it does not read.
+    pub(crate) fn with_small_buffer(mut self) -> Client {
+        self.receive_buffer = Some(SMALL_BUFFER);
+        self
     }
 
     pub(crate) fn with_token(mut self, token: &str) -> Client {
@@ -125,7 +138,7 @@ impl Client {
         for (name, value) in headers {
             head += &format!("{name}: {value}\r\n");
         }
-        let mut connection = Connection::open(self.address).await;
+        let mut connection = Connection::open_with(self.address, self.receive_buffer).await;
         connection
             .write(format!("{head}\r\n{body}").as_bytes())
             .await;
@@ -179,7 +192,15 @@ pub(crate) struct Event {
 
 impl Connection {
     pub(crate) async fn open(address: SocketAddr) -> Connection {
-        let socket = within("a connection", TcpStream::connect(address))
+        Connection::open_with(address, None).await
+    }
+
+    async fn open_with(address: SocketAddr, receive_buffer: Option<u32>) -> Connection {
+        let socket = TcpSocket::new_v4().unwrap();
+        if let Some(size) = receive_buffer {
+            socket.set_recv_buffer_size(size).unwrap();
+        }
+        let socket = within("a connection", socket.connect(address))
             .await
             .unwrap();
         socket.set_nodelay(true).unwrap();

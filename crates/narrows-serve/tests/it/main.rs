@@ -28,11 +28,11 @@ use narrows_gateway::Gateway;
 use narrows_gateway::settings::{Limits, RemoteManner, RemoteSettings, Settings, ShapeChoice};
 use narrows_gateway::settings::{UpstreamKind, UpstreamSettings};
 use narrows_serve::HttpSettings;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::Client;
+use crate::client::{Client, SMALL_BUFFER};
 use crate::upstream::Upstream;
 
 /// A gateway with one scripted upstream, `up`, served on a port of its own.
@@ -50,9 +50,18 @@ impl Gate {
     }
 
     async fn with(http: HttpSettings, limits: Limits) -> Gate {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Gate::at(listener, http, limits).await
+    }
+
+    /// A gateway whose sockets hold little of what its clients do not read.
+    async fn with_small_buffers(http: HttpSettings, limits: Limits) -> Gate {
+        Gate::at(listener_with_small_buffers(), http, limits).await
+    }
+
+    async fn at(listener: TcpListener, http: HttpSettings, limits: Limits) -> Gate {
         let upstream = Upstream::start().await;
         let gateway = gateway(&upstream, limits);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let serving = narrows_serve::serve(listener, gateway.clone(), http, stop.clone());
@@ -81,6 +90,15 @@ impl Gate {
         client.initialize(revision, "{}").await;
         client
     }
+}
+
+/// A listener whose connections have a send buffer that does not grow.
+fn listener_with_small_buffers() -> TcpListener {
+    let socket = TcpSocket::new_v4().unwrap();
+    // Connections inherit it.
+    socket.set_send_buffer_size(SMALL_BUFFER).unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    socket.listen(1024).unwrap()
 }
 
 fn gateway(upstream: &Upstream, limits: Limits) -> Gateway {

@@ -115,7 +115,12 @@ async fn a_long_silence_becomes_a_stream_with_signs_of_life() {
 
 #[tokio::test]
 async fn a_large_result_arrives_whole() {
-    let gate = Gate::start().await;
+    let http = HttpSettings {
+        // A response that comes later is a stream.
+        keep_alive: Duration::from_secs(600),
+        ..HttpSettings::default()
+    };
+    let gate = Gate::with(http, Limits::default()).await;
     let client = gate.client().await;
     let reply = client.post(&call("7", "blob")).await;
     assert_eq!(

@@ -26,7 +26,11 @@ impl Listener {
     }
 
     async fn connect_at(gate: &Gate, path: &str) -> Listener {
-        let mut stream = gate.stranger().at(path).get(None).await;
+        Listener::connect_as(gate, gate.stranger().at(path)).await
+    }
+
+    async fn connect_as(gate: &Gate, client: Client) -> Listener {
+        let mut stream = client.get(None).await;
         assert_eq!(stream.head().await.status, 200);
         let first = stream.event().await.expect("the place to post to");
         assert_eq!(first.kind, "endpoint");
@@ -42,11 +46,23 @@ impl Listener {
     }
 
     async fn open_with(gate: &Gate, revision: &str, capabilities: &str) -> Listener {
-        let mut listener = Listener::connect(gate).await;
+        let listener = Listener::connect(gate).await;
+        listener.initialize(revision, capabilities).await
+    }
+
+    /// A client with a session whose side holds little of what it does not read.
+    async fn open_with_small_buffer(gate: &Gate) -> Listener {
+        let client = gate.stranger().at("/sse").with_small_buffer();
+        let listener = Listener::connect_as(gate, client).await;
+        listener.initialize("2025-06-18", "{}").await
+    }
+
+    async fn initialize(mut self, revision: &str, capabilities: &str) -> Listener {
+        let listener = &mut self;
         listener.say(&initialize(1, revision, capabilities)).await;
         assert_eq!(listener.hear().await["result"]["protocolVersion"], revision);
         listener.say(INITIALIZED).await;
-        listener
+        self
     }
 
     async fn post(&self, message: &str) -> Reply {

@@ -35,6 +35,16 @@ impl Unit {
 }
 
 impl Gap {
+    /// No gap in so many units has a longer marker.
+    pub(super) fn longest_of(unit: Unit, total: usize) -> Gap {
+        Gap {
+            unit,
+            first: total,
+            last: total,
+            total,
+        }
+    }
+
     /// The marker of a text that another marker says all about.
     pub(super) fn short(&self) -> String {
         let Gap { first, last, .. } = self;
@@ -51,20 +61,22 @@ impl Gap {
 
     /// No full marker in a text of so many characters is longer.
     pub(super) fn longest_full(&self, recovery: &RecoveryCall<'_>, chars: usize) -> String {
-        let place = Place::Chars {
-            first: chars,
-            last: chars,
+        let place = match self.unit {
+            Unit::Lines => Place::Lines {
+                first: self.total,
+                last: self.total,
+            },
+            _ => Place::Chars {
+                first: chars,
+                last: chars,
+            },
         };
         self.longest().write(recovery, "999k", place)
     }
 
     /// No marker for a part of the same is longer.
     pub(super) fn longest(&self) -> Gap {
-        Gap {
-            first: self.total,
-            last: self.total,
-            ..*self
-        }
+        Gap::longest_of(self.unit, self.total)
     }
 
     fn write(&self, recovery: &RecoveryCall<'_>, tokens: &str, place: Place) -> String {
@@ -101,12 +113,7 @@ pub(super) fn header(
 
 /// No header of a text of so many characters is longer.
 pub(super) fn longest_header(recovery: &RecoveryCall<'_>, unit: Unit, total: usize) -> String {
-    let gap = Gap {
-        unit,
-        first: total,
-        last: total,
-        total,
-    };
+    let gap = Gap::longest_of(unit, total);
     let by_lines = header(recovery, total, gap, RecoveryRange::Rows(total, total));
     let by_chars = header(recovery, total, gap, RecoveryRange::Chars(total, total));
     match by_lines.len() > by_chars.len() {
@@ -208,7 +215,10 @@ mod tests {
                             last,
                             total,
                         };
-                        let place = Place::Chars { first, last };
+                        let place = match unit {
+                            Unit::Lines => Place::Lines { first, last },
+                            _ => Place::Chars { first, last },
+                        };
                         let full = gap.full(&recovery, 999_499, place);
                         assert!(full.len() <= gap.longest_full(&recovery, total).len());
                         assert!(gap.short().len() <= gap.longest().short().len());

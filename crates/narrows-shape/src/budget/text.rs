@@ -13,6 +13,7 @@ use super::keep::{Ends, Room, Shelf};
 use super::marker::{self, Gap, Unit};
 use super::notes::Noted;
 use super::{Fitted, Order, Place, RecoveryRange, Stage, Work};
+use crate::estimate_tokens;
 use crate::prune::{Fallback, Lines, OutOfTime, Selection, SourceType};
 
 /// One marker for so many characters of the budget is little enough.
@@ -40,15 +41,24 @@ const LINES_AT_END: usize = 3;
 const CLEAR: usize = 8;
 
 pub(super) fn fit(text: &str, work: &Work<'_>) -> Result<Fitted, Fallback> {
-    let noted = without_base64(text, work.order);
+    let order = work.order;
+    let noted = without_base64(text, order);
     let mut stages = Vec::new();
     if !noted.notes.is_empty() {
         stages.push(Stage::Base64);
     }
     let mut draft = Draft::default();
-    if count::chars(&noted.text) > work.order.max_chars {
-        let sizes = Sizes::new(text, work.order);
-        let (found, stage) = cut_lines(&noted, &sizes, work)?;
+    let sizes = Sizes::new(text, order);
+    // Where the header alone takes more than half, one marker has to do.
+    let is_small = sizes.budget < order.max_chars / 2;
+    if count::chars(&noted.text) > order.max_chars {
+        let (found, stage) = match is_small {
+            false => cut_lines(&noted, &sizes, work)?,
+            true => match prune_in_time(&noted, &sizes, work)? {
+                None => return Ok(cut_once(text, order)),
+                pruned => (pruned, Some(Stage::Pruned)),
+            },
+        };
         draft = found.unwrap_or_else(|| Draft::of_cut(mask(&noted, &sizes)));
         let is_masked = draft.cuts.iter().any(|cut| cut.is_within_line);
         stages.extend(stage);
@@ -56,8 +66,65 @@ pub(super) fn fit(text: &str, work: &Work<'_>) -> Result<Fitted, Fallback> {
             stages.push(Stage::Masked);
         }
     }
-    let (text, cuts) = write(text, &noted, &draft, work.order);
-    Ok(Fitted { text, stages, cuts })
+    let (fitted, cuts) = write(text, &noted, &draft, order);
+    if is_small && count::chars(&fitted) > order.max_chars {
+        return Ok(cut_once(text, order));
+    }
+    Ok(Fitted {
+        text: fitted,
+        stages,
+        cuts,
+    })
+}
+
+/// Cuts the middle for a small budget: no header, and one marker that says all.
+fn cut_once(text: &str, order: &Order<'_>) -> Fitted {
+    let (lines, chars) = (Lines::count(text), count::chars(text));
+    let room = |unit, total| {
+        let marker = Gap::longest_of(unit, total).longest_full(&order.recovery, chars);
+        order.max_chars.saturating_sub(count::chars(&marker))
+    };
+    // The LF of the last line that goes stays behind the marker.
+    let by_lines = middle_lines(text, room(Unit::Lines, lines).saturating_sub(1));
+    let mut counter = Counter::new(text);
+    let (span, unit, total, place) = match by_lines {
+        Some(span) => {
+            let place = counter.lines(&span);
+            (span, Unit::Lines, lines, place)
+        }
+        None => {
+            let room = room(Unit::Chars, chars);
+            let span = count::middle(text, room.div_ceil(2), room / 2);
+            let place = counter.chars(&span);
+            (span, Unit::Chars, chars, place)
+        }
+    };
+    let (Place::Lines { first, last } | Place::Chars { first, last }) = place;
+    let gap = Gap {
+        unit,
+        first,
+        last,
+        total,
+    };
+    let tokens = estimate_tokens(&text[span.clone()]);
+    let marker = gap.full(&order.recovery, tokens, place);
+    Fitted {
+        text: [&text[..span.start], &marker, &text[span.end..]].concat(),
+        stages: vec![Stage::Masked],
+        cuts: vec![place],
+    }
+}
+
+/// The lines that go by the goal; none without one, or if the time is up.
+fn prune_in_time(noted: &Noted, sizes: &Sizes, work: &Work<'_>) -> Result<Option<Draft>, Fallback> {
+    let pruned = work
+        .order
+        .goal()
+        .map(|goal| prune(noted, goal, sizes, work));
+    match pruned {
+        Some(Err(Fallback::Timeout)) | None => Ok(None),
+        Some(pruned) => pruned,
+    }
 }
 
 /// The lines that go, by the goal or else for a digest; none if only the middle
@@ -123,15 +190,7 @@ struct Sizes {
 impl Sizes {
     fn new(text: &str, order: &Order<'_>) -> Sizes {
         let (lines, chars) = (Lines::count(text), count::chars(text));
-        let longest = |unit, total| {
-            let gap = Gap {
-                unit,
-                first: total,
-                last: total,
-                total,
-            };
-            count::chars(&gap.short())
-        };
+        let longest = |unit, total| count::chars(&Gap::longest_of(unit, total).short());
         let header =
             |unit, total| count::chars(&marker::longest_header(&order.recovery, unit, total));
         let header = header(Unit::Lines, lines).max(header(Unit::Chars, chars));

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use super::super::{Fill, Receipt, files};
+use super::Clock;
 
 /// How the names of texts end, and of those that turned out to be damaged.
 const TEXT: &str = "text";
@@ -87,11 +88,11 @@ impl Shelf {
     }
 
     /// Looks at the folder, and removes what has expired.
-    pub(super) fn look(&mut self, now: SystemTime) -> io::Result<()> {
+    pub(super) fn look(&mut self, clock: &dyn Clock) -> io::Result<()> {
+        let (now, start) = (clock.now(), clock.instant());
         self.files.clear();
         self.bytes = 0;
         self.looked = None;
-        let start = Instant::now();
         let entries = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             entries => entries?,
@@ -120,7 +121,7 @@ impl Shelf {
                 },
             }
         }
-        self.looked = Some((now, start.elapsed()));
+        self.looked = Some((now, clock.instant().duration_since(start)));
         Ok(())
     }
 

@@ -25,27 +25,50 @@ fn open(folder: &Path, max_bytes: usize) -> DiskStore {
     DiskStore::open(folder, &settings(max_bytes)).unwrap()
 }
 
-/// A wall clock that is set by hand.
+/// A wall clock that is set by hand. For it, nothing takes any time, unless
+/// looking at the folder is made slow.
 #[derive(Clone)]
-struct Hands(Arc<Mutex<SystemTime>>);
+struct Hands(Arc<Mutex<Times>>);
+
+struct Times {
+    now: SystemTime,
+    instant: Instant,
+    /// How much later it is whenever the monotonic time is read.
+    step: Duration,
+}
 
 impl Hands {
     fn new() -> Hands {
-        Hands(Arc::new(Mutex::new(SystemTime::now())))
+        Hands(Arc::new(Mutex::new(Times {
+            now: SystemTime::now(),
+            instant: Instant::now(),
+            step: Duration::ZERO,
+        })))
     }
 
     fn forward(&self, seconds: u64) {
-        *self.0.lock() += Duration::from_secs(seconds);
+        self.0.lock().now += Duration::from_secs(seconds);
     }
 
     fn back(&self, seconds: u64) {
-        *self.0.lock() -= Duration::from_secs(seconds);
+        self.0.lock().now -= Duration::from_secs(seconds);
     }
 
     fn open(&self, folder: &Path, max_bytes: usize) -> DiskStore {
-        let hands = self.clone();
-        let clock = Box::new(move || *hands.0.lock());
-        DiskStore::open_at(folder, &settings(max_bytes), clock).unwrap()
+        DiskStore::open_at(folder, &settings(max_bytes), Box::new(self.clone())).unwrap()
+    }
+}
+
+impl Clock for Hands {
+    fn now(&self) -> SystemTime {
+        self.0.lock().now
+    }
+
+    fn instant(&self) -> Instant {
+        let mut times = self.0.lock();
+        let step = times.step;
+        times.instant += step;
+        times.instant
     }
 }
 
@@ -269,6 +292,24 @@ fn processes_share_a_folder_and_its_bounds() {
         assert_eq!(found[..4], [false; 4]);
         assert_eq!(found[4..], [true; 4]);
     }
+}
+
+/// Looking at a folder takes long where it holds very many files.
+#[test]
+fn a_slow_folder_is_looked_at_less_often() {
+    let (folder, clock) = (Folder::new(), Hands::new());
+    clock.0.lock().step = Duration::from_secs(1);
+    let stores = [
+        clock.open(folder.path(), PLENTY),
+        clock.open(folder.path(), PLENTY),
+    ];
+    keep(&stores[1], "another's");
+    clock.forward(19);
+    keep(&stores[0], "text");
+    assert_eq!(stores[0].fill().texts, 1);
+    clock.forward(1);
+    keep(&stores[0], "text");
+    assert_eq!(stores[0].fill().texts, 3);
 }
 
 #[test]

@@ -10,14 +10,20 @@ use super::{Listener, PING};
 use crate::client::call;
 use crate::{Gate, within};
 
+/// A request id as long as ids may be. Every answer repeats it, so that it does
+/// not matter for its size whether a call was carried out or was one too many.
+fn long_id(number: usize) -> String {
+    format!("\"{number} {}\"", "x".repeat(1_000))
+}
+
 /// Asks for more than the buffers on the way hold, until nothing more is
 /// taken. Returns how many were.
 async fn ask_for_much(listener: &Listener) -> usize {
-    for id in 100..5000 {
-        let reply = listener.post(&call(&id.to_string(), "blob")).await;
+    for number in 0..5000 {
+        let reply = listener.post(&call(&long_id(number), "echo")).await;
         if reply.status != 202 {
             assert_eq!(reply.refusal(), r#"503 -32600 "client_too_slow" null"#);
-            return id - 100;
+            return number;
         }
     }
     panic!("everything was taken");
@@ -33,22 +39,22 @@ fn narrow() -> HttpSettings {
 }
 
 #[tokio::test]
-#[ignore = "passes alone, but not beside all other tests; the reason is not known yet"]
 async fn a_client_that_does_not_read_is_listened_to_no_more() {
-    let gate = Gate::with(narrow(), Limits::default()).await;
+    let gate = Gate::with_small_buffers(narrow(), Limits::default()).await;
     let mut other = Listener::open(&gate).await;
-    let mut stuck = Listener::open(&gate).await;
+    let mut stuck = Listener::open_with_small_buffer(&gate).await;
     let taken = ask_for_much(&stuck).await;
     other.say(&call("3", "echo")).await;
     assert_eq!(other.hear().await["id"], 3);
     // When it reads again, it finds an answer to all that was taken.
     let mut answered = Vec::new();
     for _ in 0..taken {
-        answered.push(stuck.hear().await["id"].as_u64().unwrap());
+        let answer = stuck.hear().await;
+        let (number, _) = answer["id"].as_str().unwrap().split_once(' ').unwrap();
+        answered.push(number.parse::<usize>().unwrap());
     }
     answered.sort();
-    let asked = 100..100 + taken as u64;
-    assert_eq!(answered, asked.collect::<Vec<_>>());
+    assert_eq!(answered, (0..taken).collect::<Vec<_>>());
     stuck.say(PING).await;
     assert_eq!(stuck.hear().await["id"], "p");
 }
