@@ -54,6 +54,11 @@ impl<'a> Lines<'a> {
         self.starts[at]
     }
 
+    /// Returns the line that a byte of the text is part of, counted from 0.
+    pub(crate) fn at_byte(&self, byte: usize) -> usize {
+        self.starts.partition_point(|start| *start <= byte) - 1
+    }
+
     /// The lines of a span, joined by LF as they were, without a final one.
     ///
     /// # Panics
