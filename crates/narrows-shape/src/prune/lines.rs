@@ -42,6 +42,7 @@ impl<'a> Lines<'a> {
     ///
     /// # Panics
     /// If there is no such line.
+    #[inline]
     pub fn line(&self, at: usize) -> &'a str {
         self.span(&(at..at + 1))
     }
@@ -63,6 +64,7 @@ impl<'a> Lines<'a> {
     ///
     /// # Panics
     /// If the span is empty or reaches past the end.
+    #[inline]
     pub fn span(&self, span: &Span) -> &'a str {
         &self.text[self.starts[span.start]..self.starts[span.end] - 1]
     }
