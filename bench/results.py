@@ -26,6 +26,8 @@ class Case:
     answer: str = ""
     structured: str = ""
     images: list = field(default_factory=list)
+    # Source code has a budget of its own where no goal is given.
+    is_code: bool = False
 
     def result(self):
         """The result as a server writes it."""
@@ -54,6 +56,7 @@ def stored(folder, goals):
             [item["text"] for item in result["content"]],
             goals.get(path.stem, path.stem.replace("_", " ")),
             structured=json.dumps(structured, ensure_ascii=False, separators=(",", ":")) if structured is not None else "",
+            is_code=path.stem == "source_file",
         )
 
 
@@ -85,13 +88,13 @@ def taken():
     """Output of real commands, up to 5 MB each; other machines give other texts."""
     where = {"cwd": ROOT}
     metadata = output(["cargo", "metadata", "--format-version", "1", "--offline"], limit=None, **where)
-    yield Case("`git log -p`", [output(["git", "log", "-p"], limit=3_000_000, **where)], "when did receipts get an owner")
+    yield Case("`git log -p`", [output(["git", "log", "-p"], limit=3_000_000, **where)], "when did receipts get an owner", is_code=True)
     yield Case("`find /etc /usr -ls`", [output(["find", "/etc", "/usr", "-xdev", "-ls"], limit=5_000_000)], "where is the configuration of the host names", "/etc/hosts\n")
     yield Case("`dpkg -l`", [output(["dpkg", "-l"])], "which version of openssl is there", " openssl ")
     yield Case("`cargo metadata`, one line", [metadata], "which features has rustls", '"name":"rustls"')
     yield Case("`cargo metadata`, pretty", [json.dumps(json.loads(metadata or "{}"), indent=2)[:5_000_000]], "which features has rustls", '"name": "rustls"')
     sources = sorted((ROOT / "crates/narrows-gateway/src").rglob("*.rs"))
-    yield Case("`cat` of a crate's sources", ["".join(path.read_text() for path in sources)], "where are expired receipts dropped", "fn drop_oldest")
+    yield Case("`cat` of a crate's sources", ["".join(path.read_text() for path in sources)], "where are expired receipts dropped", "fn drop_oldest", is_code=True)
     yield Case("`cargo tree -e all`", [output(["cargo", "tree", "-e", "all", "--no-dedupe", "--offline"], limit=2_000_000, **where)], "who depends on ring")
 
 

@@ -38,7 +38,7 @@ def states_figure(task, text, how):
     """Tells if the answer to a query or an aggregate states the figure."""
     (answer,) = task.answer
     if "aggregate" in how or "count_only" in how:
-        return len(text) <= SHORT and Decimal(answer) in numbers(text)
+        return len(text) <= SHORT and any(is_figure(number, Decimal(answer)) for number in numbers(text))
     if "sort" in how:
         found = re.search(task.figure.id_pattern, text)
         return found is not None and found.group() == answer
@@ -46,6 +46,12 @@ def states_figure(task, text, how):
         said = rf'(?:"matches": ?{answer}\b|\bmatches: {answer}\b|\b{answer} of [\d,]+ (?:lines|rows)|\b{answer} match)'
         return re.search(said, text) is not None
     return False
+
+
+def is_figure(number, answer):
+    """Tells if a number is the answer, or the answer rounded to four decimals or more."""
+    decimals = -number.as_tuple().exponent
+    return number == answer or 4 <= decimals <= 12 and number == round(answer, decimals)
 
 
 def numbers(text):

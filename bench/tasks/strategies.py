@@ -148,10 +148,17 @@ def find(run):
     def read(step):
         use = lambda **own: run.session.use(step.server, step.tool, step.arguments, **own)
         if run.task.edit and run.task.edit.whole:
-            return use(max_chars=WHOLE) if run.session.offers(step.server, step.tool, "max_chars") else use()
+            if run.session.offers(step.server, step.tool, "max_chars"):
+                return use(max_chars=WHOLE)
+            call = use(find={"max_chars": WHOLE})
+            return call.content_strings.append(recovered_text(call, run.reader))
         if run.task.compares:
-            # No query finds a difference that the question does not name.
-            return use()
+            # No query finds a difference that the question does not name. The first text
+            # is only kept, the second is compared with it.
+            known = receipts_of(run)
+            if known and "diff_with" in run.recovery:
+                return use(find={"diff_with": known[0]})
+            return use(find={"head": 1})
         if rows := run.row_arguments(run.task.question):
             use(find=rows)
             run.note(rows)
@@ -176,10 +183,16 @@ def digest(run):
     run.finish()
 
 
-def query_receipts(run):
+def receipts_of(run):
+    """Returns the receipts that the results of this run name, in the order of their first place."""
     receipts = []
     for call in run.calls:
         receipts += [found for found in RECEIPT.findall(call.half(run.reader)) if found not in receipts]
+    return receipts
+
+
+def query_receipts(run):
+    receipts = receipts_of(run)
     if run.task.edit and run.task.edit.whole:
         return read_pages(run, receipts)
     if run.task.compares and len(receipts) > 1 and "diff_with" in run.recovery:
@@ -208,7 +221,7 @@ def read_pages(run, receipts):
         for _ in range(MOST_PAGES):
             call = run.session.recover(arguments)
             pages.append(recovered_text(call, run.reader))
-            cursor = re.search(r"next_cursor\W+([\w=+/.:-]+)", call.half(run.reader))
+            cursor = re.search(r"next[_ ]cursor\W+([\w=+/.:-]+)", call.half(run.reader))
             if not cursor:
                 break
             arguments = {"prune_id": receipt, "cursor": cursor.group(1)}

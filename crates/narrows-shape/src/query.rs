@@ -325,7 +325,7 @@ impl Query {
             Kind::Diff => diff::apply(self, text, other.unwrap_or(""), limits),
             Kind::Rows(query) => {
                 let rows = rows::find(text, query.rows.as_ref())?;
-                table::apply(self, query, &rows, limits.deadline)
+                table::apply(self, query, text, &rows, limits.deadline)
             }
             Kind::Lines => match document::apply(self, text, limits)? {
                 Some(answer) => Ok(answer),

@@ -52,6 +52,11 @@ impl Find {
         self.0.diff_with.as_deref()
     }
 
+    /// The words to look for, if there are any.
+    pub(crate) fn words(&self) -> Option<&str> {
+        self.0.arguments.get("query").and_then(Value::as_str)
+    }
+
     /// Returns true if only the number of matches is wanted.
     pub(crate) fn is_count(&self) -> bool {
         self.0.arguments.get("count_only") == Some(&Value::Bool(true))

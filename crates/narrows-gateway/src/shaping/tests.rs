@@ -348,6 +348,26 @@ fn of_too_many_texts_the_first_keep_a_share() {
     assert!(chars >= 800, "{chars}");
 }
 
+/// Words that stand in no line together still rank the digest.
+#[test]
+fn a_query_that_finds_nothing_shows_the_lines_of_its_words() {
+    let mut text: Vec<String> = (0..4_000)
+        .map(|at| format!("[service unit-{at:04}]\nhost = 10.0.0.{}\n", at * 7 % 251))
+        .collect();
+    text[2_345] = "[service crane-station]\nhost = 10.0.0.9\n".to_owned();
+    let mut job = job(&text_result(&text.concat()), 16_000);
+    let find = Raw::from_serialize(&json!({ "query": "crane-station 2137" }));
+    job.find = Some(Find::read(&find).unwrap_or_else(|_| panic!("a query")));
+    let store = MemoryStore::new(&Default::default());
+    let shaped = work::shape(&job, &store, &Lexical).expect("nothing fails");
+    let shaped: Value = shaped.expect("it was searched").0.decode().expect("JSON");
+    let shown = shaped["content"][0]["text"].as_str().expect("a text");
+    let first = "⟦0 of 8000 lines match; each word alone: crane-station 1, 2137 0⟧\n";
+    assert!(shown.starts_with(first), "{shown}");
+    assert!(shown.contains("\n[service crane-station]\n"), "{shown}");
+    assert!(shown.chars().count() <= 4_000, "{}", shown.chars().count());
+}
+
 /// A hundred thousand items in one result take no longer than reading them does.
 #[tokio::test]
 async fn very_many_items_are_no_trouble() {

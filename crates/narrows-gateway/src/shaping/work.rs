@@ -229,7 +229,14 @@ impl Work<'_> {
         Ok(match piece.before > left {
             true => {
                 let share = left.max(self.least_share(piece.before));
-                format!("{said}\n{}", self.fit(piece, share, receipt)?.text)
+                // Words that no line holds together still say what is looked for.
+                let order = self.order(share, self.source(&piece.block), receipt.as_str());
+                let order = Order {
+                    goal: order.goal.or(find.words()),
+                    ..order
+                };
+                let fitted = budget::fit(&piece.text, &order, self.engine, self.deadline)?;
+                format!("{said}\n{}", fitted.text)
             }
             false => format!("{}\n{}", said.replacen('⟧', &name, 1), piece.text),
         })

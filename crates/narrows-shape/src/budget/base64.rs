@@ -37,6 +37,19 @@ pub(super) fn find(text: &str, part: Range<usize>, form: Form) -> Vec<Blob> {
     let mut blobs = Vec::new();
     let mut at = part.start;
     while at < bytes.len() {
+        // Even the first of several lines has so many letters. In most texts, a
+        // look from behind finds another sign at once.
+        if form == Form::Plain {
+            let line = at..at + WIDTHS.start();
+            if line.end > bytes.len() {
+                break;
+            }
+            let other = line.rev().find(|&at| letter(bytes, at, form).is_none());
+            if let Some(other) = other {
+                at = other + 1;
+                continue;
+            }
+        }
         if letter(bytes, at, form).is_none() {
             at += match (form, &bytes[at..]) {
                 (Form::Escaped, [b'\\', b'u', ..]) => 6,

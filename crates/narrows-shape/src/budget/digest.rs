@@ -66,6 +66,15 @@ pub(super) fn find(lines: &Lines<'_>, work: &Work<'_>) -> Result<Findings, OutOf
     }
 }
 
+/// Finds the lines of a log that are unlike others, the most unusual first.
+pub(super) fn rare_lines(
+    lines: &Lines<'_>,
+    deadline: &Deadline<'_>,
+) -> Result<Vec<Span>, OutOfTime> {
+    let findings = logs::find(lines, deadline)?;
+    Ok(findings.parts.into_iter().map(|part| part.span).collect())
+}
+
 /// Sorts by score. Of equal ones, none is preferred for its place: those that
 /// are shown are spread over the whole text.
 fn best_first(order: &mut [usize], score: impl Fn(usize) -> f32) {

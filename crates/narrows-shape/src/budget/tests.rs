@@ -330,6 +330,34 @@ fn a_goal_that_matches_nothing_does_not_stripe_a_text() {
 }
 
 #[test]
+fn a_goal_that_many_lines_of_a_log_serve_leaves_room_for_rare_ones() {
+    let line = |at: usize| {
+        let took = match at {
+            4_321 => 45_257,
+            _ => 10 + at * 7_919 % 83,
+        };
+        format!(
+            "2026-03-04T00:00:{:02} INFO http: id={at:06} 200 in {took} ms\n",
+            at % 60
+        )
+    };
+    let log: String = (0..6_000).map(line).collect();
+    let goal = "Nearly all took less than 100 ms. Which id took more than 40 seconds?";
+    let order = Order {
+        source: Some(SourceType::Logs),
+        ..order(4_000, Some(goal))
+    };
+    let fitted = fitted(&log, &order);
+    assert!(
+        fitted.stages.contains(&Stage::Pruned),
+        "{:?}",
+        fitted.stages
+    );
+    assert!(fitted.text.contains("in 40 ms"), "{}", fitted.text);
+    assert!(fitted.text.contains("in 45257 ms"), "{}", fitted.text);
+}
+
+#[test]
 fn lines_that_do_not_answer_the_goal_leave_the_rest_to_both_ends() {
     for (source, mut text) in [
         (SourceType::Docs, prose(900)),

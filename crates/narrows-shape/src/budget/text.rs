@@ -39,6 +39,9 @@ const LINES_AT_END: usize = 3;
 /// A goal has a clear answer if the lines of it take one of so many characters
 /// at most. Then protected lines get as little.
 const CLEAR: usize = 8;
+/// If the lines of a goal do not fit, those that are shown are some of many. One
+/// of so many characters goes to rare lines of a log then.
+const RARE: usize = 4;
 
 pub(super) fn fit(text: &str, work: &Work<'_>) -> Result<Fitted, Fallback> {
     let order = work.order;
@@ -298,6 +301,14 @@ fn prune(
         gaps: gaps / 2,
     };
     shelf.take(wishes.protected().map(block), half);
+    if source == SourceType::Logs && wanted > sizes.budget {
+        let rare = digest::rare_lines(&lines, work.deadline).map_err(|_| Fallback::Timeout)?;
+        let share = Room {
+            cost: shelf.used() + sizes.budget / RARE,
+            gaps: gaps / 2,
+        };
+        shelf.take(rare.into_iter(), share);
+    }
     shelf.fill(|| wishes.relevant().map(block), room);
     shelf.close_short(SHORTEST_GAP, room);
     // No other line stands out. More lines at the ends would cost the reader

@@ -42,6 +42,7 @@ impl<'a> Lines<'a> {
     ///
     /// # Panics
     /// If there is no such line.
+    #[inline]
     pub fn line(&self, at: usize) -> &'a str {
         self.span(&(at..at + 1))
     }
@@ -54,10 +55,16 @@ impl<'a> Lines<'a> {
         self.starts[at]
     }
 
+    /// Returns the line that a byte of the text is part of, counted from 0.
+    pub(crate) fn at_byte(&self, byte: usize) -> usize {
+        self.starts.partition_point(|start| *start <= byte) - 1
+    }
+
     /// The lines of a span, joined by LF as they were, without a final one.
     ///
     /// # Panics
     /// If the span is empty or reaches past the end.
+    #[inline]
     pub fn span(&self, span: &Span) -> &'a str {
         &self.text[self.starts[span.start]..self.starts[span.end] - 1]
     }

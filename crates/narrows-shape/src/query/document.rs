@@ -49,7 +49,7 @@ pub(super) fn apply<'a>(
         if pattern.is_none() && !is_table {
             return Ok(None);
         }
-        let mut answer = table::apply(query, &RowQuery::default(), &rows, limits.deadline)?;
+        let mut answer = table::apply(query, &RowQuery::default(), text, &rows, limits.deadline)?;
         if answer.matched == Some(0) {
             continue;
         }

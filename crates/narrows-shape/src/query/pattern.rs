@@ -31,12 +31,19 @@ const WINDOW: usize = 16 * 1024;
 /// wherever it stands.
 const OVERLAP: usize = 4 * 1024;
 
+/// Words that are counted alone in a query that finds nothing, and the characters
+/// that are shown of each.
+const MAX_COUNTED: usize = 12;
+const MAX_WORD_SHOWN: usize = 30;
+
 const WITHIN_ONE_LINE: &str = "a /regex/ matches within one line; \\n never matches";
 
 /// A checked query: lines or rows match that hold all terms of one alternative.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     alternatives: Vec<Vec<Regex>>,
+    /// The words of a query that has nothing else.
+    words: Vec<Box<str>>,
     /// The query as an expression, for one that finds nothing as words but
     /// looks like an expression: `ERROR|FATAL`, `id=\d+`.
     as_expression: Option<Regex>,
@@ -77,8 +84,13 @@ impl Pattern {
         let as_expression = looks_so
             .then(|| expression(query.trim(), !has_capitals(query)).ok())
             .flatten();
+        let words = match &alternatives[..] {
+            [one] if one.len() > 1 => terms.iter().filter_map(Term::word).collect(),
+            _ => Vec::new(),
+        };
         Ok(Pattern {
             alternatives,
+            words,
             as_expression,
             has_json_signs: query.contains([':', ',']),
             line_note: terms.iter().find_map(Term::line_note),
@@ -96,9 +108,32 @@ impl Pattern {
         Some(Pattern {
             line_note: demands_newline(expression.as_str()).then_some(WITHIN_ONE_LINE),
             alternatives: vec![vec![expression]],
+            words: Vec::new(),
             as_expression: None,
             has_json_signs: self.has_json_signs,
         })
+    }
+
+    /// The words of the query, each as a pattern of its own with its name. Empty
+    /// if there is one word, or anything else than words that must all match.
+    pub(super) fn words(&self) -> Vec<(String, Pattern)> {
+        let terms = self.alternatives.first().map_or(&[][..], |terms| terms);
+        if self.words.len() != terms.len() || terms.len() > MAX_COUNTED {
+            return Vec::new();
+        }
+        let word = |(name, term): (&Box<str>, &Regex)| {
+            let shown: String = name.chars().take(MAX_WORD_SHOWN).collect();
+            let cut = if shown.len() < name.len() { "…" } else { "" };
+            let alone = Pattern {
+                alternatives: vec![vec![term.clone()]],
+                words: Vec::new(),
+                as_expression: None,
+                has_json_signs: self.has_json_signs,
+                line_note: None,
+            };
+            (format!("{shown}{cut}"), alone)
+        };
+        self.words.iter().zip(terms).map(word).collect()
     }
 
     /// Returns true if the text holds all terms of an alternative.
@@ -175,6 +210,14 @@ enum Term<'a> {
 }
 
 impl Term<'_> {
+    /// The text that is searched as it is.
+    fn word(&self) -> Option<Box<str>> {
+        match self {
+            Term::Word(text) | Term::Phrase(text) => Some((*text).into()),
+            Term::Expression { .. } => None,
+        }
+    }
+
     fn line_note(&self) -> Option<&'static str> {
         match self {
             Term::Expression { text, .. } if demands_newline(text) => Some(WITHIN_ONE_LINE),

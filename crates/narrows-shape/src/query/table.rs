@@ -18,21 +18,25 @@ use super::path::Path;
 use super::pattern::Pattern;
 use super::rows::{Row, Rows};
 use super::span::{describe, merged, resolve, spans};
-use super::{Answer, MAX_BYTES, Part, Query, RowQuery, Unit};
-use crate::prune::Deadline;
+use super::text::write_lines;
+use super::{Answer, LONG_LINE, MAX_BYTES, Part, Query, RowQuery, Unit};
+use crate::prune::{Deadline, Lines};
 
 /// Fields named in a note about an unknown one.
 const FIELDS_NAMED: usize = 20;
 
+/// Answers a query by rows. `text` is the text that the rows are part of.
 pub(super) fn apply(
     query: &Query,
     row_query: &RowQuery,
+    text: &str,
     rows: &Rows<'_>,
     deadline: &Deadline<'_>,
 ) -> Result<Answer<'static>, Refused> {
     let mut table = Table {
         query,
         row_query,
+        text,
         rows,
         unknown: unknown_at_first(row_query),
         mismatched: 0,
@@ -46,6 +50,7 @@ pub(super) fn apply(
 struct Table<'q, 'a> {
     query: &'q Query,
     row_query: &'q RowQuery,
+    text: &'q str,
     rows: &'q Rows<'a>,
     /// Fields that no row had so far, with the argument that names them.
     unknown: Vec<(&'static str, &'q Path)>,
@@ -240,9 +245,36 @@ impl<'a> Table<'_, 'a> {
                     .push(unknown_field(argument, &path.to_string(), &known));
             }
         }
-        if self.query.context > 0 {
-            self.notes.push("context is for lines".to_owned());
+    }
+
+    /// Returns the lines of the rows, as they are written, with the lines around
+    /// them: a client that edits a file needs its exact text. Returns `None` if
+    /// rows have no lines of their own or come in another order.
+    fn write_as_lines(&mut self, found: &[Match<'a>]) -> Result<Option<String>, Refused> {
+        let row_query = self.row_query;
+        if !row_query.sort.is_empty() || !row_query.select.is_empty() {
+            return Ok(None);
         }
+        let lines = Lines::new(self.text);
+        let mut wanted: Vec<usize> = Vec::new();
+        for Match { row, .. } in found {
+            self.pace.spend(row.text.len())?;
+            // Rows are slices of the text.
+            let first = row.text.as_ptr() as usize - self.text.as_ptr() as usize;
+            let span = lines.at_byte(first)..lines.at_byte(first + row.text.len() - 1) + 1;
+            let shares_a_line = !row.text.contains('\n') && {
+                let line = lines.line(span.start);
+                let (before, behind) = line.split_at(first - lines.start(span.start));
+                let behind = behind[row.text.len()..].trim();
+                !before.trim().is_empty() || !matches!(behind, "" | ",")
+            };
+            if shares_a_line || span.clone().any(|at| lines.line(at).len() > LONG_LINE) {
+                return Ok(None);
+            }
+            let done = wanted.last().map_or(0, |last| last + 1);
+            wanted.extend(span.start.max(done)..span.end);
+        }
+        write_lines(self.query, &lines, &wanted, self.pace.deadline).map(Some)
     }
 
     fn write_rows(&mut self, found: &mut [Match<'a>]) -> Result<String, Refused> {
@@ -251,6 +283,13 @@ impl<'a> Table<'_, 'a> {
         let limit = self.query.limit.unwrap_or(usize::MAX);
         if found.len() > limit {
             self.notes.push(format!("the first {limit} shown"));
+        }
+        if self.query.context > 0 {
+            if let Some(body) = self.write_as_lines(&found[..found.len().min(limit)])? {
+                self.notes.push("shown as lines".to_owned());
+                return Ok(body);
+            }
+            self.notes.push("context is for lines".to_owned());
         }
         let mut body = String::new();
         for Match { row, .. } in found.iter().take(limit) {

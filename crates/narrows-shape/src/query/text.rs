@@ -166,22 +166,17 @@ fn search<'a>(
         }
     }
     notes.extend(pattern.line_note().map(str::to_owned));
+    if found.is_empty() {
+        notes.extend(counts_of_words(&pattern, lines, &ranges, deadline));
+    }
     let searched: usize = ranges.iter().map(Range::len).sum();
     let mut summary = format!("{} of {searched} lines match", found.len());
     if searched < lines.len() {
         let _ = write!(summary, " in {}", describe("lines", &ranges, lines.len()));
     }
-    let mut writer = Matches {
-        query,
-        pattern: &pattern,
-        lines,
-        text: String::new(),
-        items: 0,
-        chars: (0, 0),
-        done: 0,
-        header: None,
-        deadline,
-    };
+    let mut writer = Matches::new(query, lines, deadline);
+    writer.pattern = Some(&pattern);
+    writer.limit = query.limit;
     if !query.count_only {
         let shown = writer.write(&found)?;
         if shown < found.len() || writer.is_full() {
@@ -197,6 +192,22 @@ fn search<'a>(
         matched: Some(found.len()),
         spans: spans(&ranges),
     })
+}
+
+/// A note on how many lines hold each word of a query whose words no line holds
+/// together, so that a client knows which of them to leave out.
+fn counts_of_words(
+    pattern: &Pattern,
+    lines: &Lines<'_>,
+    ranges: &[Range<usize>],
+    deadline: &Deadline<'_>,
+) -> Option<String> {
+    let mut counts: Vec<String> = Vec::new();
+    for (word, alone) in pattern.words() {
+        let found = matching(&alone, lines, ranges, deadline).ok()?;
+        counts.push(format!("{word} {}", found.len()));
+    }
+    (!counts.is_empty()).then(|| format!("each word alone: {}", counts.join(", ")))
 }
 
 /// The lines that match, counted from 0.
@@ -223,7 +234,9 @@ pub(super) fn matching(
 /// `⋯` stands for the lines between two blocks.
 struct Matches<'q, 'a> {
     query: &'q Query,
-    pattern: &'q Pattern,
+    /// The pattern that long lines match.
+    pattern: Option<&'q Pattern>,
+    limit: Option<usize>,
     lines: &'q Lines<'a>,
     text: String,
     /// Matching lines, and places in long ones, that were written.
@@ -238,7 +251,34 @@ struct Matches<'q, 'a> {
     deadline: &'q Deadline<'q>,
 }
 
-impl Matches<'_, '_> {
+/// Writes lines, counted from 0, with the context of the query.
+pub(super) fn write_lines(
+    query: &Query,
+    lines: &Lines<'_>,
+    wanted: &[usize],
+    deadline: &Deadline<'_>,
+) -> Result<String, Refused> {
+    let mut writer = Matches::new(query, lines, deadline);
+    writer.write(wanted)?;
+    Ok(writer.text)
+}
+
+impl<'q, 'a> Matches<'q, 'a> {
+    fn new(query: &'q Query, lines: &'q Lines<'a>, deadline: &'q Deadline<'q>) -> Matches<'q, 'a> {
+        Matches {
+            query,
+            pattern: None,
+            limit: None,
+            lines,
+            text: String::new(),
+            items: 0,
+            chars: (0, 0),
+            done: 0,
+            header: None,
+            deadline,
+        }
+    }
+
     /// Returns how many of the matching lines were written.
     fn write(&mut self, found: &[usize]) -> Result<usize, Refused> {
         let mut headers = Headers::new(self.lines);
@@ -297,7 +337,7 @@ impl Matches<'_, '_> {
     }
 
     fn is_full(&self) -> bool {
-        self.query.limit.is_some_and(|limit| self.items >= limit)
+        self.limit.is_some_and(|limit| self.items >= limit)
     }
 
     fn is_long(&self, at: usize) -> bool {
@@ -328,7 +368,9 @@ impl Matches<'_, '_> {
         let text = self.lines.text();
         let begin = self.lines.start(at);
         let reach = AROUND * (self.query.context + 1);
-        let places = self.pattern.places(line, self.deadline);
+        let places = self
+            .pattern
+            .map_or_else(Vec::new, |pattern| pattern.places(line, self.deadline));
         self.deadline.check()?;
         let around = places.into_iter().map(|place| {
             let from = line.floor_char_boundary(place.start.saturating_sub(reach));

@@ -28,8 +28,10 @@ pub(super) fn find(
     }
     let scores = scores(lines, &paragraphs, deadline)?;
     let mut sorted = scores.clone();
-    sorted.sort_unstable_by(f32::total_cmp);
-    let usual = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
+    let usual = match sorted.len() / 2 {
+        _ if sorted.is_empty() => 0.0,
+        middle => *sorted.select_nth_unstable_by(middle, f32::total_cmp).1,
+    };
     let mut order: Vec<usize> = (0..paragraphs.len()).collect();
     order.retain(|&at| scores[at] >= usual + LEAST_BITS);
     best_first(&mut order, |at| scores[at]);
@@ -80,41 +82,68 @@ fn paragraphs(kinds: &[Kind]) -> Vec<Span> {
     all
 }
 
+/// A word of the text, and the paragraphs that hold it.
+struct Word {
+    hash: u64,
+    paragraphs: u32,
+    /// The last of them, counted from 1.
+    last: u32,
+}
+
 /// The bits that the rarest words of each paragraph carry.
 fn scores(
     lines: &Lines<'_>,
     paragraphs: &[Span],
     deadline: &Deadline<'_>,
 ) -> Result<Vec<f32>, OutOfTime> {
-    let mut counts: HashMap<u64, (u32, u32)> = HashMap::new();
+    // Words are numbered in the order of their first place, so that they are
+    // hashed and looked up once.
+    let mut numbers: HashMap<u64, u32> = HashMap::new();
+    let mut words: Vec<Word> = Vec::new();
+    let mut read: Vec<u32> = Vec::new();
+    let mut ends = Vec::with_capacity(paragraphs.len());
     for (at, paragraph) in paragraphs.iter().enumerate() {
         if at % 256 == 0 {
             deadline.check()?;
         }
         let nth = at as u32 + 1;
-        each_word(lines.span(paragraph), |word| {
-            let (count, last) = counts.entry(word).or_default();
-            *count += u32::from(*last != nth);
-            *last = nth;
+        each_word(lines.span(paragraph), |hash| {
+            let number = *numbers.entry(hash).or_insert_with(|| {
+                words.push(Word {
+                    hash,
+                    paragraphs: 0,
+                    last: 0,
+                });
+                words.len() as u32 - 1
+            });
+            let word = &mut words[number as usize];
+            if word.last != nth {
+                word.last = nth;
+                word.paragraphs += 1;
+                read.push(number);
+            }
         });
+        ends.push(read.len());
     }
     let mut scores = Vec::with_capacity(paragraphs.len());
     let mut rarest: Vec<(u32, u64)> = Vec::new();
-    for (at, paragraph) in paragraphs.iter().enumerate() {
+    let mut begin = 0;
+    for (at, &end) in ends.iter().enumerate() {
         if at % 256 == 0 {
             deadline.check()?;
         }
         rarest.clear();
-        each_word(lines.span(paragraph), |word| {
-            let count = counts.get(&word).map_or(1, |it| it.0);
-            let new = (count, word);
+        for &number in &read[begin..end] {
+            let word = &words[number as usize];
+            let new = (word.paragraphs, word.hash);
             let is_rarer = rarest.len() < WORDS || rarest.last().is_some_and(|last| new < *last);
-            if is_rarer && !rarest.contains(&new) {
+            if is_rarer {
                 rarest.push(new);
                 rarest.sort_unstable();
                 rarest.truncate(WORDS);
             }
-        });
+        }
+        begin = end;
         let bits = |&(count, _): &(u32, u64)| (paragraphs.len() as f32 / count as f32).log2();
         scores.push(rarest.iter().map(bits).sum());
     }

@@ -603,3 +603,40 @@ fn lines_that_are_no_table_come_alone() {
         assert_eq!(found.lines().count(), 2, "{found}");
     }
 }
+
+#[test]
+fn words_that_no_line_holds_together_are_counted_alone() {
+    let text = "north gate open\nsouth gate shut\nnorth door shut\n";
+    check(
+        text,
+        query("north gate shut"),
+        expect![[r#"
+            ⟦0 of 3 lines match; each word alone: north 2, gate 2, shut 2⟧
+        "#]],
+    );
+    check(
+        text,
+        query("\"south door\" kiwi; shut"),
+        expect![[r#"
+            ⟦0 of 3 lines match; each word alone: south door 0, kiwi; 0, shut 2⟧
+        "#]],
+    );
+    // One word, alternatives and expressions say all that there is to say.
+    for one in ["kiwi", "kiwi OR plum", "north /k.wi/"] {
+        let found = answer(text, query(one));
+        assert_eq!(found, "⟦0 of 3 lines match⟧\n");
+    }
+    let long = format!("north {}", "kiwi".repeat(20));
+    check(
+        text,
+        query(&long),
+        expect![[r#"
+            ⟦0 of 3 lines match; each word alone: north 2, kiwikiwikiwikiwikiwikiwikiwiki… 0⟧
+        "#]],
+    );
+    let many: Vec<String> = (0..20).map(|at| format!("w{at}")).collect();
+    assert_eq!(
+        answer(text, query(&many.join(" "))),
+        "⟦0 of 3 lines match⟧\n"
+    );
+}

@@ -562,6 +562,92 @@ fn a_word_in_an_indented_document_is_answered_with_its_row() {
 }
 
 #[test]
+fn with_context_rows_are_shown_as_their_lines() {
+    let text = indented();
+    let near = |request: Request| Request {
+        context: 1,
+        ..request
+    };
+    check(
+        &text,
+        near(query("dev17 b8")),
+        expect![[r#"
+            ⟦1 of 40 rows match; array: devices; shown as lines⟧
+            83:     },
+            84│     {
+            85│       "name": "dev17",
+            86│       "mac": "b8:17",
+            87│       "up": true
+            88│     },
+            89:     {"#]],
+    );
+    check(
+        &text,
+        near(condition("mac = 'b8:02' or mac = 'b8:03'")),
+        expect![[r#"
+            ⟦2 of 40 rows match; array: devices; shown as lines⟧
+            8:     },
+            9│     {
+            10│       "name": "dev2",
+            11│       "mac": "b8:02",
+            12│       "up": true
+            13│     },
+            14│     {
+            15│       "name": "dev3",
+            16│       "mac": "b8:03",
+            17│       "up": true
+            18│     },
+            19:     {"#]],
+    );
+    let first = Request {
+        limit: Some(1),
+        ..near(query("b8"))
+    };
+    check(
+        &text,
+        first,
+        expect![[r#"
+        ⟦40 of 40 rows match; array: devices; the first 1 shown; shown as lines⟧
+        3:   "devices": [
+        4│     {
+        5│       "name": "dev1",
+        6│       "mac": "b8:01",
+        7│       "up": true
+        8│     },
+        9:     {"#]],
+    );
+    let sorted = Request {
+        sort: Some("-mac".into()),
+        limit: Some(1),
+        ..near(condition("up = true"))
+    };
+    check(
+        &text,
+        sorted,
+        expect![[r#"
+        ⟦40 of 40 rows match; array: devices; the first 1 shown; context is for lines⟧
+        40│ {"name":"dev40","mac":"b8:40","up":true}"#]],
+    );
+    let lines = "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n{\"a\":4}\n";
+    check(
+        lines,
+        near(condition("a = 2")),
+        expect![[r#"
+        ⟦1 of 4 rows match; shown as lines⟧
+        1: {"a":1}
+        2│ {"a":2}
+        3: {"a":3}"#]],
+    );
+    check(
+        "[{\"a\":1},{\"a\":2}]",
+        near(condition("a = 2")),
+        expect![[r#"
+        ⟦1 of 2 rows match; context is for lines⟧
+        2│ {"a":2}"#]],
+    );
+}
+
+#[test]
 fn ranges_of_an_indented_document_are_lines() {
     let text = indented();
     let lines: Vec<&str> = text.split('\n').collect();
