@@ -245,6 +245,8 @@ fn keep(held: Weak<Held>, mut child: Child) -> io::Result<()> {
 /// large is set up, for it lives as long as the gateway does.
 pub fn run() -> io::Result<()> {
     ignore_signals()?;
+    // A guard that replaces another is younger than the servers.
+    process::include_older();
     let mut tree = read_orders(io::stdin().lock());
     end(&mut tree);
     Ok(())

@@ -26,8 +26,8 @@ use rustix::process::{
 };
 
 use crate::lock::Mutex;
-pub(crate) use table::variable_above;
 use table::{Entry, Process};
+pub(crate) use table::{include_older, variable_above};
 
 /// The environment variable that holds the mark of the tree a process belongs to.
 pub(crate) const MARK: &str = "NARROWS_TREE";

@@ -366,9 +366,14 @@ async fn a_guard_that_is_killed_is_replaced() {
     .await;
     let guards = children_with(pid, "__guard");
     assert!(guards.iter().any(|next| *next != guard), "{guards:?}");
-    // Without their subreapers only the guard is left to end the servers.
-    for subreaper in children_with(pid, "__subreaper") {
-        signal("STOP", subreaper).await;
+    // Only the guard is left to end the servers: their subreapers are killed
+    // while the gateway cannot take notice. (Subreapers that are only stopped
+    // get a SIGCONT from the kernel when the gateway ends.)
+    let subreapers = children_with(pid, "__subreaper");
+    assert_eq!(subreapers.len(), 2);
+    signal("STOP", pid).await;
+    for subreaper in subreapers {
+        processes::kill(subreaper);
     }
     processes::kill(pid);
     processes::gone(all).await;

@@ -75,6 +75,25 @@ async fn a_text_is_recovered_only_by_the_client_that_had_it_pruned() {
     }
 }
 
+/// The gateway names the client of each request on the link that all share.
+#[tokio::test]
+async fn the_clients_of_one_link_do_not_read_each_others_texts() {
+    let mut wire = Wire::open(Pruning(Arc::new(pruner())), json!({})).await;
+    let mut tool = async |client: &str, name: &str, arguments: Value| {
+        let meta = json!({ "narrows/principal": client });
+        let params = json!({ "name": name, "arguments": arguments, "_meta": meta });
+        wire.ask(1, "tools/call", params).await
+    };
+    let pruned = tool("alice", "prune_text", prune_arguments(TEN, json!({}))).await;
+    let ranges = json!([{ "start_line": 1, "end_line": 1 }]);
+    let wanted = json!({ "prune_id": pruned["structuredContent"]["prune_id"], "ranges": ranges,
+        "include_line_numbers": false });
+    for (client, readable) in [("alice", true), ("bob", false)] {
+        let read = tool(client, "recover_text", wanted.clone()).await;
+        assert_eq!(read["isError"] != true, readable, "{client}: {read}");
+    }
+}
+
 /// Passed on as it came, with the reason; and recoverable or not.
 #[track_caller]
 fn check_fallback(answer: &Value, text: &str, warning: &str) {

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -42,8 +43,17 @@ impl Process {
     }
 }
 
-/// All processes that are younger than ours, as they are now; `None` where
-/// there is no table to read.
+/// Set once older processes than ours may belong to a tree.
+static WITH_OLDER: AtomicBool = AtomicBool::new(false);
+
+/// Reads older processes than ours from now on. For a guard that takes the
+/// place of another: it is younger than the servers that it watches.
+pub(crate) fn include_older() {
+    WITH_OLDER.store(true, Ordering::Relaxed);
+}
+
+/// All processes that are younger than ours, as they are now, and older ones
+/// after [`include_older`]; `None` where there is no table to read.
 ///
 /// Reading costs some ten microseconds a process, and at shutdown every server
 /// is looked for at once. So those who wait for one reading share the next:
@@ -72,9 +82,11 @@ fn read_all() -> Option<Table> {
     let own = (*OWN)?;
     let names = fs::read_dir("/proc").ok()?;
     let pids = names.filter_map(|name| name.ok()?.file_name().to_str()?.parse().ok());
+    let with_older = WITH_OLDER.load(Ordering::Relaxed);
+    let may_be_ours = |process: Process| with_older || process.started >= own.started;
     let mut entries: Vec<Entry> = pids
         .filter_map(Entry::read)
-        .filter(|entry| entry.process.started >= own.started && entry.process != own)
+        .filter(|entry| may_be_ours(entry.process) && entry.process != own)
         .collect();
     for entry in entries.iter_mut().filter(|entry| entry.alive) {
         entry.mark = read_mark(entry.process.pid);
