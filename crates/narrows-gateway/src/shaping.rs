@@ -141,10 +141,13 @@ impl Shaping {
         turn.await.ok()?.ok()
     }
 
-    /// Whether a result of this size may be over the budget at all: JSON never
-    /// takes fewer bytes than the characters it stands for.
+    /// Returns true if a result may be over the budget, by its size alone: JSON
+    /// never takes fewer bytes than the characters it stands for. Results that
+    /// would pass whole are read only if items may add to their size.
     pub(crate) fn may_exceed(result: &Raw, policy: &Policy) -> bool {
-        result.len() > policy.max_chars
+        let limit = policy.passes_whole(policy.max_chars);
+        let len = result.len();
+        len > limit || len > policy.max_chars && work::may_have_many_items(result)
     }
 
     /// The result within its budget.

@@ -348,6 +348,24 @@ fn of_too_many_texts_the_first_keep_a_share() {
     assert!(chars >= 800, "{chars}");
 }
 
+#[test]
+fn results_that_pass_whole_are_not_read() {
+    let policy = Policy {
+        is_exact: false,
+        ..job(&json!(null), 16_000).policy
+    };
+    let may_exceed = |result: &Value| Shaping::may_exceed(&Raw::from_serialize(result), &policy);
+    assert!(!may_exceed(&text_result(&"x".repeat(10_000))));
+    assert!(!may_exceed(&text_result(&"x".repeat(23_000))));
+    assert!(may_exceed(&text_result(&"x".repeat(24_000))));
+    // Every item costs something from the hundredth on.
+    let items = vec![json!({ "type": "text", "text": "é" }); 650];
+    assert!(may_exceed(&json!({ "content": items })));
+    let exact = job(&json!(null), 16_000).policy;
+    let long = Raw::from_serialize(&text_result(&"x".repeat(17_000)));
+    assert!(Shaping::may_exceed(&long, &exact));
+}
+
 /// Words that stand in no line together still rank the digest.
 #[test]
 fn a_query_that_finds_nothing_shows_the_lines_of_its_words() {
@@ -356,13 +374,13 @@ fn a_query_that_finds_nothing_shows_the_lines_of_its_words() {
         .collect();
     text[2_345] = "[service crane-station]\nhost = 10.0.0.9\n".to_owned();
     let mut job = job(&text_result(&text.concat()), 16_000);
-    let find = Raw::from_serialize(&json!({ "query": "crane-station 2137" }));
+    let find = Raw::from_serialize(&json!({ "query": "crane-station 9137" }));
     job.find = Some(Find::read(&find).unwrap_or_else(|_| panic!("a query")));
     let store = MemoryStore::new(&Default::default());
     let shaped = work::shape(&job, &store, &Lexical).expect("nothing fails");
     let shaped: Value = shaped.expect("it was searched").0.decode().expect("JSON");
     let shown = shaped["content"][0]["text"].as_str().expect("a text");
-    let first = "⟦0 of 8000 lines match; each word alone: crane-station 1, 2137 0⟧\n";
+    let first = "⟦0 of 8000 lines match; each word alone: crane-station 1, 9137 0⟧\n";
     assert!(shown.starts_with(first), "{shown}");
     assert!(shown.contains("\n[service crane-station]\n"), "{shown}");
     assert!(shown.chars().count() <= 4_000, "{}", shown.chars().count());

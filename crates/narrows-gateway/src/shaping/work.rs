@@ -50,6 +50,11 @@ const TIGHTENS: usize = 8;
 /// `structuredContent` was left out, which `content` repeats.
 pub(super) type Shaped = (Raw, Option<Report>);
 
+/// Returns true if a result may have so many items that they cost something.
+pub(super) fn may_have_many_items(result: &Raw) -> bool {
+    memchr::memchr_iter(b'{', result.as_bytes()).count() > FREE_ITEMS
+}
+
 /// Returns true if one half of the result may be over the budget, by its size
 /// alone: a result can be large by its images.
 pub(super) fn is_over(job: &Job) -> bool {

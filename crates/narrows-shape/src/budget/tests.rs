@@ -358,6 +358,24 @@ fn a_goal_that_many_lines_of_a_log_serve_leaves_room_for_rare_ones() {
 }
 
 #[test]
+fn a_goal_that_many_rows_serve_has_the_whole_budget() {
+    let row = |at: usize| {
+        let shop = if at % 40 == 0 { "Arven" } else { "Borlo" };
+        let total = if at == 4_321 { 99_999 } else { at % 97 };
+        format!("{{\"id\":{at},\"shop\":\"{shop}\",\"total\":{total}}}\n")
+    };
+    let rows: String = (0..6_000).map(row).collect();
+    let order = Order {
+        source: Some(SourceType::Logs),
+        ..order(4_000, Some("total of the shop Arven"))
+    };
+    let fitted = fitted(&rows, &order);
+    let shown = |shop: &str| fitted.text.matches(shop).count();
+    assert!(shown("Arven") > 60, "{}", fitted.text);
+    assert!(shown("Borlo") < 10, "{}", fitted.text);
+}
+
+#[test]
 fn lines_that_do_not_answer_the_goal_leave_the_rest_to_both_ends() {
     for (source, mut text) in [
         (SourceType::Docs, prose(900)),

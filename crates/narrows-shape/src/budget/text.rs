@@ -301,7 +301,9 @@ fn prune(
         gaps: gaps / 2,
     };
     shelf.take(wishes.protected().map(block), half);
-    if source == SourceType::Logs && wanted > sizes.budget {
+    // Rows of JSON Lines have no templates; all that is rare in them are values.
+    let has_templates = source == SourceType::Logs && !noted.text.trim_start().starts_with('{');
+    if has_templates && wanted > sizes.budget {
         let rare = digest::rare_lines(&lines, work.deadline).map_err(|_| Fallback::Timeout)?;
         let share = Room {
             cost: shelf.used() + sizes.budget / RARE,
