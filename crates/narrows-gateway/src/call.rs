@@ -332,9 +332,7 @@ impl Call<'_> {
     /// `ref` names a prompt, or a template or resource.
     async fn complete(self) -> Result<Raw, Error> {
         let missing = || Error::BadParams("completion/complete needs 'ref' in its params".into());
-        let params = self.params.raw().ok_or_else(missing)?;
-        let [reference] = picked(params, ["ref"])?;
-        let reference = reference.ok_or_else(missing)?;
+        let reference = self.params.find("ref")?.ok_or_else(missing)?;
         let [kind, name, uri] = picked(&reference, ["type", "name", "uri"])?;
         let needs = |member: &str| Error::BadParams(format!("This ref needs '{member}' as text"));
         let kind = kind.as_ref().and_then(Raw::as_text);
@@ -364,9 +362,7 @@ impl Call<'_> {
     }
 
     async fn set_level(self) -> Result<Raw, Error> {
-        let level = self.params.raw().map(|params| picked(params, ["level"]));
-        let [level] = level.transpose()?.unwrap_or_default();
-        let level = self.text_value("level", level)?;
+        let level = self.text_value("level", self.params.find("level")?)?;
         self.trace.named(&level);
         let level = level.as_text().and_then(|level| LogLevel::parse(&level));
         let level = level.ok_or_else(|| {

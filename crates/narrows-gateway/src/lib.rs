@@ -37,6 +37,7 @@ pub mod text;
 pub mod timers;
 mod twins;
 mod upstream;
+mod wake_flag;
 pub mod websocket;
 
 pub use builtin::{Pruner, PrunerError};
@@ -53,3 +54,4 @@ pub use recover::NAME as RECOVER_TOOL;
 pub use session::{Session, Stay, random_id};
 pub use shaping::{GOAL_META, RECEIPT_META, Saved, Savings, ToolSavings};
 pub use upstream::{Failure, FailureKind, Found, State as UpstreamState, guard, subreaper};
+pub use wake_flag::WakeFlag;

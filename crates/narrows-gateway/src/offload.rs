@@ -17,15 +17,15 @@ mod tests;
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 
 use futures_util::future::BoxFuture;
-use futures_util::task::AtomicWaker;
 use tokio::sync::Semaphore;
 use tokio::task::{spawn_blocking, yield_now};
 use tokio_util::task::AbortOnDropHandle;
+
+use crate::wake_flag::WakeFlag;
 
 /// Shorter messages are scanned where they are: the scan takes less time than
 /// a thread switch is worth.
@@ -70,9 +70,9 @@ pub async fn run<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Sen
 
 /// Runs a computation on the blocking pool when it is its turn.
 ///
-/// A task of its own waits for the turn: turns are given out in order, and one
-/// that goes to a future that its owner does not poll, such as the call of a
-/// client that does not read, would be lost to everybody.
+/// A separate task waits for the turn. Turns are granted in order, and a turn
+/// granted to a future that is no longer polled (the call of a client that does
+/// not read) would be lost to all others.
 async fn run_off<T: Send + 'static>(
     turns: &Arc<Semaphore>,
     work: impl FnOnce() -> T + Send + 'static,
@@ -81,7 +81,7 @@ async fn run_off<T: Send + 'static>(
     let done = AbortOnDropHandle::new(tokio::spawn(async move {
         let turn = turns.acquire_owned().await;
         let work = move || {
-            // Held until the work is done, also where nobody waits for it any more.
+            // Held until the work is done, even if the caller is gone.
             let _turn = turn;
             work()
         };
@@ -118,29 +118,15 @@ enum State<T> {
     /// Polled where its owner is.
     Here(BoxFuture<'static, T>),
     /// Polled on the blocking pool, the next time that it is woken.
-    Idle(BoxFuture<'static, T>, Arc<Relay>),
+    Idle(BoxFuture<'static, T>, Arc<WakeFlag>),
     /// Being polled there.
-    Away(BoxFuture<'static, Turn<T>>, Arc<Relay>),
+    Away(BoxFuture<'static, Turn<T>>, Arc<WakeFlag>),
     Over,
 }
 
 /// A future that was polled elsewhere, and what came of it.
 type Turn<T> = (BoxFuture<'static, T>, Poll<T>);
 
-/// Passes wake-ups on to the owner, and remembers those that come while the
-/// future is away.
-#[derive(Default)]
-struct Relay {
-    woken: AtomicBool,
-    owner: AtomicWaker,
-}
-
-impl Wake for Relay {
-    fn wake(self: Arc<Self>) {
-        self.woken.store(true, Ordering::Release);
-        self.owner.wake();
-    }
-}
 
 impl<T: Send + 'static> Future for Polled<T> {
     type Output = T;
@@ -153,16 +139,13 @@ impl<T: Send + 'static> Future for Polled<T> {
                 return polled;
             }
             if let State::Here(future) = std::mem::replace(&mut self.0, State::Over) {
-                let relay = Arc::new(Relay::default());
-                relay.woken.store(true, Ordering::Release);
-                self.0 = State::Idle(future, relay);
+                self.0 = State::Idle(future, WakeFlag::raised());
             }
         }
         loop {
             match std::mem::replace(&mut self.0, State::Over) {
                 State::Idle(future, relay) => {
-                    relay.owner.register(cx.waker());
-                    if !relay.woken.swap(false, Ordering::AcqRel) {
+                    if !relay.take(cx.waker()) {
                         self.0 = State::Idle(future, relay);
                         return Poll::Pending;
                     }
@@ -185,7 +168,7 @@ impl<T: Send + 'static> Future for Polled<T> {
 /// One poll on the blocking pool.
 fn away<T: Send + 'static>(
     mut future: BoxFuture<'static, T>,
-    relay: Arc<Relay>,
+    relay: Arc<WakeFlag>,
 ) -> BoxFuture<'static, Turn<T>> {
     Box::pin(run_off(&POLLS, move || {
         let waker = Waker::from(relay);

@@ -24,8 +24,9 @@ use std::time::Duration;
 use narrows_shape::budget::{RecoveryCall, RecoveryForm};
 use narrows_shape::prune::{Engine, Fallback};
 use narrows_wire::Raw;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 
 pub(crate) use self::account::Account;
 pub use self::account::{Saved, Savings, ToolSavings};
@@ -135,10 +136,42 @@ impl Shaping {
         &self.account
     }
 
-    /// A turn among those who work on long texts; `None` if it does not come.
-    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        let turn = timeout(QUEUE_WAIT, self.workers.clone().acquire_owned());
-        turn.await.ok()?.ok()
+    /// Runs work on long texts on the blocking pool, when a worker is free.
+    ///
+    /// A separate task waits for the worker and starts the work. A worker that
+    /// is granted to a future that is no longer polled (the call of a client
+    /// that does not read) would be lost to all others.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Fallback> {
+        self.run_within(QUEUE_WAIT, work).await
+    }
+
+    /// The same for work that may take no longer than `limit` once it has begun.
+    async fn run_within<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Fallback> {
+        let workers = self.workers.clone();
+        let done = AbortOnDropHandle::new(tokio::spawn(async move {
+            let worker = timeout(QUEUE_WAIT, workers.acquire_owned()).await;
+            let Ok(Ok(worker)) = worker else {
+                return Err(Fallback::Timeout);
+            };
+            let work = move || {
+                // Held until the work is done, even if the caller is gone.
+                let _worker = worker;
+                work()
+            };
+            match timeout(limit, tokio::task::spawn_blocking(work)).await {
+                Ok(Ok(done)) => Ok(done),
+                Ok(Err(_)) => Err(Fallback::InternalError),
+                Err(_) => Err(Fallback::Timeout),
+            }
+        }));
+        done.await.unwrap_or(Err(Fallback::InternalError))
     }
 
     /// Returns true if a result may be over the budget, by its size alone: JSON
@@ -163,22 +196,12 @@ impl Shaping {
             Ok((false, _)) => return original,
             Err(_) => return self.failed(tag, source, Fallback::InternalError, original),
         };
-        let Some(worker) = self.turn().await else {
-            return self.failed(tag, source, Fallback::Timeout, original);
-        };
         let (store, engine) = (self.store.clone(), self.engine.clone());
-        let limit = job.policy.timeout;
-        let work = tokio::task::spawn_blocking(move || {
-            let _worker = worker;
-            work::shape(&job, &*store, &*engine)
-        });
-        // The work minds its time itself; this is for what does not ask.
-        let outcome = match timeout(limit + Duration::from_millis(500), work).await {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(_)) => Err(Fallback::InternalError),
-            Err(_) => Err(Fallback::Timeout),
-        };
-        match outcome {
+        // The work keeps its own time limit; this one is for a step that does
+        // not check it.
+        let limit = job.policy.timeout + Duration::from_millis(500);
+        let outcome = self.run_within(limit, move || work::shape(&job, &*store, &*engine));
+        match outcome.await.and_then(|outcome| outcome) {
             Ok(Some((result, report))) => {
                 if let Some(report) = &report {
                     self.done(tag, source, report);

@@ -8,10 +8,14 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::lock::Mutex;
+
+/// Longer than any wait, and short enough to be added to any instant.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A spare timer holds the memory of the task that polled it last.
 const MAX_SPARE: usize = 64;
@@ -33,6 +37,11 @@ pub struct Timer {
 }
 
 impl Timers {
+    /// Returns a timer for a time from now on, however long.
+    pub fn sleep(self: &Arc<Self>, duration: Duration) -> Timer {
+        self.sleep_until(Instant::now() + duration.min(FOREVER))
+    }
+
     pub fn sleep_until(self: &Arc<Self>, deadline: Instant) -> Timer {
         let spare = self.spare.lock().pop();
         let sleep = match spare {
@@ -93,8 +102,6 @@ impl Drop for Timer {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);

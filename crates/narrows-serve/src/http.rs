@@ -51,7 +51,7 @@ mod mcp;
 mod metrics;
 mod occupancy;
 mod pages;
-mod rarely;
+mod poll_when_woken;
 mod readers;
 mod replay;
 mod rpc;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use narrows_shape::prune::Fallback;
 use narrows_wire::{Raw, Revision};
 
 use super::params::Member;
@@ -147,19 +148,23 @@ fn result_form(session: &Session) -> ResultForm {
     }
 }
 
+/// The error for work on long texts that was not done.
+pub(super) fn not_done(why: Fallback) -> Error {
+    Error::Internal(match why {
+        Fallback::Timeout => "Too many long texts are being worked on",
+        _ => "The text could not be read",
+    })
+}
+
 /// Long work, off the threads that others wait for, and a few at a time.
 async fn aside<T: Send + 'static>(
     session: &Session,
     view: &Arc<View>,
     work: impl FnOnce(&Facade) -> T + Send + 'static,
 ) -> Result<T, Error> {
-    let turn = session.endpoint().shaping().turn().await;
-    let turn = turn.ok_or(Error::Internal("Too many long texts are being worked on"))?;
     let view = view.clone();
-    let work = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
-        view.facade().map(work)
-    });
-    let failed = Error::Internal("The tools could not be told of");
-    work.await.ok().flatten().ok_or(failed)
+    let shaping = session.endpoint().shaping();
+    let done = shaping.run(move || view.facade().map(work)).await;
+    done.map_err(not_done)?
+        .ok_or(Error::Internal("Could not describe the tools"))
 }

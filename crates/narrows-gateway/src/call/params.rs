@@ -60,11 +60,17 @@ impl Params {
         let members = self.members.get_or_init(|| raw.pick(Member::NAMES).ok());
         match members {
             Some(members) => Ok(members[member as usize].clone()),
-            None => {
-                let [value] = picked(raw, [member.name()])?;
-                Ok(value)
-            }
+            None => self.find(member.name()),
         }
+    }
+
+    /// Returns a member that few methods have; an error if it occurs twice.
+    pub(crate) fn find(&self, name: &str) -> Result<Option<Raw>, Error> {
+        let Some(raw) = &self.raw else {
+            return Ok(None);
+        };
+        let [value] = picked(raw, [name])?;
+        Ok(value)
     }
 }
 
@@ -83,14 +89,17 @@ mod tests {
 
     #[test]
     fn members_are_found_in_any_order() {
-        let params = params(r#"{"_meta":{"progressToken":1},"arguments":{"name":"x"},"name":"a"}"#);
-        assert_eq!(found(&params, Member::Name).as_deref(), Some("\"a\""));
-        let arguments = found(&params, Member::Arguments);
-        assert_eq!(arguments.as_deref(), Some(r#"{"name":"x"}"#));
-        let meta = found(&params, Member::Meta);
-        assert_eq!(meta.as_deref(), Some(r#"{"progressToken":1}"#));
-        assert_eq!(found(&params, Member::Uri), None);
-        assert_eq!(found(&params, Member::Task), None);
+        let params = params(r#"{"task":5,"_meta":4,"arguments":{"name":0},"uri":2,"name":1}"#);
+        for (member, value) in [
+            (Member::Name, "1"),
+            (Member::Uri, "2"),
+            (Member::Arguments, r#"{"name":0}"#),
+            (Member::Meta, "4"),
+            (Member::Task, "5"),
+        ] {
+            assert_eq!(found(&params, member).as_deref(), Some(value));
+        }
+        assert_eq!(found(&self::params("{}"), Member::Name), None);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use narrows_shape::budget::RecoveryRange;
 use narrows_wire::Raw;
 use serde_json::json;
 
+use super::exposed::not_done;
+use super::params::Member;
 use super::{Call, Params};
 use crate::builtin::error_result;
 use crate::catalogue::{Target, View};
@@ -82,7 +84,7 @@ impl Call<'_> {
         let Some(params) = self.params.raw() else {
             return Ok(looks_for);
         };
-        let Some(arguments) = params.member("arguments") else {
+        let Some(arguments) = self.params.member(Member::Arguments)? else {
             return Ok(looks_for);
         };
         let Ok([goal, find]) = arguments.pick([GOAL_ARGUMENT, FIND_ARGUMENT]) else {
@@ -110,6 +112,8 @@ impl Call<'_> {
         if !shaping::may_hold_marker(params) {
             return None;
         }
+        // Looked for by itself: of two members this takes the first, as most
+        // servers take one of them.
         let marked = shaping::marked(&params.member("arguments")?)?;
         let shaping = self.session.endpoint().shaping();
         if !shaping.store().has_any(&self.session.owner()) {
@@ -167,14 +171,8 @@ impl Call<'_> {
         let store = endpoint.shaping().store().clone();
         let max_chars = self.session.face().plan().policies.own_max_chars();
         let owner = self.session.owner();
-        let turn = endpoint.shaping().turn().await;
-        let turn = turn.ok_or(Error::Internal("Too many long texts are being worked on"))?;
-        let work = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            read(&*store, &owner, max_chars)
-        });
-        work.await
-            .unwrap_or(Err(Error::Internal("The text could not be read")))
+        let work = (endpoint.shaping()).run(move || read(&*store, &owner, max_chars));
+        work.await.map_err(not_done)?
     }
 }
 

@@ -96,7 +96,7 @@ async fn computations_of_a_call_do_not_wait_for_the_call() {
 
 /// A client that does not read has its call polled no more, wherever it is.
 #[tokio::test]
-async fn a_turn_is_not_lost_to_what_is_not_polled() {
+async fn a_turn_is_not_lost_to_a_future_that_is_not_polled() {
     let turns = threads();
     let all = turns.available_permits();
     let held = turns.clone().acquire_many_owned(all as u32).await.unwrap();
@@ -108,18 +108,22 @@ async fn a_turn_is_not_lost_to_what_is_not_polled() {
     }
     let mut next = pin!(run_off(&turns, || 7));
     assert!(poll!(next.as_mut()).is_pending());
+    // Their tasks wait for turns now, in order.
+    tokio::task::yield_now().await;
     drop(held);
     assert_eq!(timeout(LIMIT, next).await, Ok(7));
 }
 
 #[tokio::test]
-async fn what_is_dropped_before_its_turn_does_not_run() {
+async fn work_dropped_before_its_turn_does_not_run() {
     let turns = threads();
     let all = turns.available_permits();
     let held = turns.clone().acquire_many_owned(all as u32).await.unwrap();
     let (sender, ran) = oneshot::channel::<()>();
     let mut waits = Box::pin(run_off(&turns, move || sender.send(())));
     assert!(poll!(waits.as_mut()).is_pending());
+    // Its task waits for the turn now.
+    tokio::task::yield_now().await;
     drop(waits);
     drop(held);
     assert!(timeout(LIMIT, ran).await.expect("its end").is_err());

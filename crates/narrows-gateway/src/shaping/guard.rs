@@ -8,7 +8,8 @@ use narrows_wire::{Kind, Raw};
 
 /// The bracket that markers begin with.
 const BRACKET: &str = "\u{27e6}";
-/// What an escaped bracket begins with; its last two digits have either case.
+/// The prefix of an escaped bracket. The two hex digits after it may have either
+/// case.
 const ESCAPED: &[u8] = b"\\u27";
 
 /// Characters of a marker that an error repeats.

@@ -27,7 +27,7 @@ use super::current::Current;
 use super::head::Head;
 use super::occupancy::Place;
 use super::pages::Reader;
-use super::rarely::Rarely;
+use super::poll_when_woken::PollWhenWoken;
 use super::socket::Socket;
 use super::target::Way;
 use super::{Edge, admin, answer, entry, forward, guard, mcp, pages, rpc, sse, ws};
@@ -62,11 +62,11 @@ pub(super) struct Connection {
     memory: OnceLock<ClientMemory>,
 }
 
-/// Why a connection ends although its client has not closed it.
-enum Leave {
+/// The reason for which the gateway closes a connection.
+enum CloseReason {
     /// Another connection needs its place.
-    GivesWay,
-    ShutsDown,
+    PlaceNeeded,
+    Shutdown,
 }
 
 impl Connection {
@@ -116,23 +116,23 @@ impl Connection {
             .serve_connection(socket, service)
             .with_upgrades();
         let mut connection = std::pin::pin!(connection);
-        let leave = std::pin::pin!(async {
+        let close_reason = std::pin::pin!(async {
             tokio::select! {
-                () = self.place.gives_way() => Leave::GivesWay,
-                () = stop.cancelled() => Leave::ShutsDown,
+                () = self.place.gives_way() => CloseReason::PlaceNeeded,
+                () = stop.cancelled() => CloseReason::Shutdown,
             }
         });
         let ended = tokio::select! {
             biased;
             ended = connection.as_mut() => ended,
-            why = Rarely::new(leave) => match why {
-                Leave::GivesWay if !self.place.is_busy() => return,
-                Leave::GivesWay => {
+            reason = PollWhenWoken::new(close_reason) => match reason {
+                CloseReason::PlaceNeeded if !self.place.is_busy() => return,
+                CloseReason::PlaceNeeded => {
                     // Its next request came at the same moment, and is answered.
                     connection.as_mut().graceful_shutdown();
                     connection.await
                 }
-                Leave::ShutsDown => {
+                CloseReason::Shutdown => {
                     connection.as_mut().graceful_shutdown();
                     match self.place.is_busy() {
                         true => connection.await,

@@ -15,7 +15,7 @@ struct HeaderTimer(timers::Timer);
 
 impl Timer for HeaderTimers {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
-        self.sleep_until(self.now() + duration)
+        Box::pin(HeaderTimer(self.0.sleep(duration)))
     }
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {

@@ -27,15 +27,15 @@ pub(crate) fn decode(inner: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8(text).expect("checked when parsed"))
 }
 
-/// Returns true if the string is not written as it reads.
+/// Returns true if the string contains an escape.
 pub(crate) fn has_escape(inner: &[u8]) -> bool {
     memchr::memchr(b'\\', inner).is_some()
 }
 
 /// Whether the string stands for `name`, however it is written.
 pub(crate) fn equals(inner: &[u8], name: &str) -> bool {
-    // An escape is longer than what it stands for, so most keys are told apart
-    // by their length and their bytes alone.
+    // An escape is longer than its character, so length and bytes decide for
+    // most keys.
     match inner.len().cmp(&name.len()) {
         Ordering::Less => false,
         Ordering::Equal => inner == name.as_bytes() && !has_escape(inner),

@@ -20,7 +20,6 @@ use narrows_gateway::memory::ClientMemory;
 use narrows_gateway::timers::{Timer, Timers};
 use narrows_gateway::{Lifetime, Opened, offload};
 use narrows_wire::{Id, Incoming, Message, decode, encode_error};
-use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::{Edge, Entry, Found, begin};
@@ -325,7 +324,7 @@ impl<'e> Waiting<'e> {
         };
         let silence = self
             .silence
-            .get_or_insert_with(|| self.timers.sleep_until(Instant::now() + patience));
+            .get_or_insert_with(|| self.timers.sleep(patience));
         Pin::new(silence).poll(cx).map(|()| First::Silence)
     }
 
