@@ -11,7 +11,6 @@ use narrows_gateway::settings::{
 };
 use narrows_serve::HttpSettings;
 use narrows_testkit::until;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{BOTH, Client, Connection};

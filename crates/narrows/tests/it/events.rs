@@ -112,14 +112,18 @@ async fn a_flood_of_calls_is_counted_instead_of_logged() {
         let counts = reports.filter_map(|report| report["payload"][member].as_u64());
         counts.sum::<u64>() as usize
     };
-    until("every call is logged or counted", || {
-        count("llm_to_facade.request") + left_out("calls") >= CALLS
+    let calls = || count("llm_to_facade.request") + left_out("calls");
+    // A failed call has two error events.
+    let errors = || {
+        let logged = count("downstream.response.error") + count("facade_to_llm.error");
+        logged + left_out("errors")
+    };
+    // Events are written behind the answers.
+    until("every call and error is logged or counted", || {
+        calls() >= CALLS && errors() >= CALLS
     })
     .await;
-    assert_eq!(count("llm_to_facade.request") + left_out("calls"), CALLS);
-    // A failed call has two error events.
-    let errors = count("downstream.response.error") + count("facade_to_llm.error");
-    assert_eq!(errors + left_out("errors"), CALLS);
+    assert_eq!((calls(), errors()), (CALLS, CALLS));
     let seconds = began.elapsed().as_secs() as usize + 2;
     assert!(count("llm_to_facade.request") <= 200 * seconds);
 }
