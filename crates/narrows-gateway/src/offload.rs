@@ -127,7 +127,6 @@ enum State<T> {
 /// A future that was polled elsewhere, and what came of it.
 type Turn<T> = (BoxFuture<'static, T>, Poll<T>);
 
-
 impl<T: Send + 'static> Future for Polled<T> {
     type Output = T;
 

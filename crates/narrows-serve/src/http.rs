@@ -31,8 +31,8 @@ use self::occupancy::Occupancy;
 use self::readers::SlowReaders;
 use self::replay::Bounds;
 use self::sessions::Sessions;
-use self::timers::HeaderTimers;
 pub use self::target::is_fixed_path;
+use self::timers::HeaderTimers;
 use crate::admin::AdminDesk;
 use crate::duplex::DuplexSettings;
 

@@ -7,8 +7,8 @@ use narrows_shape::prune::Fallback;
 use narrows_wire::{Raw, Revision};
 
 use super::params::Member;
-use super::{Call, Params};
 use super::shaped::ResultBudget;
+use super::{Call, Params};
 use crate::catalogue::View;
 use crate::error::{Error, ItemKind};
 use crate::facade::{self, Errand, Facade, OwnTool, ResultForm};

@@ -112,8 +112,6 @@ impl Call<'_> {
         if !shaping::may_hold_marker(params) {
             return None;
         }
-        // Looked for by itself: of two members this takes the first, as most
-        // servers take one of them.
         let marked = shaping::marked(&params.member("arguments")?)?;
         let shaping = self.session.endpoint().shaping();
         if !shaping.store().has_any(&self.session.owner()) {

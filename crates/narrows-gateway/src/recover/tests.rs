@@ -304,7 +304,7 @@ fn two_receipts_are_compared() {
         .expect("room");
     let more = format!(r#"{{"diff_with":"{earlier}"}}"#);
     expect![[r#"
-        ⟦against diff_with: 1 line removed (-), 1 added (+)⟧
+        ⟦1 line only in diff_with (-), 1 only here (+)⟧
         -4│ four
         +4│ 4"#]]
     .assert_eq(&ask(&store, &receipt, 80_000, &more).0);

@@ -93,6 +93,7 @@ mod tests {
     #[track_caller]
     fn check(arguments: &str, expected: Option<(&str, &str)>) {
         let arguments = Raw::parse(arguments.to_owned().into()).expect("a test's JSON");
+        assert!(expected.is_none() || may_hold_marker(&arguments));
         let found = marked(&arguments);
         let found = found
             .as_ref()
@@ -125,5 +126,7 @@ mod tests {
         );
         check(r#"{"a":1,"b":[]}"#, None);
         check("[]", None);
+        let plain = Raw::from_static(r#"{"content":"[cut 1-2] \u2602"}"#);
+        assert!(!may_hold_marker(&plain));
     }
 }

@@ -44,6 +44,24 @@ fn job(result: &Value, max_chars: usize) -> Job {
     }
 }
 
+#[tokio::test]
+async fn a_worker_is_not_lost_to_a_call_that_is_not_polled() {
+    let (shaping, _) = with_engine(Lexical);
+    let all = shaping.workers.available_permits();
+    let held = shaping.workers.clone().acquire_many_owned(all as u32);
+    let held = held.await.expect("open");
+    let mut unpolled = Vec::new();
+    for _ in 0..all {
+        let mut waits = Box::pin(shaping.run(|| ()));
+        assert!(futures_util::poll!(waits.as_mut()).is_pending());
+        unpolled.push(waits);
+    }
+    // Their tasks wait for workers now.
+    tokio::task::yield_now().await;
+    drop(held);
+    assert_eq!(shaping.run(|| 7).await.ok(), Some(7));
+}
+
 fn lines(count: usize) -> String {
     (0..count)
         .map(|at| format!("line {at} of a text that is long\n"))

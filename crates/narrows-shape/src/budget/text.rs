@@ -52,7 +52,8 @@ pub(super) fn fit(text: &str, work: &Work<'_>) -> Result<Fitted, Fallback> {
     }
     let mut draft = Draft::default();
     let sizes = Sizes::new(text, order);
-    // Where the header alone takes more than half, one marker has to do.
+    // If the header takes more than half of the budget, the text is cut once,
+    // with one marker.
     let is_small = sizes.budget < order.max_chars / 2;
     if count::chars(&noted.text) > order.max_chars {
         let (found, stage) = match is_small {

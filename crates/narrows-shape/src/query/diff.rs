@@ -67,7 +67,7 @@ pub(super) fn apply(
     }
     Ok(Answer {
         summary: format!(
-            "against diff_with: {} removed (-), {} added (+)",
+            "{} only in diff_with (-), {} only here (+)",
             counted(writer.removed),
             writer.added
         ),

@@ -53,7 +53,7 @@ pub(super) fn apply<'a>(
         if answer.matched == Some(0) {
             continue;
         }
-        if !is_table && has_long_rows(query, &answer) {
+        if !is_table && has_long_rows(&answer) {
             return Ok(None);
         }
         if let Some(pattern) = pattern.filter(|_| !is_one_line) {
@@ -67,11 +67,11 @@ pub(super) fn apply<'a>(
     Ok(None)
 }
 
-/// Returns true if the rows of an answer are longer than lines may be.
-fn has_long_rows(query: &Query, answer: &Answer<'_>) -> bool {
-    let matched = answer.matched.unwrap_or(answer.total);
-    let shown = matched.min(query.limit.unwrap_or(usize::MAX));
-    answer.body.len() > LONG_LINE * shown
+/// Returns true if the rows of an answer are longer than lines may be. A row is
+/// one line of the answer, or several short ones where it is shown as its lines.
+fn has_long_rows(answer: &Answer<'_>) -> bool {
+    let lines = answer.body.lines().count();
+    answer.body.len() > LONG_LINE * lines
 }
 
 /// A note on lines that match and are not part of the array.

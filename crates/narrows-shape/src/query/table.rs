@@ -259,14 +259,16 @@ impl<'a> Table<'_, 'a> {
         let mut wanted: Vec<usize> = Vec::new();
         for Match { row, .. } in found {
             self.pace.spend(row.text.len())?;
-            // Rows are slices of the text.
-            let first = row.text.as_ptr() as usize - self.text.as_ptr() as usize;
+            let Some(first) = self.place_of(row.text) else {
+                return Ok(None);
+            };
             let span = lines.at_byte(first)..lines.at_byte(first + row.text.len() - 1) + 1;
             let shares_a_line = !row.text.contains('\n') && {
                 let line = lines.line(span.start);
                 let (before, behind) = line.split_at(first - lines.start(span.start));
                 let behind = behind[row.text.len()..].trim();
-                !before.trim().is_empty() || !matches!(behind, "" | ",")
+                let before = before.trim_start_matches('\u{feff}').trim();
+                !before.is_empty() || !matches!(behind, "" | ",")
             };
             if shares_a_line || span.clone().any(|at| lines.line(at).len() > LONG_LINE) {
                 return Ok(None);
@@ -275,6 +277,13 @@ impl<'a> Table<'_, 'a> {
             wanted.extend(span.start.max(done)..span.end);
         }
         write_lines(self.query, &lines, &wanted, self.pace.deadline).map(Some)
+    }
+
+    /// Returns where a row stands, which is a slice of the text.
+    fn place_of(&self, row: &str) -> Option<usize> {
+        let text = self.text.as_ptr() as usize;
+        let first = (row.as_ptr() as usize).checked_sub(text)?;
+        (first + row.len() <= self.text.len()).then_some(first)
     }
 
     fn write_rows(&mut self, found: &mut [Match<'a>]) -> Result<String, Refused> {

@@ -370,14 +370,14 @@ fn two_texts_are_compared_by_lines() {
         ..Request::default()
     };
     expect![[r#"
-        ⟦against diff_with: 2 lines removed (-), 2 added (+)⟧
+        ⟦2 lines only in diff_with (-), 2 only here (+)⟧
         -9│ line 9
         -500│ line 500
         +499│ line five hundred
         +500│ more"#]]
     .assert_eq(&diff(&old, &new, Request::default()));
     expect![[r#"
-        ⟦against diff_with: 2 lines removed (-), 2 added (+)⟧
+        ⟦2 lines only in diff_with (-), 2 only here (+)⟧
          8│ line 8
         -9│ line 9
          9│ line 10
@@ -389,15 +389,15 @@ fn two_texts_are_compared_by_lines() {
          501│ line 501"#]]
     .assert_eq(&diff(&old, &new, near));
     expect![[r#"
-        ⟦against diff_with: 0 lines removed (-), 1 added (+)⟧
+        ⟦0 lines only in diff_with (-), 1 only here (+)⟧
         +500│ more"#]]
     .assert_eq(&diff(&old, &new, query("more")));
     expect![[r#"
-        ⟦against diff_with: 0 lines removed (-), 0 added (+)⟧
+        ⟦0 lines only in diff_with (-), 0 only here (+)⟧
     "#]]
     .assert_eq(&diff(&old, &old, Request::default()));
     expect![[r#"
-        ⟦against diff_with: 0 lines removed (-), 0 added (+); the final newline differs⟧
+        ⟦0 lines only in diff_with (-), 0 only here (+); the final newline differs⟧
     "#]]
     .assert_eq(&diff("a\n", "a", Request::default()));
     let long = format!("{}a{}", "x".repeat(10_000), "y".repeat(10_000));

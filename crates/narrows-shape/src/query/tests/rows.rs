@@ -562,6 +562,18 @@ fn a_word_in_an_indented_document_is_answered_with_its_row() {
 }
 
 #[test]
+fn with_much_context_rows_are_still_shown_as_their_lines() {
+    let request = Request {
+        context: 100,
+        ..query("dev17 b8")
+    };
+    let answer = answer(&indented(), request);
+    let summary = answer.lines().next();
+    let expected = "⟦1 of 40 rows match; array: devices; shown as lines⟧";
+    assert_eq!(summary, Some(expected));
+}
+
+#[test]
 fn with_context_rows_are_shown_as_their_lines() {
     let text = indented();
     let near = |request: Request| Request {
