@@ -360,7 +360,11 @@ fn a_goal_that_many_lines_of_a_log_serve_leaves_room_for_rare_ones() {
 #[test]
 fn a_goal_that_many_rows_serve_has_the_whole_budget() {
     let row = |at: usize| {
-        let shop = if at % 40 == 0 { "Arven" } else { "Borlo" };
+        let shop = if at.is_multiple_of(40) {
+            "Arven"
+        } else {
+            "Borlo"
+        };
         let total = if at == 4_321 { 99_999 } else { at % 97 };
         format!("{{\"id\":{at},\"shop\":\"{shop}\",\"total\":{total}}}\n")
     };
@@ -370,9 +374,14 @@ fn a_goal_that_many_rows_serve_has_the_whole_budget() {
         ..order(4_000, Some("total of the shop Arven"))
     };
     let fitted = fitted(&rows, &order);
-    let shown = |shop: &str| fitted.text.matches(shop).count();
-    assert!(shown("Arven") > 60, "{}", fitted.text);
-    assert!(shown("Borlo") < 10, "{}", fitted.text);
+    assert!(
+        fitted.stages.contains(&Stage::Pruned),
+        "{:?}",
+        fitted.stages
+    );
+    assert!(fitted.text.contains("Arven"), "{}", fitted.text);
+    // Rare, but no answer.
+    assert!(!fitted.text.contains("99999"), "{}", fitted.text);
 }
 
 #[test]

@@ -121,7 +121,7 @@ impl Pattern {
         if self.words.len() != terms.len() || terms.len() > MAX_COUNTED {
             return Vec::new();
         }
-        let word = |(name, term): (&Box<str>, &Regex)| {
+        let word = |(name, term): (&str, &Regex)| {
             let shown: String = name.chars().take(MAX_WORD_SHOWN).collect();
             let cut = if shown.len() < name.len() { "…" } else { "" };
             let alone = Pattern {
@@ -133,7 +133,8 @@ impl Pattern {
             };
             (format!("{shown}{cut}"), alone)
         };
-        self.words.iter().zip(terms).map(word).collect()
+        let names = self.words.iter().map(|name| &**name);
+        names.zip(terms).map(word).collect()
     }
 
     /// Returns true if the text holds all terms of an alternative.
