@@ -93,7 +93,7 @@ def type_of_field(writer):
         f"/// Message {at} of the wire format.\npub struct Message{at:04} {{\n    pub harvest: bool,\n    pub calibration_offsets: {wanted},\n}}\n"
     )
     writer.write("src/messages.rs", "\n".join(blocks))
-    question = "Which type has the field calibration_offsets in src/messages.rs?"
+    question = "What is the type of the field calibration_offsets in src/messages.rs?"
     return Task("code-field", "in source code", question, [wanted], [read_file("src/messages.rs")])
 
 

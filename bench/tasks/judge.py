@@ -98,7 +98,12 @@ def answered(task, text, edited):
     if task.edit:
         return edited == hashlib.sha256(task.edit.after).hexdigest()
     if task.figure and re.fullmatch(r"-?\d+(\.\d+)?", task.answer[0]):
-        return Decimal(task.answer[0]) in numbers(text.replace(",", ""))
-    if task.kind == "time":
-        return task.answer[0][:5] in text
-    return all(part.lstrip("* ") in text for part in task.answer)
+        return any(is_figure(number, Decimal(task.answer[0])) for number in numbers(text.replace(",", "")))
+    return all(told(part.lstrip("* "), text) for part in task.answer)
+
+
+def told(part, text):
+    """Tells if an answer in free words holds a part: a time without its seconds, or a setting as name and value."""
+    if re.fullmatch(r"\d\d:\d\d:00", part):
+        return part[:5] in text
+    return all(word in text for word in part.split(" = "))
