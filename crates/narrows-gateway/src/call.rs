@@ -196,6 +196,8 @@ impl Call<'_> {
     async fn named(mut self, kind: ItemKind) -> Result<Raw, Error> {
         if kind == ItemKind::Tool {
             self.drop_task();
+            // Refused if it is there twice: the server may read the other one.
+            self.params.member(Member::Arguments)?;
         }
         let mut name = self.text_member(Member::Name)?;
         let text = name.as_text().expect("checked to be text");

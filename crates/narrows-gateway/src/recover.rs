@@ -21,6 +21,7 @@ use narrows_wire::Raw;
 use serde_json::{Value, json};
 
 use self::answer::Page;
+pub(crate) use self::answer::QUERY_TIME;
 use self::arguments::Wrong;
 pub(crate) use self::find::Find;
 use self::request::{Request, cursor};

@@ -40,7 +40,7 @@ pub(crate) use self::policy::{Policies, Policy};
 pub use self::report::META as RECEIPT_META;
 use self::report::Report;
 use crate::events::{self, Tag};
-use crate::recover::Find;
+use crate::recover::{Find, QUERY_TIME};
 use crate::recovery::{Owner, Store};
 
 /// Results of so many bytes are counted in no time.
@@ -199,7 +199,11 @@ impl Shaping {
         let (store, engine) = (self.store.clone(), self.engine.clone());
         // The work keeps its own time limit; this one is for a step that does
         // not check it.
-        let limit = job.policy.timeout + Duration::from_millis(500);
+        let mut limit = job.policy.timeout + Duration::from_millis(500);
+        if job.find.is_some() {
+            // A query that takes too long ends in a digest that says so.
+            limit += 2 * QUERY_TIME;
+        }
         let outcome = self.run_within(limit, move || work::shape(&job, &*store, &*engine));
         match outcome.await.and_then(|outcome| outcome) {
             Ok(Some((result, report))) => {

@@ -112,7 +112,8 @@ impl Call<'_> {
         if !shaping::may_hold_marker(params) {
             return None;
         }
-        let marked = shaping::marked(&params.member("arguments")?)?;
+        let arguments = self.params.member(Member::Arguments).ok()??;
+        let marked = shaping::marked(&arguments)?;
         let shaping = self.session.endpoint().shaping();
         if !shaping.store().has_any(&self.session.owner()) {
             return None;

@@ -145,7 +145,8 @@ impl Pattern {
             .any(|terms| terms.iter().all(holds))
     }
 
-    /// The places in a long line of the terms by which it matches.
+    /// The places in a long line of the terms by which it matches; some of them
+    /// once the deadline has passed, which the caller checks.
     pub(super) fn places(&self, text: &str, deadline: &Deadline<'_>) -> Vec<Range<usize>> {
         let holds = |term: &Regex| find_at(term, text, 0, deadline).is_some();
         let matching = self
@@ -159,7 +160,8 @@ impl Pattern {
                 // An empty match still moves on.
                 from = text.ceil_char_boundary(found.end.max(found.start + 1));
                 places.push(found);
-                if from >= text.len() {
+                // Every match may cost the scan of a whole window.
+                if from >= text.len() || deadline.check().is_err() {
                     break;
                 }
             }

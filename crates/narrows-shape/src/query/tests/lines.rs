@@ -1,3 +1,5 @@
+use std::cell::Cell;
+
 use expect_test::expect;
 
 use super::*;
@@ -639,4 +641,26 @@ fn words_that_no_line_holds_together_are_counted_alone() {
         answer(text, query(&many.join(" "))),
         "⟦0 of 3 lines match⟧\n"
     );
+}
+
+#[test]
+fn a_slow_expression_on_one_long_line_ends_at_the_deadline() {
+    // Every match costs a search to the end of a window for the Q.
+    let text = "1".repeat(300_000);
+    let checks = Cell::new(0);
+    let passed = || {
+        checks.set(checks.get() + 1);
+        checks.get() > 200
+    };
+    let deadline = Deadline::new(&passed);
+    let limits = Limits {
+        deadline: &deadline,
+        diff_until: None,
+    };
+    let query = query("/[^Q]*Q|1/").check().expect("a query");
+    let refused = query
+        .apply(&text, None, &limits)
+        .expect_err("no time is left");
+    assert_eq!(refused.code(), Refused::OutOfTime.code());
+    assert!(checks.get() < 300, "{} checks", checks.get());
 }

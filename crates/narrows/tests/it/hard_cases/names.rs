@@ -181,6 +181,8 @@ async fn names_that_lead_nowhere() {
         r#"[]"#,
         r#"{"name":"files__read_file","name":"files__write_file"}"#,
         r#"{"name":"files__read_file","\u006eame":"x"}"#,
+        r#"{"name":"files__read_file","arguments":{"path":"a"},"arguments":{"path":"b"}}"#,
+        r#"{"name":"files__read_file","arguments":{},"\u0061rguments":{"path":"b"}}"#,
     ] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{params}}}"#);
         let answer = session.post(&body).await.json();
