@@ -44,6 +44,7 @@ use crate::memory::ClientMemory;
 use crate::meter::Watch;
 use crate::offload;
 use crate::recovery::Owner;
+use crate::shaping::WorkerShare;
 use crate::text::hex;
 use crate::upstream::{Link, ListKind, Upstream};
 
@@ -67,6 +68,7 @@ pub struct Session {
     outbox: EventSink,
     /// The memory shares of the client; shared by all sessions of its token.
     memory: ClientMemory,
+    workers: WorkerShare,
     /// Given back when the session ends.
     seat: Mutex<Option<ClientSeat>>,
     /// How its client treats the results of tools.
@@ -127,6 +129,7 @@ impl Session {
             gateway: Arc::downgrade(gateway),
             outbox: outbox.counted(meter),
             memory: gateway.memory.client(),
+            workers: WorkerShare::default(),
             seat: Mutex::default(),
             results,
             calls: Mutex::default(),
@@ -170,6 +173,11 @@ impl Session {
 
     pub fn memory(&self) -> &ClientMemory {
         &self.memory
+    }
+
+    /// The workers on long texts that it may occupy.
+    pub(crate) fn workers(&self) -> &WorkerShare {
+        &self.workers
     }
 
     /// Returns true if the client has not answered a request of a server yet.

@@ -24,7 +24,7 @@ use std::time::Duration;
 use narrows_shape::budget::{RecoveryCall, RecoveryForm};
 use narrows_shape::prune::{Engine, Fallback};
 use narrows_wire::Raw;
-use tokio::sync::Semaphore;
+use tokio::sync::{AcquireError, Semaphore};
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -71,6 +71,23 @@ pub(crate) struct Job {
     pub(crate) owner: Owner,
     /// The tool that gives it back, as the client calls it.
     pub(crate) recover: RecoverTool,
+    pub(crate) workers: WorkerShare,
+}
+
+/// The workers that one session may occupy. One is left to the other sessions,
+/// where there is more than one.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkerShare(Arc<Semaphore>);
+
+impl Default for WorkerShare {
+    fn default() -> WorkerShare {
+        let share = cores().saturating_sub(1).max(1);
+        WorkerShare(Arc::new(Semaphore::new(share)))
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// The gateway's own tool, as the clients of an endpoint call it.
@@ -119,11 +136,10 @@ pub(crate) struct Source<'a> {
 
 impl Shaping {
     pub(crate) fn new(store: Arc<dyn Store>, engine: Arc<dyn Engine>) -> Shaping {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Shaping {
             store,
             engine,
-            workers: Arc::new(Semaphore::new(cores)),
+            workers: Arc::new(Semaphore::new(cores())),
             account: Account::default(),
         }
     }
@@ -136,28 +152,35 @@ impl Shaping {
         &self.account
     }
 
-    /// Runs work on long texts on the blocking pool, when a worker is free.
+    /// Runs work on long texts on the blocking pool, when a worker of this share
+    /// is free.
     ///
     /// A separate task waits for the worker and starts the work. A worker that
     /// is granted to a future that is no longer polled (the call of a client
     /// that does not read) would be lost to all others.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
+        share: &WorkerShare,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Fallback> {
-        self.run_within(QUEUE_WAIT, work).await
+        self.run_within(QUEUE_WAIT, share, work).await
     }
 
     /// The same for work that may take no longer than `limit` once it has begun.
     async fn run_within<T: Send + 'static>(
         &self,
         limit: Duration,
+        share: &WorkerShare,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Fallback> {
-        let workers = self.workers.clone();
+        let (share, workers) = (share.0.clone(), self.workers.clone());
         let done = AbortOnDropHandle::new(tokio::spawn(async move {
-            let worker = timeout(QUEUE_WAIT, workers.acquire_owned()).await;
-            let Ok(Ok(worker)) = worker else {
+            let worker = async {
+                // The share first, so that a session does not fill the queue.
+                let share = share.acquire_owned().await?;
+                Ok::<_, AcquireError>((share, workers.acquire_owned().await?))
+            };
+            let Ok(Ok(worker)) = timeout(QUEUE_WAIT, worker).await else {
                 return Err(Fallback::Timeout);
             };
             let work = move || {
@@ -204,7 +227,9 @@ impl Shaping {
             // A query that takes too long ends in a digest that says so.
             limit += 2 * QUERY_TIME;
         }
-        let outcome = self.run_within(limit, move || work::shape(&job, &*store, &*engine));
+        let share = job.workers.clone();
+        let work = move || work::shape(&job, &*store, &*engine);
+        let outcome = self.run_within(limit, &share, work);
         match outcome.await.and_then(|outcome| outcome) {
             Ok(Some((result, report))) => {
                 if let Some(report) = &report {

@@ -164,7 +164,9 @@ async fn aside<T: Send + 'static>(
 ) -> Result<T, Error> {
     let view = view.clone();
     let shaping = session.endpoint().shaping();
-    let done = shaping.run(move || view.facade().map(work)).await;
+    let done = shaping
+        .run(session.workers(), move || view.facade().map(work))
+        .await;
     done.map_err(not_done)?
         .ok_or(Error::Internal("Could not describe the tools"))
 }

@@ -170,7 +170,9 @@ impl Call<'_> {
         let store = endpoint.shaping().store().clone();
         let max_chars = self.session.face().plan().policies.own_max_chars();
         let owner = self.session.owner();
-        let work = (endpoint.shaping()).run(move || read(&*store, &owner, max_chars));
+        let work = (endpoint.shaping()).run(self.session.workers(), move || {
+            read(&*store, &owner, max_chars)
+        });
         work.await.map_err(not_done)?
     }
 }
@@ -220,6 +222,7 @@ impl ResultBudget {
             find: self.looks_for.find,
             owner: session.owner(),
             recover,
+            workers: session.workers().clone(),
         };
         let shaping = session.endpoint().shaping();
         Box::pin(shaping.shape(tag, source, job)).await

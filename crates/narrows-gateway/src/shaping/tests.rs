@@ -41,6 +41,7 @@ fn job(result: &Value, max_chars: usize) -> Job {
             name: "recover_text".into(),
             form: RecoveryForm::Direct,
         },
+        workers: WorkerShare::default(),
     }
 }
 
@@ -50,16 +51,43 @@ async fn a_worker_is_not_lost_to_a_call_that_is_not_polled() {
     let all = shaping.workers.available_permits();
     let held = shaping.workers.clone().acquire_many_owned(all as u32);
     let held = held.await.expect("open");
+    let shares: Vec<WorkerShare> = (0..all).map(|_| WorkerShare::default()).collect();
     let mut unpolled = Vec::new();
-    for _ in 0..all {
-        let mut waits = Box::pin(shaping.run(|| ()));
+    for share in &shares {
+        let mut waits = Box::pin(shaping.run(share, || ()));
         assert!(futures_util::poll!(waits.as_mut()).is_pending());
         unpolled.push(waits);
     }
     // Their tasks wait for workers now.
     tokio::task::yield_now().await;
     drop(held);
-    assert_eq!(shaping.run(|| 7).await.ok(), Some(7));
+    let done = shaping.run(&WorkerShare::default(), || 7).await;
+    assert_eq!(done.ok(), Some(7));
+}
+
+#[tokio::test]
+async fn a_session_leaves_a_worker_to_others() {
+    let (shaping, _) = with_engine(Lexical);
+    let share = WorkerShare::default();
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let held = Arc::new(std::sync::Mutex::new(held));
+    // More work than there are workers, none of which ends by itself.
+    let mut own = tokio::task::JoinSet::new();
+    let shaping = Arc::new(shaping);
+    for _ in 0..2 * cores() {
+        let (shaping, share, held) = (shaping.clone(), share.clone(), held.clone());
+        own.spawn(async move {
+            let wait = move || held.lock().unwrap().recv().is_ok();
+            shaping.run(&share, wait).await
+        });
+    }
+    tokio::task::yield_now().await;
+    if cores() > 1 {
+        let done = shaping.run(&WorkerShare::default(), || 7).await;
+        assert_eq!(done.ok(), Some(7));
+    }
+    drop(release);
+    assert!(own.join_all().await.into_iter().all(|done| done.is_ok()));
 }
 
 fn lines(count: usize) -> String {
