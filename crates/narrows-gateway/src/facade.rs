@@ -29,6 +29,7 @@ use narrows_shape::search::Index;
 use narrows_wire::Raw;
 
 pub(crate) use self::dress::ResultForm;
+pub use self::exec::NAME as EXEC_TOOL;
 pub(crate) use self::failure::call_failure;
 use self::servers::{Refusal, Servers};
 use self::telling::Listing;

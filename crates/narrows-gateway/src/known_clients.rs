@@ -39,11 +39,11 @@ const RESULTS: [(&str, ModelReads, usize); 16] = [
 
 /// How a client treats the results of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ResultTraits {
+pub struct ResultTraits {
     /// None for a client that is not known.
-    pub(crate) reads: Option<ModelReads>,
+    pub reads: Option<ModelReads>,
     /// Longer texts are cut or moved to a file by the client.
-    pub(crate) cap: usize,
+    pub cap: usize,
 }
 
 /// Returns how a client treats results. The settings go before the table.

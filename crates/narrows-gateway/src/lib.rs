@@ -45,11 +45,13 @@ pub use chain::{Ancestry, CHAIN, Recursion, chain_above};
 pub use clients::{ClientPermit, ClientReport, Peer, Unidentified};
 pub use error::{Error, Fault, ItemKind, NEEDS_TASK};
 pub use events::flush as flush_events;
+pub use facade::EXEC_TOOL;
 pub use forward::{ForwardError, PlainRequest, Reply};
 pub use gateway::{
     Applied, Door, EndpointReport, Gateway, Health, Lifetime, ListedTool, Opened, SessionReport,
     SwitchError, ToolReport, UpstreamReport,
 };
+pub use known_clients::ResultTraits;
 pub use recover::NAME as RECOVER_TOOL;
 pub use session::{Session, Stay, random_id};
 pub use shaping::{GOAL_META, RECEIPT_META, Saved, Savings, ToolSavings};

@@ -167,7 +167,8 @@ impl Session {
         self
     }
 
-    pub(crate) fn result_traits(&self) -> ResultTraits {
+    /// Returns how the client's program treats the results of tools.
+    pub fn result_traits(&self) -> ResultTraits {
         self.results
     }
 

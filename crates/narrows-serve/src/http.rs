@@ -11,7 +11,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_util::service::TowerToHyperService;
 use narrows_gateway::Gateway;
 use narrows_gateway::memory::ClientMemory;
 use narrows_gateway::meter::RefusedFor;
@@ -28,6 +27,7 @@ use self::connection::Connection;
 use self::guard::Guard;
 pub use self::metrics::{MetricsAccess, TokenCheck};
 use self::occupancy::Occupancy;
+use self::pages::Pages;
 use self::readers::SlowReaders;
 use self::replay::Bounds;
 use self::sessions::Sessions;
@@ -170,7 +170,7 @@ pub async fn serve(
     let edge = Arc::new(Edge::new(gateway, settings, stop.child_token()));
     let _end = EndSessions(edge.clone());
     edge.tasks.spawn(readers::make_room(edge.clone()));
-    let pages = TowerToHyperService::new(pages::router(edge.clone()));
+    let pages = Pages::new(edge.clone());
     let mut connections = JoinSet::new();
     let mut sweep = tokio::time::interval(SWEEP);
     let mut told = None;

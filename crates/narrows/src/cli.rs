@@ -225,6 +225,10 @@ pub(crate) struct Call {
     /// What the result is read for; if it is over its budget, the parts that answer it stay
     #[arg(long, value_name = "TEXT")]
     pub(crate) goal: Option<String>,
+    /// The client program to call as, by the name in its `clientInfo`: results take the form that
+    /// its model reads
+    #[arg(long, value_name = "NAME", default_value = "narrows-call")]
+    pub(crate) client: String,
     /// Say on stderr which way the call took, what it cost, and what was cut out of the result
     #[arg(long)]
     pub(crate) explain: bool,

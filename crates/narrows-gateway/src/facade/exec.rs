@@ -11,7 +11,8 @@ use crate::call::LooksFor;
 use crate::recover::{self, Find};
 use crate::shaping::{FIND_ARGUMENT, GOAL_ARGUMENT};
 
-pub(super) const NAME: &str = "exec";
+/// The name of the tool that calls the tools of servers.
+pub const NAME: &str = "exec";
 
 const TOOL: &str = r#"{"name":"exec","description":"","inputSchema":{"type":"object","properties":{"server_name":{"type":"string"},"tool_name":{"type":"string"},"arguments":{"type":"object","description":"The tool's own arguments"}},"required":["server_name","tool_name"],"additionalProperties":false}}"#;
 

@@ -13,8 +13,7 @@ use http::request::Parts;
 use http::{Method, Request, Response};
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
-use hyper_util::service::TowerToHyperService;
+use hyper::service::service_fn;
 use narrows_gateway::exchange::Principal;
 use narrows_gateway::memory::{ClientMemory, MemoryShare};
 use narrows_gateway::meter::RefusedFor;
@@ -26,7 +25,7 @@ use super::body::Body;
 use super::current::Current;
 use super::head::Head;
 use super::occupancy::Place;
-use super::pages::Reader;
+use super::pages::{Pages, Reader};
 use super::poll_when_woken::PollWhenWoken;
 use super::socket::Socket;
 use super::target::Way;
@@ -41,8 +40,6 @@ const PART_OF_HEAD: Duration = Duration::from_millis(100);
 
 /// Longer heads are answered 431.
 const MAX_HEADER_BYTES: usize = 16 * 1024;
-
-pub(super) type Pages = TowerToHyperService<axum::Router>;
 
 /// Who is at the other end, as handed to the router with each request.
 #[derive(Debug, Clone, Copy)]
@@ -285,10 +282,7 @@ impl Connection {
         if let Some(reader) = reader {
             parts.extensions.insert(reader);
         }
-        match self.pages.call(Request::from_parts(parts, body)).await {
-            Ok(page) => page.map(Body::Page),
-            Err(never) => match never {},
-        }
+        self.pages.answer(Request::from_parts(parts, body)).await
     }
 
     /// Notes what the connection carries from now on.

@@ -1,7 +1,7 @@
 //! What is not MCP: health, readiness, a first page for people.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Extension;
 use axum::Router;
@@ -9,7 +9,10 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use http::header::{CONTENT_TYPE, HeaderValue};
-use http::{Response, StatusCode};
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
 use narrows_gateway::Door;
 use narrows_gateway::exchange::Principal;
 use serde_json::{Value, json};
@@ -20,8 +23,34 @@ use crate::error::Refused;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// All that takes the router, the operator's pages too where there are some.
-pub(super) fn router(edge: Arc<Edge>) -> Router {
+/// The pages and the admin API, built at the first request for one of them: most gateways answer
+/// MCP alone, and the code that builds the routes would stay in memory.
+#[derive(Clone)]
+pub(super) struct Pages {
+    edge: Arc<Edge>,
+    service: Arc<OnceLock<TowerToHyperService<Router>>>,
+}
+
+impl Pages {
+    pub(super) fn new(edge: Arc<Edge>) -> Pages {
+        Pages {
+            edge,
+            service: Arc::default(),
+        }
+    }
+
+    /// Answers a request for one of the pages.
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let build = || TowerToHyperService::new(router(self.edge.clone()));
+        match self.service.get_or_init(build).call(request).await {
+            Ok(page) => page.map(Body::Page),
+            Err(never) => match never {},
+        }
+    }
+}
+
+/// Returns the routes of all pages, with the admin API where the settings have one.
+fn router(edge: Arc<Edge>) -> Router {
     let pages = Router::new()
         .route("/", get(index))
         .route("/health", get(health))

@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use narrows_gateway::exchange::{Ask, ClientHello, Event, EventSink, Notice, Principal};
 use narrows_gateway::preset::DenialSource;
+use narrows_gateway::settings::ModelReads;
 use narrows_gateway::{
-    Door, Error, GOAL_META, Gateway, Lifetime, Opened, RECOVER_TOOL, UpstreamReport,
+    Door, EXEC_TOOL, Error, GOAL_META, Gateway, Lifetime, Opened, RECOVER_TOOL, ResultTraits,
+    UpstreamReport,
 };
 use narrows_shape::estimate_tokens;
 use narrows_wire::{Id, Kind, Raw, Request, Revision};
@@ -248,7 +250,7 @@ async fn call(
         // can be asked has a link of its own, which would start the server twice.
         capabilities: Raw::empty_object(),
         client_info: Raw::from_serialize(
-            &json!({ "name": "narrows-call", "version": env!("CARGO_PKG_VERSION") }),
+            &json!({ "name": options.client, "version": env!("CARGO_PKG_VERSION") }),
         ),
     };
     let opened = gateway
@@ -265,20 +267,34 @@ async fn call(
         Ok(opened) => opened,
         Err(error) => return Ok(failed(&error)),
     };
+    let traits = opened.session.result_traits();
     let params = params(&published, options.goal.as_deref(), &arguments);
     let started = Instant::now();
     let result = request(opened, params).await;
     let took = started.elapsed();
-    if options.explain
-        && let Some(server) = server
-    {
-        let tool = own_name(server, &published);
+    let target = match server {
+        Some(server) => Some((server, own_name(server, &published))),
+        None => executed(&report, &published, &arguments),
+    };
+    let names = target.map(|(server, tool)| (server.id.as_str(), tool));
+    let terms = Terms::of(&config.checked.gateway, names, traits);
+    if options.explain {
         say(format_args!("endpoint:   {}", plain(&options.endpoint)));
-        explain(server, &published, tool, &arguments, &result, took);
+        say(format_args!(
+            "client:     {}, {}",
+            plain(&options.client),
+            half_read(traits)
+        ));
+        explain(target, &published, &arguments, &result, took);
         if let Ok(result) = &result {
-            let terms = Terms::of(&config.checked.gateway, &server.id, tool);
             receipt::lines(result, terms).iter().for_each(say);
         }
+    } else if let Ok(result) = &result
+        && receipt::is_lost(result, terms)
+    {
+        say(
+            "note: the rest of the text ends with this command; with `recovery.path` in the configuration `narrows call recover_text` can read it",
+        );
     }
     match result {
         Ok(result) => show(&result, options.json),
@@ -416,22 +432,50 @@ fn own_name<'a>(server: &'a UpstreamReport, published: &'a str) -> &'a str {
     tool.map_or(published, |known| known.name.as_str())
 }
 
+/// Returns the server and the tool that a call of `exec` names.
+fn executed<'r>(
+    report: &'r [UpstreamReport],
+    published: &str,
+    arguments: &Raw,
+) -> Option<(&'r UpstreamReport, &'r str)> {
+    if published != EXEC_TOOL {
+        return None;
+    }
+    let argument = |name: &str| Some(arguments.member(name)?.as_text()?.into_owned());
+    let server = argument("server_name")?;
+    let tool = argument("tool_name")?;
+    let server = report.iter().find(|known| known.id == server)?;
+    let tool = server.tools.iter().find(|known| known.name == tool)?;
+    Some((server, &tool.name))
+}
+
+/// Returns which half of a result the model behind a client reads.
+fn half_read(traits: ResultTraits) -> &'static str {
+    match traits.reads {
+        Some(ModelReads::Structured) => "whose model reads structuredContent in place of content",
+        Some(ModelReads::Content) => "whose model reads content alone",
+        Some(ModelReads::Both) => "whose model reads content and structuredContent",
+        None => "not a known program: its model may read either half (--client NAME tries another)",
+    }
+}
+
 /// The way of the call and its cost.
 fn explain(
-    server: &UpstreamReport,
+    target: Option<(&UpstreamReport, &str)>,
     published: &str,
-    own: &str,
     arguments: &Raw,
     result: &Result<Raw, Error>,
     took: Duration,
 ) {
     say(format_args!("published:  {}", plain(published)));
-    say(format_args!(
-        "server:     {} ({})",
-        plain(&server.id),
-        server.transport.word()
-    ));
-    say(format_args!("its name:   {}", plain(own)));
+    if let Some((server, own)) = target {
+        say(format_args!(
+            "server:     {} ({})",
+            plain(&server.id),
+            server.transport.word()
+        ));
+        say(format_args!("its name:   {}", plain(own)));
+    }
     say(format_args!(
         "arguments:  {} bytes",
         grouped(arguments.len())

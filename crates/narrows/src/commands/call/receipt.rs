@@ -8,8 +8,8 @@ mod tests;
 
 use std::time::Duration;
 
-use narrows_gateway::RECEIPT_META;
 use narrows_gateway::settings::{Settings, ShapeChoice};
+use narrows_gateway::{RECEIPT_META, ResultTraits};
 use narrows_wire::Raw;
 use serde::Deserialize;
 
@@ -34,22 +34,42 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// Those of a tool, by the server's own name of it, on the first endpoint.
-    pub(super) fn of(settings: &Settings, server: &str, tool: &str) -> Terms {
-        let mut upstreams = settings.upstreams.iter();
-        let upstream = upstreams.find(|upstream| upstream.id == server);
-        let of_tool = upstream.and_then(|upstream| upstream.tool_shapes.get(tool));
-        let of_server = upstream.map(|upstream| &upstream.shape);
+    /// Returns those of a tool, by the server's own name of it, on the first endpoint; without one,
+    /// those of the endpoint.
+    pub(super) fn of(
+        settings: &Settings,
+        target: Option<(&str, &str)>,
+        traits: ResultTraits,
+    ) -> Terms {
+        let upstream = target.and_then(|(server, tool)| {
+            let mut upstreams = settings.upstreams.iter();
+            let upstream = upstreams.find(|upstream| upstream.id == server)?;
+            Some((upstream, upstream.tool_shapes.get(tool)))
+        });
+        let of_tool = upstream.and_then(|(_, shape)| shape);
+        let of_server = upstream.map(|(upstream, _)| &upstream.shape);
         let of_endpoint = settings.endpoints.first().map(|endpoint| &endpoint.shape);
         let places = [of_tool, of_server, of_endpoint, Some(&settings.shape)];
         let shape = places.into_iter().flatten().copied();
         let shape = shape.fold(ShapeChoice::default(), ShapeChoice::or);
         let recovery = &settings.recovery;
         Terms {
-            budget: shape.max_chars.unwrap_or(ShapeChoice::MAX_CHARS),
+            budget: shape
+                .max_chars
+                .unwrap_or(ShapeChoice::MAX_CHARS)
+                .min(traits.cap),
             kept: recovery.path.is_some().then_some(recovery.ttl),
         }
     }
+}
+
+/// Returns true if something was cut out of a result that will be lost with this command.
+pub(super) fn is_lost(result: &Raw, terms: Terms) -> bool {
+    let meta = result.member("_meta");
+    let receipt = meta.and_then(|meta| meta.member(RECEIPT_META));
+    let receipt = receipt.and_then(|receipt| receipt.decode::<Receipt>().ok());
+    let is_cut = |receipt: Receipt| receipt.chars.after < receipt.chars.before;
+    terms.kept.is_none() && receipt.is_some_and(is_cut)
 }
 
 /// What there is to say of a result, in lines.

@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::{MIXED, check};
-use crate::program::Folder;
+use crate::program::{Folder, Ran};
 
 #[test]
 fn call_prints_the_text() {
@@ -58,6 +58,7 @@ fn call_prints_the_text() {
             hello
             --- stderr
             endpoint:   default
+            client:     narrows-call, not a known program: its model may read either half (--client NAME tries another)
             published:  demo__echo
             server:     demo (builtin)
             its name:   echo
@@ -67,6 +68,62 @@ fn call_prints_the_text() {
             shaped:     no
         "#]],
     );
+}
+
+#[test]
+fn explain_names_the_half_that_the_model_of_a_client_reads() {
+    let folder = Folder::new();
+    let call = ["call", "demo", "echo", r#"{"text": "hi"}"#, "--explain"];
+    let as_client = |name: &str| {
+        let ran = folder.run(&[&call[..], &["--client", name]].concat());
+        let line = ran.stderr.lines().find(|line| line.starts_with("client:"));
+        line.unwrap_or_default().to_owned()
+    };
+    let structured = "whose model reads structuredContent in place of content";
+    let expected = format!("client:     claude-code, {structured}");
+    assert_eq!(as_client("claude-code"), expected);
+    let expected = "client:     goose, whose model reads content alone";
+    assert_eq!(as_client("goose"), expected);
+}
+
+#[test]
+fn explain_follows_exec_to_its_server() {
+    let folder = Folder::new();
+    let arguments =
+        r#"{"server_name": "demo", "tool_name": "sample_log", "arguments": {"lines": 3000}}"#;
+    let lazy = ["--endpoint", "lazy", "--client", "Cline"];
+    let ran = folder.run(&[&["call", "exec", arguments, "--explain"], &lazy[..]].concat());
+    let explained: String = ran
+        .stderr
+        .lines()
+        .take(10)
+        .map(|l| format!("{l}\n"))
+        .collect();
+    let ran = Ran {
+        stdout: String::new(),
+        stderr: explained,
+        ..ran
+    };
+    check(
+        &ran,
+        expect![[r#"
+        exit 0
+        --- stdout
+        --- stderr
+        endpoint:   lazy
+        client:     Cline, whose model reads content and structuredContent
+        published:  exec
+        server:     demo (builtin)
+        its name:   sample_log
+        arguments:  N bytes
+        time:       N ms
+        result:     N bytes, N tokens
+        budget:     8,000 characters
+        shaped:     209,907 -> 2,762 characters, ~103,569 -> N tokens
+    "#]],
+    );
+    let ran = folder.run(&[&["call", "exec", arguments], &lazy[..]].concat());
+    assert!(ran.stderr.contains("`recovery.path`"), "{}", ran.stderr);
 }
 
 #[test]

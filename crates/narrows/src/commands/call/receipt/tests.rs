@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
+use narrows_gateway::ResultTraits;
 use narrows_gateway::settings::{Builtin, Settings, ShapeChoice, UpstreamKind, UpstreamSettings};
 use narrows_wire::Raw;
 use serde_json::{Value, json};
@@ -175,7 +176,9 @@ fn the_terms_are_those_of_the_tool_then_the_server_then_the_endpoint_then_the_to
     let mut settings = Settings::default();
     let kind = UpstreamKind::Builtin(Builtin::Demo);
     settings.upstreams.push(UpstreamSettings::new("a", kind));
-    let terms = |settings: &Settings| Terms::of(settings, "a", "echo");
+    let traits = |cap| ResultTraits { reads: None, cap };
+    let target = Some(("a", "echo"));
+    let terms = |settings: &Settings| Terms::of(settings, target, traits(usize::MAX));
     assert_eq!(terms(&settings).budget, 16_000);
     settings.shape = most(4_000);
     assert_eq!(terms(&settings).budget, 4_000);
@@ -187,6 +190,9 @@ fn the_terms_are_those_of_the_tool_then_the_server_then_the_endpoint_then_the_to
     tools.insert("echo".to_owned(), most(1_000));
     tools.insert("other".to_owned(), most(1_500));
     assert_eq!(terms(&settings).budget, 1_000);
+    assert_eq!(Terms::of(&settings, target, traits(900)).budget, 900);
+    let of_endpoint = Terms::of(&settings, None, traits(usize::MAX));
+    assert_eq!(of_endpoint.budget, 3_000);
     assert_eq!(terms(&settings).kept, None);
     settings.recovery.path = Some("cut".into());
     assert_eq!(terms(&settings).kept, Some(Duration::from_secs(3600)));
