@@ -12,12 +12,12 @@ mod shaped;
 use std::sync::Arc;
 use std::time::Instant;
 
-use narrows_wire::{Kind, Raw};
+use narrows_wire::{ItemKind, Kind, Raw};
 
 pub(crate) use self::retry::says_repeatable;
 use crate::builtin;
 use crate::catalogue::{Target, View};
-use crate::error::{Error, ItemKind};
+use crate::error::Error;
 use crate::events::{self, Tag, Value};
 use crate::exchange::{Cancel, EventSink};
 use crate::meter::Trace;

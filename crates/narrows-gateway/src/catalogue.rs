@@ -14,12 +14,12 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use narrows_wire::{Raw, token};
+use narrows_wire::{ItemKind, Raw, token};
 
 pub(crate) use self::listing::{Entry, Listing};
 pub(crate) use self::templates::Template;
 use crate::call::says_repeatable;
-use crate::error::{Error, ItemKind};
+use crate::error::Error;
 use crate::facade::Facade;
 use crate::permit::Rules;
 use crate::preset::{Denial, Preset, ToolFilters};

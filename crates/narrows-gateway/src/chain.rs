@@ -18,9 +18,9 @@ use std::fmt;
 use std::path::Path;
 
 use http::HeaderValue;
+use narrows_wire::text::hex;
 use sha2::{Digest, Sha256};
 
-use crate::text::hex;
 use crate::upstream::variable_above;
 
 /// The environment variable that carries the chain to child processes.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use narrows_wire::Raw;
+use narrows_wire::text::percent_encoded;
+use narrows_wire::{ItemKind, Raw};
 
 use crate::chain::Recursion;
 use crate::preset::{Denial, DenialSource};
-use crate::text::percent_encoded;
 
 /// A variant exists because an edge answers it differently or because its
 /// text tells the client something else. Codes and statuses are given to them
@@ -103,15 +103,6 @@ pub enum Fault {
     Client,
     Upstream,
     Gateway,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ItemKind {
-    Tool,
-    Prompt,
-    Resource,
-    Server,
-    Method,
 }
 
 /// The reason why a tool is hidden on endpoints that join servers.
@@ -274,38 +265,5 @@ fn told_progress(sent: bool) -> &'static str {
         false => {
             ". It was not sent to its server: it can be repeated when the gateway has restarted"
         }
-    }
-}
-
-impl ItemKind {
-    /// In the order in which they are declared.
-    pub(crate) const ALL: [ItemKind; 5] = [
-        ItemKind::Tool,
-        ItemKind::Prompt,
-        ItemKind::Resource,
-        ItemKind::Server,
-        ItemKind::Method,
-    ];
-
-    fn title(self) -> &'static str {
-        match self {
-            ItemKind::Tool => "Tool",
-            ItemKind::Prompt => "Prompt",
-            ItemKind::Resource => "Resource",
-            ItemKind::Server => "Server",
-            ItemKind::Method => "Method",
-        }
-    }
-}
-
-impl std::fmt::Display for ItemKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            ItemKind::Tool => "tool",
-            ItemKind::Prompt => "prompt",
-            ItemKind::Resource => "resource",
-            ItemKind::Server => "server",
-            ItemKind::Method => "method",
-        })
     }
 }

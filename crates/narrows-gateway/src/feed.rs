@@ -9,12 +9,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
 use tokio::sync::broadcast;
 
 use crate::clock::Moment;
 use crate::gateway::Applied;
-use crate::lock::Mutex;
 
 /// Calls that are remembered.
 const REMEMBERED: usize = 1_000;

@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::StatusCode;
 use narrows_shape::Mask;
-use narrows_wire::Raw;
+use narrows_wire::{ItemKind, Raw};
 
 pub use self::request::PlainRequest;
 use self::restricted::Restricted;
-use crate::error::{Error, ItemKind, did_you_mean};
+use crate::error::{Error, did_you_mean};
 use crate::events::{self, Tag, Value};
 use crate::exchange::Principal;
 use crate::memory::{MemoryPermit, SMALL};

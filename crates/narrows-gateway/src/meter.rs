@@ -25,6 +25,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use narrows_wire::ItemKind;
+use parking_lot::Mutex;
+
 pub(crate) use self::ended::Ended;
 pub use self::family::{Family, Kind, Label, Sample, Value};
 pub(crate) use self::histogram::Histogram;
@@ -33,8 +36,6 @@ pub(crate) use self::store::CountedStore;
 pub(crate) use self::watch::{Trace, Watch};
 pub use self::words::{Evicted, RefusedFor};
 use self::words::{Method, Outcome};
-use crate::error::ItemKind;
-use crate::lock::Mutex;
 use crate::upstream::State;
 
 /// What one gateway counts.

@@ -11,9 +11,11 @@ pub(crate) mod uri;
 
 use std::sync::Arc;
 
+use narrows_wire::ItemKind;
+
 pub(crate) use self::known::KnownUris;
 use crate::catalogue::Target;
-use crate::error::{Error, ItemKind};
+use crate::error::Error;
 use crate::events::{self, Tag};
 use crate::preset::{Denial, Preset, ServerName, ToolFilter};
 use crate::upstream::{Item, Offer, Upstream};

@@ -19,7 +19,8 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use futures_util::future::join_all;
-use narrows_wire::{Id, Notification, Raw, Request, Response, Revision};
+use narrows_wire::{Id, Notification, Raw, Request, Response, Revision, token};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -39,13 +40,11 @@ use crate::events::Tag;
 use crate::exchange::{AskKey, Asks, Caller, Cancel, Event, EventSink, Notice, Principal};
 use crate::gateway::{Endpoint, Face, Inner, Lifetime, Span};
 use crate::known_clients::{self, ResultTraits};
-use crate::lock::Mutex;
 use crate::memory::ClientMemory;
 use crate::meter::Watch;
 use crate::offload;
 use crate::recovery::Owner;
 use crate::shaping::WorkerShare;
-use crate::text::hex;
 use crate::upstream::{Link, ListKind, Upstream};
 
 /// How long the calls of a session that has ended may take to end as well.
@@ -118,7 +117,7 @@ impl Session {
         let results = known_clients::results(&gateway.roster().settings, &caller.client);
         Session {
             serial,
-            id: random_id(),
+            id: token::random_id(),
             asks: caller.client.asks(),
             gateway_client: GatewayClient::of(&caller.client, gateway.mark()),
             caller,
@@ -755,11 +754,4 @@ impl Drop for Admitted {
             self.session.call_ended.notify_waiters();
         }
     }
-}
-
-/// An id that nobody can guess.
-pub fn random_id() -> String {
-    let mut bytes = [0u8; 16];
-    getrandom::fill(&mut bytes).expect("the operating system gives randomness");
-    hex(&bytes)
 }

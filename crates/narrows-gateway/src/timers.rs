@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::lock::Mutex;
+use parking_lot::Mutex;
 
 /// Longer than any wait, and short enough to be added to any instant.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);

@@ -39,6 +39,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use narrows_wire::{Raw, Revision};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -61,7 +62,6 @@ use crate::error::Error;
 use crate::events::Value;
 use crate::exchange::{Asks, ClientHello};
 use crate::feed::{Feed, Happening};
-use crate::lock::Mutex;
 use crate::meter::{Meter, ServerMeter};
 use crate::preset::ServerName;
 use crate::settings::{Limits, Sharing, Transport, UpstreamKind, UpstreamSettings};

@@ -13,7 +13,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::HeaderValue;
-use narrows_gateway::{Error, ForwardError, ItemKind, PrunerError};
+use narrows_gateway::{Error, ForwardError, PrunerError};
+use narrows_wire::ItemKind;
 use narrows_wire::{Id, Raw, Revision, encode_error};
 use serde_json::{Map, Value, json};
 

@@ -11,11 +11,13 @@
 mod envelope;
 mod error;
 pub mod frame;
+mod item;
 mod json;
 mod revision;
 pub mod sse;
 #[cfg(test)]
 mod testing;
+pub mod text;
 pub mod token;
 
 pub use envelope::{
@@ -23,5 +25,6 @@ pub use envelope::{
     encode_notification, encode_request, encode_result, result_parts,
 };
 pub use error::{Error, JsonError};
+pub use item::ItemKind;
 pub use json::{Edit, Kind, Raw, keeping};
 pub use revision::Revision;

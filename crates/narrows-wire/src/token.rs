@@ -9,10 +9,18 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STAN
 use bytes::Bytes;
 
 use crate::Raw;
+use crate::text::hex;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a token of ours")]
 pub struct BadToken;
+
+/// An id that nobody can guess.
+pub fn random_id() -> String {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).expect("the operating system gives randomness");
+    hex(&bytes)
+}
 
 /// Base64 of `{"offset": n}`; standard and URL-safe alphabets, padded or not, are accepted.
 pub fn cursor(offset: usize) -> String {

@@ -15,10 +15,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
 use narrows_wire::Raw;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{Call, RpcError, Server, one_page};
-use crate::lock::Mutex;
 
 const README: &str = "demo://readme";
 const ROWS: &str = "demo://rows/";

@@ -9,7 +9,7 @@ use narrows_wire::{Id, Raw, Response, encode_notification, encode_request};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::lock::Mutex;
+use parking_lot::Mutex;
 
 /// Cheap to clone.
 #[derive(Clone)]

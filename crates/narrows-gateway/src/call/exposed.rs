@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use narrows_shape::prune::Fallback;
-use narrows_wire::{Raw, Revision};
+use narrows_wire::{ItemKind, Raw, Revision};
 
 use super::params::Member;
 use super::shaped::ResultBudget;
 use super::{Call, Params};
 use crate::catalogue::View;
-use crate::error::{Error, ItemKind};
+use crate::error::Error;
 use crate::facade::{self, Errand, Facade, OwnTool, ResultForm};
 use crate::session::Session;
 use crate::settings::ModelReads;

@@ -5,12 +5,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use narrows_shape::budget::RecoveryForm;
-use narrows_wire::{Raw, token};
+use narrows_wire::{ItemKind, Raw, token};
 
 use super::uris::PublishedUris;
 use super::{Entry, Kind, Listing, Part, Plan, Recover, Scope, Target, Template, View, lacks_goal};
 use crate::call::says_repeatable;
-use crate::error::ItemKind;
 use crate::facade::{Facade, Hidden, Shelf, Shown, TaskOnly, Way};
 use crate::preset::Preset;
 use crate::settings::{EndpointSettings, Expose, Structured, Uris};

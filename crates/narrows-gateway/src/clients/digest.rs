@@ -60,7 +60,7 @@ mod tests {
         // The example of FIPS 180-2.
         let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         let digest = TokenDigest::of("abc");
-        assert_eq!(crate::text::hex(&digest.0), known);
+        assert_eq!(narrows_wire::text::hex(&digest.0), known);
     }
 
     #[test]

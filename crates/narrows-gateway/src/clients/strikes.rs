@@ -10,11 +10,11 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use super::bucket::Bucket;
-use crate::lock::Mutex;
 use crate::settings::Rate;
 
 /// How long a refusal is held back.

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use narrows_wire::Raw;
+use parking_lot::Mutex;
 
 use super::limit::{Limit, MAX_CALLS, MAX_ERRORS};
 use super::{Severity, Tag, Value};
-use crate::lock::Mutex;
 
 /// Events that may wait to be formatted.
 const MAX_WAITING: usize = 4_096;

@@ -12,11 +12,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::{Event, Notice};
-use crate::lock::Mutex;
 use crate::memory::MemoryShare;
 use crate::meter::Meter;
 

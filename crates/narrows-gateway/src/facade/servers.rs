@@ -3,14 +3,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use narrows_wire::Raw;
+use narrows_wire::{ItemKind, Raw};
 use serde_json::{Value, json};
 
 use super::request::shortened;
 use super::{Hidden, Shelf, Shown, TaskOnly};
 use crate::builtin::error_result;
 use crate::catalogue::Target;
-use crate::error::{Error, ItemKind, did_you_mean};
+use crate::error::{Error, did_you_mean};
 use crate::names;
 use crate::preset::Denial;
 use crate::upstream::{Item, ListKind, Upstream};

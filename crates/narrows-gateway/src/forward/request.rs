@@ -3,10 +3,10 @@
 
 use bytes::Bytes;
 use http::HeaderValue;
-use narrows_wire::{Id, Kind, Raw};
+use narrows_wire::{Id, ItemKind, Kind, Raw};
 
 use crate::call::picked;
-use crate::error::{Error, ItemKind};
+use crate::error::Error;
 use crate::memory::ClientMemory;
 use crate::twins;
 

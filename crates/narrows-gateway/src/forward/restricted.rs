@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use narrows_wire::{Kind, Raw};
+use narrows_wire::{ItemKind, Kind, Raw};
 
 use super::{Carried, Destination, PlainRequest, Reply};
 use crate::catalogue::{Entry, Listing};
 use crate::chain::via;
-use crate::error::{Error, ItemKind};
+use crate::error::Error;
 use crate::permit::{self, Rules};
 use crate::preset::ServerName;
 use crate::upstream::{Item, ListKind, Offer, Upstream};

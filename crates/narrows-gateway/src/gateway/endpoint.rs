@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use narrows_wire::Raw;
+use parking_lot::Mutex;
 
 use super::roster::Roster;
 use crate::catalogue::{Part, Plan, Scope, View, changes};
 use crate::exchange::Notice;
-use crate::lock::Mutex;
 use crate::settings::Uris;
 use crate::shaping::Shaping;
 

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use narrows_wire::Raw;
+use narrows_wire::{ItemKind, Raw};
 
 use super::endpoint::Bound;
 use super::{Door, Gateway, Inner};
 use crate::catalogue::View;
-use crate::error::{ItemKind, NEEDS_TASK};
+use crate::error::NEEDS_TASK;
 use crate::permit;
 use crate::preset::{Denial, Preset};
 use crate::settings::Transport;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use narrows_wire::{Raw, Revision};
+use narrows_wire::{ItemKind, Raw, Revision};
 use tokio::time::Instant;
 
 use super::{Door, Endpoint, Face, Gateway, Inner, Lifetime, Opened};
 use crate::catalogue::View;
-use crate::error::{Error, ItemKind};
+use crate::error::Error;
 use crate::exchange::{Caller, ClientHello, EventSink, Principal};
 use crate::known_clients;
 use crate::memory::ClientMemory;

@@ -1,9 +1,9 @@
 //! How a request ended, as far as it is counted and remembered.
 
-use narrows_wire::Raw;
+use narrows_wire::{ItemKind, Raw};
 
 use super::words::Outcome;
-use crate::error::{Error, ItemKind};
+use crate::error::Error;
 use crate::forward::{ForwardError, Reply};
 
 #[derive(Debug, Clone, Copy)]

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use narrows_wire::ItemKind;
+
 use super::family::name;
 use super::words::{Evicted, Method, Outcome, RefusedFor};
 use super::{DoorMeter, Family, Label, Meter, ServerMeter, read};
-use crate::error::ItemKind;
 
 impl Meter {
     /// Everything that is counted here. What is not counted but looked at is

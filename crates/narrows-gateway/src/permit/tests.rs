@@ -1,8 +1,10 @@
 use std::sync::Arc;
 
+use narrows_wire::ItemKind;
+
 use super::not_allowed;
 use super::uri::{climbs, is_odd, plain, plain_pattern, readings};
-use crate::error::{Error, ItemKind};
+use crate::error::Error;
 use crate::preset::Preset;
 
 #[test]

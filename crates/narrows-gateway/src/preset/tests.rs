@@ -1,9 +1,11 @@
 use std::collections::HashSet;
 
-use narrows_wire::Raw;
+use narrows_wire::{
+    ItemKind::{self, Prompt, Resource, Tool},
+    Raw,
+};
 
 use super::{BadRule, Denial, Preset, Rule, ServerName};
-use crate::error::ItemKind::{self, Prompt, Resource, Tool};
 
 const FILES: ServerName<'_> = ServerName {
     id: "files",

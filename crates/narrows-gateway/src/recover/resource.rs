@@ -1,9 +1,9 @@
 //! The same as a resource: `narrows://receipt/{id}{?start,end}`.
 
 use narrows_shape::prune::Lines;
-use narrows_wire::Raw;
+use narrows_wire::{ItemKind, Raw};
 
-use crate::error::{Error, ItemKind};
+use crate::error::Error;
 use crate::recovery::{Owner, Store};
 
 const SCHEME: &str = "narrows://receipt/";

@@ -19,11 +19,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::Mutex;
+
 use self::recent::Recent;
 use self::record::Record;
 use self::shelf::Shelf;
 use super::{Fill, Owner, Receipt, RecoverySettings, Store, Unavailable, block, files, totals};
-use crate::lock::Mutex;
 
 /// Texts in a folder: each for the same time, and all within a number of bytes;
 /// the oldest leave first.

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{Fill, Owner, Receipt, RecoverySettings, Store, Unavailable, block};
-use crate::lock::Mutex;
 
 /// Texts in memory: each for the same time since it was kept or renewed, and all
 /// within a number of bytes; those that would expire first leave first.

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
+
 use super::files;
-use crate::lock::Mutex;
 
 /// A longer one is neither written nor read.
 const MAX_BYTES: usize = 1024 * 1024;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use narrows_wire::{Id, Raw, encode_notification, token};
+use parking_lot::Mutex;
 
 use crate::exchange::{Ask, AskKey, AskReply};
-use crate::lock::Mutex;
 
 /// A client that leaves more than this unanswered has forgotten the oldest.
 const MAX_OPEN: usize = 256;

@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 
+use parking_lot::Mutex;
+
 use super::Session;
-use crate::lock::Mutex;
 
 /// URIs that one session remembers.
 const MAX_URIS: usize = 1_024;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use narrows_wire::Raw;
+use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +17,6 @@ use crate::chain::via::{GatewayClient, THROUGH_PROXY};
 use crate::error::Error;
 use crate::exchange::{Ask, AskKey, ClientHello, Event, EventSink, Notice, Refusal};
 use crate::gateway::Lifetime;
-use crate::lock::Mutex;
 use crate::settings::Sharing;
 use crate::upstream::{Ears, Link, ListKind, OwnLink, Upstream};
 

@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use narrows_wire::{Raw, token};
+use narrows_wire::{ItemKind, Raw, token};
+use parking_lot::Mutex;
 
 use super::Session;
-use crate::error::ItemKind;
 use crate::exchange::Notice;
-use crate::lock::Mutex;
 use crate::permit;
 use crate::upstream::{Upstream, concerns};
 

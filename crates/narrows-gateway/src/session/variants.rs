@@ -10,11 +10,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::Session;
 use crate::catalogue::{Part, View, changes};
-use crate::lock::Mutex;
 use crate::upstream::{Offer, OwnLink, Upstream};
 
 /// By the upstream's index: what it offers to this session.

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use crate::clock;
-use crate::lock::Mutex;
 
 /// So many tools are told one by one.
 const MAX_TOOLS: usize = 1_000;

@@ -8,12 +8,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::{Failure, Link, State, Upstream};
 use crate::error::Error;
-use crate::lock::Mutex;
 
 /// Between two attempts of which calls hastened the second.
 pub(super) const SPACING: Duration = Duration::from_secs(5);

@@ -9,15 +9,15 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use narrows_wire::text::hex;
 use narrows_wire::{Kind, Raw};
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use super::{Item, Offer, Upstream};
 use crate::exchange::Asks;
 use crate::feed::Happening;
-use crate::lock::Mutex;
-use crate::text::hex;
 
 /// Tools that are remembered, of all servers together. Those beyond it are not
 /// compared.

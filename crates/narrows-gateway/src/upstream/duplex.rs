@@ -21,6 +21,7 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use narrows_wire::{Id, Raw};
 use narrows_wire::{encode_error, encode_notification, encode_request, encode_result};
+use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
@@ -32,7 +33,6 @@ use super::link::{
     Complaints, Ears, Failure, FailureKind, LinkError, Origin, Outgoing, ServerHello,
 };
 use crate::exchange::{AnswerTo, AskKey, ClientHello, Event, EventSink};
-use crate::lock::Mutex;
 
 /// How long a server whose input has ended gets to tell why.
 const SETTLE: Duration = Duration::from_secs(1);

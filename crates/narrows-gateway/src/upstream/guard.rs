@@ -19,10 +19,10 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::process::Signal;
 
 use super::process::{self, Tree};
-use crate::lock::Mutex;
 
 /// How long trees get to end by SIGTERM once the gateway is gone.
 const GRACE: Duration = Duration::from_secs(2);

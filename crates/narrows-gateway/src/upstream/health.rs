@@ -14,11 +14,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::link::{Failure, FailureKind};
-use crate::lock::Mutex;
 use crate::meter::ServerMeter;
 use crate::settings::HealthSettings;
 

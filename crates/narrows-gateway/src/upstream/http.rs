@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use narrows_wire::{Id, Raw, encode_error, encode_notification, encode_request, encode_result};
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -33,7 +34,6 @@ use super::health::Vitals;
 use super::link::{Complaints, Ears, Failure, FailureKind, LinkError, Outgoing, ServerHello};
 use super::web::HttpClient;
 use crate::exchange::{AnswerTo, ClientHello};
-use crate::lock::Mutex;
 use crate::settings::RemoteSettings;
 use crate::timers::Timers;
 

@@ -6,7 +6,7 @@ mod read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use narrows_wire::{Kind, Raw};
+use narrows_wire::{ItemKind, Kind, Raw};
 
 pub(crate) use self::read::ListReader;
 use self::read::ReadList;
@@ -14,7 +14,6 @@ use super::Failure;
 use super::link::ServerHello;
 use crate::arguments::Checker;
 use crate::chain::via;
-use crate::error::ItemKind;
 use crate::permit::KnownUris;
 
 #[derive(Debug, Clone, Default)]

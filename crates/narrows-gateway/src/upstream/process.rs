@@ -25,7 +25,7 @@ use rustix::process::{
     Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpid,
 };
 
-use crate::lock::Mutex;
+use parking_lot::Mutex;
 use table::{Entry, Process};
 pub(crate) use table::{include_older, variable_above};
 

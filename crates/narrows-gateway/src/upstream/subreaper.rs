@@ -14,6 +14,7 @@ use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process};
@@ -21,7 +22,6 @@ use rustix::stdio::{dup2_stdin, dup2_stdout, stderr};
 
 use super::guard::{end, ignore_signals};
 use super::process::{Tree, become_subreaper};
-use crate::lock::Mutex;
 
 /// Precedes the number of the error on stderr if the server cannot be started.
 pub(super) const NOT_STARTED: &str = "narrows-subreaper: errno ";

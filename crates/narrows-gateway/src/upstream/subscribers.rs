@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use narrows_wire::Raw;
+use parking_lot::Mutex;
 
 use super::{Link, Outgoing, Upstream};
-use crate::lock::Mutex;
 use crate::session::Session;
 
 /// By the upstream's own URI, then by the session's serial number.

@@ -1,10 +1,11 @@
 //! Who may operate the gateway over HTTP.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use narrows_gateway::settings::TokenDigest;
+use parking_lot::{RwLock, RwLockReadGuard};
 
 use super::Operations;
 
@@ -60,10 +61,7 @@ impl AdminDesk {
     /// Puts other tokens in the place of these: one that is not among them
     /// counts no more from now on.
     pub fn accept(&self, tokens: Vec<AdminToken>, remote: bool) {
-        let mut accepted = self
-            .accepted
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut accepted = self.accepted.write();
         *accepted = Accepted { tokens, remote };
     }
 
@@ -84,7 +82,7 @@ impl AdminDesk {
 
 impl AdminDesk {
     fn accepted(&self) -> RwLockReadGuard<'_, Accepted> {
-        self.accepted.read().unwrap_or_else(PoisonError::into_inner)
+        self.accepted.read()
     }
 }
 

@@ -2,9 +2,10 @@
 //! what happens to them when the client does not read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use narrows_gateway::memory::MemoryShare;
+use parking_lot::Mutex;
 
 use super::readers::SlowReaders;
 use super::stream::Stream;
@@ -39,24 +40,21 @@ impl Current {
     }
 
     fn stream(&self) -> Option<Arc<Stream>> {
-        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let stream = self.stream.lock();
         stream.upgrade()
     }
 
     pub(super) fn set(&self, stream: &Arc<Stream>) {
-        *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(stream);
+        *self.stream.lock() = Arc::downgrade(stream);
     }
 
     pub(super) fn hold(&self, memory: Option<&Arc<MemoryShare>>) {
-        *self.memory.lock().unwrap_or_else(PoisonError::into_inner) = memory.cloned();
+        *self.memory.lock() = memory.cloned();
     }
 
     /// Returns the memory share of the client.
     pub(super) fn memory(&self) -> Option<Arc<MemoryShare>> {
-        self.memory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.memory.lock().clone()
     }
 
     /// The client has to give way: nothing is kept for it.

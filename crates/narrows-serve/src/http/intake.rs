@@ -7,12 +7,13 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use narrows_gateway::memory::{MemoryPermit, MemoryShare, SMALL};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep_until};
 use tokio_tungstenite::tungstenite::Message;
@@ -113,7 +114,7 @@ impl Arriving {
     }
 
     fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<TooSlow> {
-        let deadline = lock(&self.state).pace.as_mut().map(Pace::deadline);
+        let deadline = self.state.lock().pace.as_mut().map(Pace::deadline);
         let Some(deadline) = deadline else {
             self.timer = None;
             return Poll::Pending;
@@ -129,7 +130,7 @@ impl Arriving {
 
     /// A message that is whole, with the charge for it.
     pub(super) fn message(&self, message: Bytes) -> Bytes {
-        let permit = lock(&self.state).is_whole();
+        let permit = self.state.lock().is_whole();
         match message.len() {
             0..SMALL => message,
             bytes => permit.resized(bytes).attach(message),
@@ -138,13 +139,13 @@ impl Arriving {
 
     /// Takes note of what came besides messages, perhaps within one.
     pub(super) fn passed(&self, message: &Message) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.partial = state.partial.saturating_sub(message.len() + HEADER);
     }
 
     /// Returns true if reading ended for lack of memory.
     pub(super) fn is_full(&self) -> bool {
-        lock(&self.state).is_full
+        self.state.lock().is_full
     }
 }
 
@@ -157,7 +158,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Intake<S> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.io).poll_read(cx, buffer))?;
         let read = buffer.filled().len() - before;
-        Poll::Ready(match lock(&self.state).received(read) {
+        Poll::Ready(match self.state.lock().received(read) {
             true => Ok(()),
             false => Err(io::ErrorKind::OutOfMemory.into()),
         })
@@ -195,6 +196,3 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Intake<S> {
 }
 
 // A panic while the lock was held can only have left bytes uncounted.
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}

@@ -7,10 +7,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use narrows_gateway::meter::Evicted;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -79,7 +80,7 @@ impl Occupancy {
     ) -> Option<Place> {
         let address = address.to_canonical();
         let address = (!address.is_loopback()).then_some(address);
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         if let Some(address) = &address
             && let Some(own) = table.addresses.get(address)
             && own.open >= self.max_per_address
@@ -120,11 +121,7 @@ impl Occupancy {
     /// Closes a connection that is not busy, if there is one: the system has
     /// no room for another.
     pub(super) fn make_room(&self) -> Option<Evicted> {
-        self.lock().make_room()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().make_room()
     }
 }
 
@@ -182,7 +179,7 @@ impl Place {
     /// A request has begun.
     pub(super) fn begin(&self) {
         if self.seat.state.swap(BUSY, Ordering::Relaxed) == SILENT {
-            let mut table = self.occupancy.lock();
+            let mut table = self.occupancy.table.lock();
             table.heard(self.number, self.seat.address);
         }
     }
@@ -206,6 +203,6 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.occupancy.lock().remove(self.number);
+        self.occupancy.table.lock().remove(self.number);
     }
 }

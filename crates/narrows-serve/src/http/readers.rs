@@ -6,12 +6,13 @@
 //! share cannot be held up by one client: there the slowest reader is closed.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
 use narrows_gateway::memory::MemoryShare;
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::Edge;
@@ -63,7 +64,7 @@ impl SlowReaders {
             closed: closed.clone(),
             waker: waker.clone(),
         };
-        self.lock().insert(number, stalled);
+        self.stalled.lock().insert(number, stalled);
         Stall {
             readers: self.clone(),
             number,
@@ -73,7 +74,7 @@ impl SlowReaders {
 
     /// Closes the slowest of those that `fits`, if it has taken nothing for so long.
     fn close_slowest(&self, least: Duration, fits: impl Fn(&MemoryShare) -> bool) -> bool {
-        let mut stalled = self.lock();
+        let mut stalled = self.stalled.lock();
         let fitting = stalled.iter().filter(|(_, stalled)| {
             stalled.since.elapsed() >= least
                 && stalled.memory.as_ref().is_some_and(|memory| fits(memory))
@@ -90,9 +91,6 @@ impl SlowReaders {
     }
 
     // A panic while the lock was held can only have left a reader out.
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Stalled>> {
-        self.stalled.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Stall {
@@ -104,7 +102,7 @@ impl Stall {
 
 impl Drop for Stall {
     fn drop(&mut self) {
-        self.readers.lock().remove(&self.number);
+        self.readers.stalled.lock().remove(&self.number);
     }
 }
 

@@ -1,12 +1,13 @@
 //! The sessions of this edge, by what travels as `mcp-session-id`.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use narrows_gateway::exchange::{EventStream, Principal};
 use narrows_gateway::{Opened, Session};
+use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -69,7 +70,7 @@ impl HttpSession {
 
     /// Gives a call a stream of its own, after the messages that came `before`.
     pub(super) fn stream(&self, call: Call, before: Vec<Bytes>) -> Reader {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.calls.lock();
         calls.last += 1;
         let tasks = self.tasks.clone();
         let stream = Stream::of_call(calls.last, call, before, self.bounds, tasks);
@@ -88,7 +89,7 @@ impl HttpSession {
         if number == GENERAL {
             return Some(self.general.attach(Some(last)));
         }
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = self.calls.lock();
         let at = calls
             .streams
             .binary_search_by_key(&number, |stream| stream.number())
@@ -105,13 +106,13 @@ impl HttpSession {
     }
 
     fn forget_unread(&self) {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = self.calls.lock();
         let streams = calls.streams.iter().chain([&self.general]);
         streams.for_each(|stream| stream.forget_unread());
     }
 
     fn forget_delivered(&self, now: Instant) {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.calls.lock();
         calls.forget_delivered(now);
     }
 }
@@ -164,7 +165,7 @@ impl Sessions {
         let id: Box<str> = session.id().into();
         let entry = HttpSession::new(session.clone(), outbox, target, bounds, tasks.clone());
         let entry = Arc::new(entry);
-        self.write().insert(id.clone(), entry.clone());
+        self.by_id.write().insert(id.clone(), entry.clone());
         let sessions = self.clone();
         tasks.spawn(async move {
             session.closed().await;
@@ -181,7 +182,7 @@ impl Sessions {
         target: &Target<'_>,
         principal: &Principal,
     ) -> Option<Arc<HttpSession>> {
-        let sessions = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        let sessions = self.by_id.read();
         let found = sessions.get(id)?;
         let session = &found.session;
         let is_own = found.target == *target && session.caller().principal == *principal;
@@ -189,7 +190,7 @@ impl Sessions {
     }
 
     pub(super) fn remove(&self, id: &str) {
-        let removed = self.write().remove(id);
+        let removed = self.by_id.write().remove(id);
         if let Some(session) = removed {
             session.hush();
         }
@@ -222,11 +223,7 @@ impl Sessions {
     }
 
     fn all(&self) -> Vec<Arc<HttpSession>> {
-        let sessions = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        let sessions = self.by_id.read();
         sessions.values().cloned().collect()
-    }
-
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<Box<str>, Arc<HttpSession>>> {
-        self.by_id.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

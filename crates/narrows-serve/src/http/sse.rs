@@ -7,7 +7,7 @@
 //! off, the client is gone.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -18,8 +18,10 @@ use http::{Method, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use narrows_gateway::exchange::Principal;
 use narrows_gateway::memory::{ClientMemory, MemoryShare};
-use narrows_gateway::{offload, random_id};
+use narrows_gateway::offload;
+use narrows_wire::token::random_id;
 use narrows_wire::{decode, sse};
+use parking_lot::RwLock;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 
@@ -61,17 +63,17 @@ pub(super) struct Found {
 
 impl Inboxes {
     fn insert(&self, id: Box<str>, inbox: Inbox) {
-        let mut inboxes = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut inboxes = self.0.write();
         inboxes.insert(id, inbox);
     }
 
     fn remove(&self, id: &str) {
-        let mut inboxes = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut inboxes = self.0.write();
         inboxes.remove(id);
     }
 
     fn find(&self, id: &str, principal: &Principal) -> Option<Found> {
-        let inboxes = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let inboxes = self.0.read();
         let inbox = inboxes.get(id).filter(|inbox| inbox.owner == *principal)?;
         Some(Found {
             posted: inbox.posted.clone(),

@@ -10,7 +10,7 @@
 //! its client stops reading, does the call move into a task: a disconnect is no
 //! cancellation, and nobody upstream should wait for a slow client.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -18,6 +18,7 @@ use narrows_gateway::Session;
 use narrows_gateway::exchange::{EventStream, Notice};
 use narrows_gateway::memory::{ClientMemory, MemoryShare, SMALL};
 use narrows_wire::Id;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -146,12 +147,12 @@ impl Stream {
 
     /// Forgets the messages that are kept for a client that comes back.
     pub(super) fn forget(&self) {
-        self.lock().replay.clear();
+        self.state.lock().replay.clear();
     }
 
     /// The same, unless somebody reads them.
     pub(super) fn forget_unread(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.is_read && state.replay.bytes() >= SMALL {
             state.replay.clear();
         }
@@ -161,7 +162,7 @@ impl Stream {
     /// without it, from the next message on that has not been given out yet.
     /// The reader before it comes to its end.
     pub(super) fn attach(self: &Arc<Self>, last: Option<u64>) -> Reader {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.turn += 1;
         state.is_read = true;
         if let Some(waker) = state.waker.take() {
@@ -181,7 +182,7 @@ impl Stream {
 
     /// Ends the stream where it stands: nothing more will come.
     pub(super) fn end(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let source = std::mem::replace(&mut state.source, Source::Ended);
         let waker = state.waker.take();
         drop(state);
@@ -192,20 +193,20 @@ impl Stream {
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        matches!(self.lock().source, Source::Ended)
+        matches!(self.state.lock().source, Source::Ended)
     }
 
     pub(super) fn delivered(&self) -> Option<Instant> {
-        self.lock().delivered
+        self.state.lock().delivered
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.lock().replay.bytes()
+        self.state.lock().replay.bytes()
     }
 
     /// Goes on with the call in a task, if its reader drove it until now.
     pub(super) fn hand_over(self: &Arc<Self>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !matches!(state.source, Source::Call(_)) {
             return;
         }
@@ -218,7 +219,7 @@ impl Stream {
     /// Drives a call whose reader has left.
     async fn run(self: Arc<Self>, mut call: Call) {
         while let Some(step) = call.next().await {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.take_in(step, &self.memory);
             if let Some(waker) = state.waker.take() {
                 waker.wake();
@@ -228,9 +229,6 @@ impl Stream {
     }
 
     // A panic while the lock was held can only have left a message out.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl State {
@@ -315,7 +313,7 @@ impl Reader {
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(u64, Bytes)>> {
         // The source is polled under the lock. Only one reader is current, so
         // the lock is contended for a moment at a takeover and never else.
-        let mut state = self.stream.lock();
+        let mut state = self.stream.state.lock();
         if state.turn != self.turn {
             return Poll::Ready(None);
         }
@@ -340,7 +338,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        let mut state = self.stream.lock();
+        let mut state = self.stream.state.lock();
         if state.turn == self.turn {
             state.is_read = false;
             drop(state);

@@ -5,8 +5,8 @@ mod tests;
 
 use narrows_gateway::preset::{Denial, DenialSource, Why};
 use narrows_gateway::settings::Expose;
-use narrows_gateway::text::percent_encoded;
 use narrows_gateway::{NEEDS_TASK, RECOVER_TOOL, ToolReport, UpstreamReport};
+use narrows_wire::text::percent_encoded;
 use serde_json::json;
 
 use super::endpoint::{Offered, allowed, word};

@@ -1,7 +1,8 @@
 //! Views under a preset.
 
+use narrows_wire::ItemKind;
+
 use super::*;
-use crate::error::ItemKind;
 use crate::permit::permit;
 use crate::preset::{Preset, Rule};
 

@@ -7,8 +7,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use super::super::Owner;
-use crate::lock::Mutex;
 
 const COUNT: usize = 2;
 /// Longer texts are read anew: these stay in memory.

@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use narrows_wire::Raw;
+use parking_lot::Mutex;
 
 use super::super::link::Outgoing;
 use super::patience::Patience;
 use crate::exchange::{Event, EventSink, Notice};
-use crate::lock::Mutex;
 
 #[derive(Default)]
 pub(super) struct Progress(Mutex<HashMap<u64, Waiting>>);

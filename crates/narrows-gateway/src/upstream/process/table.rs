@@ -3,8 +3,10 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use super::MARK;
 
@@ -62,7 +64,7 @@ pub(super) fn read() -> Option<Table> {
     static LATEST: Mutex<Option<(Instant, Table)>> = Mutex::new(None);
 
     let asked = Instant::now();
-    let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut latest = LATEST.lock();
     if let Some((begun, table)) = &*latest
         && *begun > asked
     {

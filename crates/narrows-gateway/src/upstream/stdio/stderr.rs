@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
-use crate::lock::Mutex;
+use parking_lot::Mutex;
 
 use super::super::secrets::Secrets;
 use super::super::subreaper::NOT_STARTED;

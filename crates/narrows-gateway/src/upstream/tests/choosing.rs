@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +19,6 @@ use super::server::{Reply, Seen, Server, event, events, hello, json_reply, reply
 use super::{LONG, client, ears, soon};
 use crate::builtin::Pruner;
 use crate::exchange::{Ask, AskKey, Notice};
-use crate::lock::Mutex;
 use crate::settings::{
     Limits, RemoteManner, RemoteSettings, Transport, UpstreamKind, UpstreamSettings,
 };

@@ -14,13 +14,13 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
+use narrows_wire::token::random_id;
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::connect::{Connector, NoConnection, Route, Site, Stream};
 use crate::chain::Ancestry;
-use crate::lock::Mutex;
-use crate::session::random_id;
 use crate::settings::ProxySettings;
 
 /// Idle connections to one site; more are closed as they come back.

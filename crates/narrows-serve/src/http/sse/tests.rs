@@ -10,7 +10,7 @@ async fn a_stream_that_has_ended_leaves_nothing_behind() {
     let gateway = Gateway::start(Settings::default());
     let stop = CancellationToken::new();
     let edge = Arc::new(Edge::new(gateway, HttpSettings::default(), stop));
-    let count = || edge.inboxes.0.read().unwrap().len();
+    let count = || edge.inboxes.0.read().len();
     let (one, two) = (
         start(
             &edge,

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use narrows_gateway::settings::{
     ClientSettings, DoorName, Doors, EndpointSettings, Rate, TokenDigest,
 };
-use narrows_gateway::text::hex;
+use narrows_wire::text::hex;
 
 use super::presets::{Presets, ServerIds};
 use crate::config::problem::{At, Problems};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::super::super::link::{FailureKind, LinkError, Outgoing};
 use super::server::{Reply, Seen, Server, event, events, json_reply, reply, status, stream};
 use super::{LONG, MAX, call, open, soon};
-use crate::lock::Mutex;
 
 /// What becomes of this answer to a call: the result, or the kind of error and its text.
 async fn outcome(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> String {

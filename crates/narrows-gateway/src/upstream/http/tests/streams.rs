@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::super::super::link::{FailureKind, LinkError};
 use super::server::{Reply, Seen, Server, event, events, json_reply, reply, status};
 use super::{call, open, soon};
-use crate::lock::Mutex;
 
 /// Answers GETs with these, one after the other, and calls with `on_call`.
 async fn server(

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -17,7 +18,6 @@ use super::super::endpoint::Endpoint;
 use super::super::{HttpClient, Manner};
 use super::server::{Seen, Server, json_reply};
 use super::{MAX, call, client, fronts, open, soon, try_open};
-use crate::lock::Mutex;
 use crate::settings::{ProxySettings, RemoteManner, RemoteSettings};
 
 /// What a raw server does with the nth request, after it has read it whole.
