@@ -33,7 +33,7 @@ impl Id {
         let fits = matches!(raw.kind(), Kind::String | Kind::Number) && raw.len() <= ID_MAX;
         // Copied, not sliced: an id waits in tables for the answer, and a slice
         // would hold on to the whole message it came in.
-        fits.then(|| Id(Raw::checked(Bytes::copy_from_slice(raw.as_bytes()))))
+        fits.then(|| Id(Raw::from_checked(Bytes::copy_from_slice(raw.as_bytes()))))
     }
 
     pub fn as_raw(&self) -> &Raw {

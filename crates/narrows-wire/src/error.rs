@@ -1,6 +1,6 @@
 //! What can be wrong with bytes from a peer.
 
-use crate::Id;
+use crate::{Id, JsonError};
 
 /// Why a message could not be read. The two variants exist because JSON-RPC
 /// answers them with different codes.
@@ -16,12 +16,4 @@ pub enum Error {
         id: Option<Id>,
         reason: &'static str,
     },
-}
-
-/// Where and how a text stops being JSON.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{reason} at byte {offset}")]
-pub struct JsonError {
-    pub offset: usize,
-    pub reason: &'static str,
 }

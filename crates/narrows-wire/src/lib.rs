@@ -12,7 +12,6 @@ mod envelope;
 mod error;
 pub mod frame;
 mod item;
-mod json;
 mod revision;
 pub mod sse;
 #[cfg(test)]
@@ -24,7 +23,7 @@ pub use envelope::{
     Id, Incoming, Message, Notification, Request, Response, decode, encode_error,
     encode_notification, encode_request, encode_result, result_parts,
 };
-pub use error::{Error, JsonError};
+pub use error::Error;
 pub use item::ItemKind;
-pub use json::{Edit, Kind, Raw, keeping};
+pub use narrows_json::{Edit, Error as JsonError, Kind, Raw, keeping};
 pub use revision::Revision;

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::Bytes;
+use narrows_json::{Scanner, text};
 
 use super::{ID_MAX, Id, Incoming, Message, Notification, Request, Response};
-use crate::json::scan::Scanner;
-use crate::json::text;
 use crate::{Error, JsonError, Kind, Raw};
 
 const METHOD_MAX: usize = 1024;
@@ -189,7 +188,7 @@ impl Field {
 
     fn get(&self, frame: &Bytes) -> Result<Option<Raw>, &'static str> {
         let place = self.place()?;
-        Ok(place.map(|place| Raw::checked(frame.slice(place))))
+        Ok(place.map(|place| Raw::from_checked(frame.slice(place))))
     }
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::JsonError;
-use crate::testing::{json_object, json_string, json_text};
+use narrows_json::strategy::{json_object, json_string, json_text};
 
 fn raw(text: &str) -> Raw {
     Raw::parse(Bytes::copy_from_slice(text.as_bytes())).expect("valid JSON")

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{cuts, json_text, pieces};
+use crate::testing::{cuts, pieces};
+use narrows_json::strategy::json_text;
 
 /// What comes out of a stream, to its end: frames as text, errors as theirs.
 fn run(mut decoder: Decoder, pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<String> {

@@ -9,39 +9,39 @@ mod string;
 
 use std::ops::Range;
 
-use crate::JsonError;
+use crate::Error;
 use string::string;
 
 pub(crate) use string::Search;
 
 /// A place in a text, moved on piece by piece.
-pub(crate) struct Scanner<'a> {
+pub struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
 }
 
 impl<'a> Scanner<'a> {
-    pub(crate) fn new(text: &'a [u8]) -> Scanner<'a> {
+    pub fn new(text: &'a [u8]) -> Scanner<'a> {
         Scanner { text, at: 0 }
     }
 
     /// Moves over the next byte if it is this one.
-    pub(crate) fn take(&mut self, byte: u8) -> bool {
+    pub fn take(&mut self, byte: u8) -> bool {
         let there = self.text.get(self.at) == Some(&byte);
         self.at += usize::from(there);
         there
     }
 
-    pub(crate) fn space(&mut self) {
+    pub fn space(&mut self) {
         self.at = space(self.text, self.at);
     }
 
     /// Nothing but white space may be left.
-    pub(crate) fn end(&mut self) -> Result<(), JsonError> {
+    pub fn end(&mut self) -> Result<(), Error> {
         self.space();
         match self.text.get(self.at) {
             None => Ok(()),
-            Some(_) => Err(JsonError {
+            Some(_) => Err(Error {
                 offset: self.at,
                 reason: "text after the value",
             }),
@@ -51,7 +51,7 @@ impl<'a> Scanner<'a> {
     /// Moves to the value of the next member of the object whose opening brace
     /// (`first`) or last value was just passed, and gives the place of its key
     /// without the quotes; `None` once the closing brace was passed.
-    pub(crate) fn next_key(&mut self, first: bool) -> Result<Option<Range<usize>>, JsonError> {
+    pub fn next_key(&mut self, first: bool) -> Result<Option<Range<usize>>, Error> {
         match next_key(self.text, self.at, first).map_err(|fault| *fault)? {
             Next::Closed(at) => {
                 self.at = at;
@@ -67,7 +67,7 @@ impl<'a> Scanner<'a> {
 
     /// Moves to the next element of the array whose opening bracket (`first`)
     /// or last element was just passed; false once the closing bracket was.
-    pub(crate) fn next_element(&mut self, first: bool) -> Result<bool, JsonError> {
+    pub fn next_element(&mut self, first: bool) -> Result<bool, Error> {
         let next = next_element(self.text, self.at, first).map_err(|fault| *fault)?;
         let (Next::At(at) | Next::Closed(at)) = next;
         self.at = at;
@@ -75,7 +75,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Checks the value that begins here and moves past it.
-    pub(crate) fn value(&mut self) -> Result<Range<usize>, JsonError> {
+    pub fn value(&mut self) -> Result<Range<usize>, Error> {
         let start = self.at;
         self.at = value(self.text, start).map_err(|fault| *fault)?;
         Ok(start..self.at)
@@ -91,7 +91,7 @@ impl<'a> Scanner<'a> {
 
 /// Where a piece ends, or what is wrong with it. The box keeps the answer as
 /// small as two registers; most pieces are a few bytes long.
-type Found<T = usize> = Result<T, Box<JsonError>>;
+type Found<T = usize> = Result<T, Box<Error>>;
 
 /// What follows a value inside an object or array.
 #[derive(Clone, Copy)]
@@ -284,7 +284,7 @@ fn literal(text: &[u8], at: usize, word: &[u8]) -> Found {
 
 #[cold]
 fn fault<T>(offset: usize, reason: &'static str) -> Found<T> {
-    Err(Box::new(JsonError { offset, reason }))
+    Err(Box::new(Error { offset, reason }))
 }
 
 /// Which of the open brackets are braces: a stack of bits. The newest word is

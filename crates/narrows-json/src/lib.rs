@@ -6,8 +6,11 @@
 //! survive. Nothing here recurses; depth costs one bit per level.
 
 mod edit;
-pub(crate) mod scan;
-pub(crate) mod text;
+mod error;
+mod scan;
+#[cfg(any(test, feature = "proptest"))]
+pub mod strategy;
+pub mod text;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,10 +18,9 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::JsonError;
-use scan::Scanner;
-
 pub use edit::Edit;
+pub use error::Error;
+pub use scan::Scanner;
 
 /// One JSON value as text: valid, UTF-8, without white space around it. Cheap to clone and to slice.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -36,7 +38,7 @@ pub enum Kind {
 
 impl Raw {
     /// Checks that `text` is exactly one JSON value (white space around it is dropped).
-    pub fn parse(text: Bytes) -> Result<Raw, JsonError> {
+    pub fn parse(text: Bytes) -> Result<Raw, Error> {
         let mut scanner = Scanner::new(&text);
         scanner.space();
         let place = scanner.value()?;
@@ -182,14 +184,14 @@ impl Raw {
     /// Several members in one pass. A name that occurs twice is an error: the
     /// gateway and the peer behind it might read different ones, which would
     /// be a way around every check made on the first.
-    pub fn pick<const N: usize>(&self, names: [&str; N]) -> Result<[Option<Raw>; N], JsonError> {
+    pub fn pick<const N: usize>(&self, names: [&str; N]) -> Result<[Option<Raw>; N], Error> {
         let mut picked = [const { None }; N];
         for (key, value) in self.entries() {
             let Some(slot) = names.iter().position(|name| self.is_key(&key, name)) else {
                 continue;
             };
             if picked[slot].replace(self.slice(value)).is_some() {
-                return Err(JsonError {
+                return Err(Error {
                     offset: key.start,
                     reason: "a member occurs twice",
                 });
@@ -203,8 +205,9 @@ impl Raw {
         Edit::new(self)
     }
 
-    /// Bytes that this crate has checked or put together itself.
-    pub(crate) fn checked(bytes: Bytes) -> Raw {
+    /// Takes bytes that a [`Scanner`] has found to be one value. Any others make
+    /// every method of the value meaningless.
+    pub fn from_checked(bytes: Bytes) -> Raw {
         Raw(bytes)
     }
 

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::json_string;
+use crate::strategy::json_string;
 
 #[track_caller]
 fn check(inner: &str, expected: &str) {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::testing::{json_object, json_text};
+use crate::strategy::{json_object, json_text};
 
 fn raw(text: &str) -> Raw {
     Raw::parse(Bytes::copy_from_slice(text.as_bytes())).expect("valid JSON")
@@ -96,7 +96,7 @@ fn a_member_is_found_by_its_decoded_name_and_the_first_one_counts() {
 fn a_picked_name_that_occurs_twice_is_refused() {
     let raw = raw(r#"{"a":1,"n\u0061me":2,"b":3,"a":4,"name":5}"#);
     assert_eq!(raw.pick(["b", "c"]), Ok([Some(Raw::number(3)), None]));
-    let twice = |offset| JsonError {
+    let twice = |offset| Error {
         offset,
         reason: "a member occurs twice",
     };

@@ -7,7 +7,7 @@ use super::scan::Search;
 
 /// The text of a checked JSON string, given without its quotes. A lone
 /// surrogate escape, which no Rust string can hold, becomes U+FFFD.
-pub(crate) fn decode(inner: &[u8]) -> Cow<'_, str> {
+pub fn decode(inner: &[u8]) -> Cow<'_, str> {
     // Inside a checked string, nothing but a backslash stops the search.
     let mut search = Search::default();
     let mut escape = search.next(inner, 0);
@@ -28,7 +28,7 @@ pub(crate) fn decode(inner: &[u8]) -> Cow<'_, str> {
 }
 
 /// Returns true if the string contains an escape.
-pub(crate) fn has_escape(inner: &[u8]) -> bool {
+pub fn has_escape(inner: &[u8]) -> bool {
     memchr::memchr(b'\\', inner).is_some()
 }
 

@@ -95,7 +95,7 @@ impl<'a> Edit<'a> {
             done = splice.at + splice.cut;
         }
         new.put_slice(&old[done..]);
-        Raw::checked(new.freeze())
+        Raw::from_checked(new.freeze())
     }
 
     /// Where `place` stands in the whole. Both are slices of the same bytes,
@@ -162,7 +162,7 @@ impl Raw {
             new.put_slice(with.map_or(&[], Raw::as_bytes));
         }
         new.put_u8(b'}');
-        Raw::checked(new.freeze())
+        Raw::from_checked(new.freeze())
     }
 }
 

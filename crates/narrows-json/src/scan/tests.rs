@@ -2,9 +2,9 @@ use proptest::prelude::*;
 use serde::de::IgnoredAny;
 
 use super::*;
-use crate::testing::{json_text, nearly_json};
+use crate::strategy::{json_text, nearly_json};
 
-fn scan(text: &[u8]) -> Result<Range<usize>, JsonError> {
+fn scan(text: &[u8]) -> Result<Range<usize>, Error> {
     let mut scanner = Scanner::new(text);
     scanner.space();
     let place = scanner.value()?;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::testing::{json_object, json_text};
+use crate::strategy::{json_object, json_text};
 
 fn raw(text: &str) -> Raw {
     Raw::parse(Bytes::copy_from_slice(text.as_bytes())).expect("valid JSON")
