@@ -22,9 +22,9 @@ use futures_util::future::BoxFuture;
 use narrows_wire::{Kind, Raw};
 use serde::Serialize;
 
-use crate::exchange::Principal;
 use crate::settings::{Builtin, UpstreamKind};
 use crate::upstream::Channel;
+use narrows_policy::Principal;
 use peer::Peer;
 pub use pruner::{Pruner, PrunerError};
 

@@ -7,26 +7,26 @@
 
 mod build;
 mod listing;
-mod templates;
 mod uris;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use narrows_policy::Template;
+use narrows_policy::names;
+use narrows_policy::permission::{self, Rules};
+use narrows_policy::preset::{Denial, Preset, ToolFilters};
 use narrows_wire::{ItemKind, Raw, token};
 
 pub(crate) use self::listing::{Entry, Listing};
-pub(crate) use self::templates::Template;
 use crate::call::says_repeatable;
 use crate::error::Error;
 use crate::facade::Facade;
-use crate::permit::Rules;
-use crate::preset::{Denial, Preset, ToolFilters};
 use crate::settings::EndpointSettings;
 use crate::shaping::{GOAL_ARGUMENT, Policies, Policy, RecoverTool};
 use crate::upstream::{Item, ListKind, Offer, Upstream};
-use crate::{names, permit, recover};
+use crate::{permit, recover};
 
 /// Which upstreams an endpoint shows, and under which names.
 #[derive(Debug, Clone, PartialEq)]
@@ -446,7 +446,7 @@ impl View {
             filter: self.filters.of(upstream.index),
         };
         Target {
-            denied: permit::named(rules, kind, upstream.names(), offer, own),
+            denied: permit::named(rules, kind, permit::server_name(upstream), offer, own),
             is_judged: rules.bind(),
             policy: match is_tool {
                 true if tool().is_some_and(|item| build::keeps_whole(&self.policies, item)) => None,
@@ -512,7 +512,7 @@ impl Target {
 impl Part {
     /// Returns true if anything of it may be used.
     fn is_usable(&self, preset: Option<&Preset>) -> bool {
-        permit::uses(preset, self.upstream.names())
+        permission::uses(preset, permit::server_name(&self.upstream))
     }
 
     fn up(&self) -> Result<&Part, Error> {

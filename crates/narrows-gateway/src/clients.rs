@@ -44,6 +44,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use narrows_policy::{KnownClient, Principal};
 use tokio::time::{Instant, sleep};
 
 use self::digest::Key;
@@ -52,7 +53,6 @@ pub use self::usage::ClientPermit;
 pub(crate) use self::usage::ClientSeat;
 use self::usage::Usage;
 use crate::error::Error;
-use crate::exchange::{KnownClient, Principal};
 use crate::memory::{ClientMemory, Memory};
 use crate::meter::{Meter, RefusedFor};
 use crate::settings::{ClientSettings, DoorName, Doors, Rate, TokenDigest};

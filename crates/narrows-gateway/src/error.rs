@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use narrows_policy::preset::{Denial, DenialSource};
 use narrows_wire::text::percent_encoded;
 use narrows_wire::{ItemKind, Raw};
 
 use crate::chain::Recursion;
-use crate::preset::{Denial, DenialSource};
 
 /// A variant exists because an edge answers it differently or because its
 /// text tells the client something else. Codes and statuses are given to them

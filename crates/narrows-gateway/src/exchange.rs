@@ -13,6 +13,7 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
+use narrows_policy::Principal;
 use narrows_wire::{Id, Raw, Revision, encode_notification, encode_request};
 use serde_json::json;
 
@@ -27,36 +28,6 @@ pub struct Caller {
     pub principal: Principal,
     pub revision: Revision,
     pub client: ClientHello,
-}
-
-/// On whose behalf; rights and receipts are bound to it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Principal {
-    /// Whoever started the program, and speaks to it on stdin and stdout.
-    Local,
-    /// Anybody who can reach the door, where no tokens are asked for.
-    Anonymous,
-    /// Who brought the token of a client.
-    Client(KnownClient),
-}
-
-impl Principal {
-    /// The name of a client with a token.
-    pub fn name(&self) -> Option<&str> {
-        match self {
-            Principal::Client(known) => Some(&known.name),
-            Principal::Local | Principal::Anonymous => None,
-        }
-    }
-}
-
-/// A client, by the token that it brought: another token of the same client is
-/// another one's.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct KnownClient {
-    pub name: Arc<str>,
-    /// Which of the tokens that the client had over time.
-    pub stamp: u64,
 }
 
 /// What a client says of itself, as it said it.

@@ -24,6 +24,7 @@ mod topics;
 
 use std::sync::{Arc, OnceLock};
 
+use narrows_policy::preset::{Denial, Pattern};
 use narrows_shape::budget::RecoveryForm;
 use narrows_shape::search::Index;
 use narrows_wire::Raw;
@@ -36,7 +37,7 @@ use self::telling::Listing;
 use crate::call::LooksFor;
 use crate::catalogue::Target;
 use crate::error::Error;
-use crate::preset::Denial;
+use crate::permit;
 use crate::settings::FacadeSettings;
 use crate::shaping::{Policies, RecoverTool};
 use crate::upstream::{Item, Upstream};
@@ -166,7 +167,7 @@ impl Facade {
 
     /// Whether a tool is listed all the same.
     pub(crate) fn is_pinned(&self, upstream: &Upstream, name: &str) -> bool {
-        let fits = |pattern: &crate::preset::Pattern| pattern.matches(upstream.names(), name);
+        let fits = |pattern: &Pattern| pattern.matches(permit::server_name(upstream), name);
         self.way == Way::Search && self.settings.pin.iter().any(fits)
     }
 

@@ -16,6 +16,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::StatusCode;
+use narrows_policy::Principal;
+use narrows_policy::names;
+use narrows_policy::permission::Rules;
+use narrows_policy::preset::DirectPreset;
+use narrows_policy::preset::{Preset, Presets, ServerName, ToolFilter};
 use narrows_shape::Mask;
 use narrows_wire::{ItemKind, Raw};
 
@@ -23,15 +28,10 @@ pub use self::request::PlainRequest;
 use self::restricted::Restricted;
 use crate::error::{Error, did_you_mean};
 use crate::events::{self, Tag, Value};
-use crate::exchange::Principal;
 use crate::memory::{MemoryPermit, SMALL};
 use crate::meter::{ServerMeter, Trace, Watch};
-use crate::names;
-use crate::permit::{self, Rules};
-use crate::preset::{Preset, Presets, ServerName, ToolFilter};
-use crate::settings::{
-    DirectPreset, RemoteManner, RemoteSettings, RpcServer, UpstreamKind, UpstreamSettings,
-};
+use crate::permit;
+use crate::settings::{RemoteManner, RemoteSettings, RpcServer, UpstreamKind, UpstreamSettings};
 use crate::upstream::{
     Failure, Offer, PlainAnswer, PlainServer, PlainTrouble, Post, Surroundings, Upstream,
 };
@@ -299,7 +299,7 @@ impl Destination {
         let server = self
             .upstream
             .as_ref()
-            .map_or(own, |upstream| upstream.names());
+            .map_or(own, |upstream| permit::server_name(upstream));
         let rules = Rules {
             preset: preset.as_deref(),
             filter: None,

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use http::HeaderValue;
+use narrows_policy::Principal;
 use narrows_shape::prune::Lexical;
 use narrows_wire::Raw;
 use parking_lot::Mutex;
@@ -41,7 +42,7 @@ use crate::catalogue::{Part, View, changes};
 use crate::chain;
 use crate::clients::{ClientPermit, Clients};
 use crate::error::Error;
-use crate::exchange::{Ask, AskKey, EventStream, Notice, Principal, Refusal};
+use crate::exchange::{Ask, AskKey, EventStream, Notice, Refusal};
 use crate::feed::{CallRecord, Feed, Happening};
 use crate::forward::{ForwardError, PlainRequest, Reply};
 use crate::memory::{ClientMemory, Memory, MemoryBudget};

@@ -5,7 +5,6 @@
 //! inbound HTTP statuses nor configuration files: paths, environments and
 //! checked [`Settings`](settings::Settings) are handed in.
 
-mod arguments;
 mod builtin;
 mod call;
 mod catalogue;
@@ -22,10 +21,8 @@ mod gateway;
 mod known_clients;
 pub mod memory;
 pub mod meter;
-mod names;
 pub mod offload;
 mod permit;
-pub mod preset;
 mod recover;
 pub mod recovery;
 mod repair;
@@ -50,6 +47,7 @@ pub use gateway::{
     SwitchError, ToolReport, UpstreamReport,
 };
 pub use known_clients::ResultTraits;
+pub use narrows_policy::{KnownClient, Principal, preset};
 pub use recover::NAME as RECOVER_TOOL;
 pub use session::{Session, Stay};
 pub use shaping::{GOAL_META, RECEIPT_META, Saved, Savings, ToolSavings};

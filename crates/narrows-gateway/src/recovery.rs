@@ -19,8 +19,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use self::disk::DiskStore;
 pub use self::memory::MemoryStore;
-use crate::exchange::Principal;
 use crate::settings::RecoverySettings;
+use narrows_policy::Principal;
 
 /// Keeps texts and gives them back.
 pub trait Store: Send + Sync {

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
+use narrows_policy::preset::{DirectPreset, Pattern, Preset, ToolFilter};
 use narrows_shape::Mask;
 use narrows_wire::frame::Framing;
 
 use crate::chain::Ancestry;
-use crate::preset::{Pattern, Preset, ToolFilter};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -458,18 +458,6 @@ pub enum Encoding {
     Shorter,
     Toon,
     Json,
-}
-
-/// The preset of a server's own ways in: its endpoint, and plain JSON-RPC.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum DirectPreset {
-    /// That of the default endpoint.
-    #[default]
-    AsDefault,
-    /// None, so that everything is allowed.
-    Free,
-    /// The one of this id.
-    Named(String),
 }
 
 /// How resource URIs are published.

@@ -63,7 +63,6 @@ use crate::events::Value;
 use crate::exchange::{Asks, ClientHello};
 use crate::feed::{Feed, Happening};
 use crate::meter::{Meter, ServerMeter};
-use crate::preset::ServerName;
 use crate::settings::{Limits, Sharing, Transport, UpstreamKind, UpstreamSettings};
 use circuit::Circuit;
 use connect::Connected;
@@ -352,14 +351,6 @@ impl Upstream {
     /// The link that is everybody's.
     pub(crate) fn shared_link(&self) -> Result<Arc<Link>, Error> {
         self.shared.load_full().ok_or_else(|| self.down())
-    }
-
-    /// The names by which presets know it.
-    pub(crate) fn names(&self) -> ServerName<'_> {
-        ServerName {
-            id: &self.settings.id,
-            slug: &self.slug,
-        }
     }
 
     /// Links that are open or being opened.

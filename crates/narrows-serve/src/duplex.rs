@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use narrows_gateway::exchange::{EventStream, Principal};
+use narrows_gateway::Principal;
+use narrows_gateway::exchange::EventStream;
 use narrows_gateway::memory::ClientMemory;
 use narrows_gateway::{Door, Error, Gateway, Lifetime, Opened, Session, offload};
 use narrows_wire::{

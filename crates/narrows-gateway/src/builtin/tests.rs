@@ -220,7 +220,7 @@ async fn closing_and_dropping_end_all_calls() {
 #[test]
 fn a_client_cannot_pass_for_another_one() {
     use crate::builtin::{PRINCIPAL, with_principal};
-    use crate::exchange::{KnownClient, Principal};
+    use narrows_policy::{KnownClient, Principal};
 
     let alice = Principal::Client(KnownClient {
         name: "alice".into(),

@@ -4,20 +4,22 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use narrows_policy::Template;
+use narrows_policy::names;
+use narrows_policy::preset::Preset;
 use narrows_shape::budget::RecoveryForm;
 use narrows_wire::{ItemKind, Raw, token};
 
 use super::uris::PublishedUris;
-use super::{Entry, Kind, Listing, Part, Plan, Recover, Scope, Target, Template, View, lacks_goal};
+use super::{Entry, Kind, Listing, Part, Plan, Recover, Scope, Target, View, lacks_goal};
 use crate::call::says_repeatable;
 use crate::facade::{Facade, Hidden, Shelf, Shown, TaskOnly, Way};
-use crate::preset::Preset;
 use crate::settings::{EndpointSettings, Expose, Structured, Uris};
 use crate::shaping::{
     FIND_ARGUMENT, GOAL_ARGUMENT, Policies, RecoverTool, find_schema, goal_schema,
 };
 use crate::upstream::{Item, ListKind, State};
-use crate::{names, permit, recover};
+use crate::{permit, recover};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -235,7 +237,7 @@ fn facade(
     let groups = groups.map(|group| (group[0].part.upstream.index, group));
     let groups: HashMap<usize, &[Named<'_>]> = groups.collect();
     for part in parts {
-        let server = part.upstream.names();
+        let server = permit::server_name(&part.upstream);
         let rules = plan.rules(part.upstream.index);
         let denied = permit::named(rules, ItemKind::Server, server, &part.offer, server.id);
         let Some(hello) = &part.offer.hello else {

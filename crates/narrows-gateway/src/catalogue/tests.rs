@@ -3,11 +3,11 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use narrows_wire::Raw;
 
-use super::templates::Template;
 use super::*;
 use crate::builtin::Pruner;
 use crate::settings::{ProxySettings, Settings, UpstreamKind, UpstreamSettings, Uris};
 use crate::upstream::{Changes, HttpClient, Item, ServerHello, Surroundings};
+use narrows_policy::Template;
 
 mod presets;
 
@@ -70,7 +70,7 @@ fn parts() -> Vec<Part> {
                 ListKind::Templates,
                 &[&format!(r#"{{"uriTemplate":"{id}://{{n}}"}}"#)],
             ),
-            uris: Default::default(),
+            derived: Default::default(),
         };
         Part {
             upstream: Arc::new(Upstream::new(index, id, settings, around.clone())),

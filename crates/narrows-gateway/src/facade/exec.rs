@@ -1,15 +1,16 @@
 //! `exec`: calls a tool of any server.
 
+use narrows_policy::arguments::{self, Checker, Rejection};
 use narrows_wire::Raw;
 use serde_json::json;
 
 use super::request::Asked;
 use super::servers::{OURS, Owner, Refusal, Servers, Tool, refusal, unknown_tool};
 use super::{Errand, Facade, entry};
-use crate::arguments::{self, Rejection};
 use crate::call::LooksFor;
 use crate::recover::{self, Find};
 use crate::shaping::{FIND_ARGUMENT, GOAL_ARGUMENT};
+use crate::upstream::Item;
 
 /// The name of the tool that calls the tools of servers.
 pub const NAME: &str = "exec";
@@ -124,7 +125,7 @@ impl Facade {
         };
         let server = self.servers.named(&server);
         let offered = server.and_then(|(_, server)| server.has(&tool));
-        offered.is_none_or(|offered| offered.tool.item.checker.is_quick(length))
+        offered.is_none_or(|offered| checker(&offered.tool.item).is_quick(length))
     }
 
     pub(super) fn errand(&self, arguments: Option<&Raw>) -> Result<Errand, Refusal> {
@@ -145,7 +146,7 @@ impl Facade {
                 let offered = server.tool(&name)?;
                 let arguments = given()?;
                 let looks_for = looks_for(&asked).map_err(wrong)?;
-                let checked = offered.tool.item.checker.check(&arguments);
+                let checked = checker(&offered.tool.item).check(&arguments);
                 checked.map_err(|rejection| self.rejected(&offered.tool, rejection))?;
                 Ok(Errand::Call {
                     target: offered.target.clone(),
@@ -185,4 +186,10 @@ impl Facade {
         let schema = entry::typescript(tool, &self.settings, self.max_chars / 2);
         refusal(&json!({ "error": message, "tool_schema": schema }))
     }
+}
+
+/// Returns the check of a tool's arguments, which compiles its schema once.
+fn checker(tool: &Item) -> &Checker {
+    tool.derived
+        .get_or_init(|| Checker::new(tool.raw.member("inputSchema").as_ref()))
 }

@@ -3,6 +3,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use narrows_policy::names;
+use narrows_policy::preset::Denial;
 use narrows_wire::{ItemKind, Raw};
 use serde_json::{Value, json};
 
@@ -11,8 +13,6 @@ use super::{Hidden, Shelf, Shown, TaskOnly};
 use crate::builtin::error_result;
 use crate::catalogue::Target;
 use crate::error::{Error, did_you_mean};
-use crate::names;
-use crate::preset::Denial;
 use crate::upstream::{Item, ListKind, Upstream};
 use crate::{permit, recover};
 
@@ -259,16 +259,7 @@ impl Tool {
 pub(super) fn unknown_tool(server: &str, name: &str, mut known: Vec<&str>) -> Refusal {
     let nearest = names::nearest(name, known.iter().copied());
     if known.len() > TOOLS_TOLD {
-        let wanted: String = name.chars().take(100).collect();
-        // Similarity costs the product of the lengths, and both come from peers.
-        let likeness = |name: &str| match name.len() {
-            ..=200 => strsim::jaro_winkler(&wanted, name),
-            _ => 0.0,
-        };
-        let mut scored: Vec<(f64, &str)> =
-            known.iter().map(|name| (likeness(name), *name)).collect();
-        scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-        known = scored.into_iter().map(|(_, name)| name).collect();
+        known = names::by_likeness(name, known);
     }
     let (told, more) = some(known.into_iter(), TOOLS_TOLD);
     let (name, server) = (shortened(name), shortened(server));

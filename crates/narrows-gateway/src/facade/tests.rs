@@ -9,11 +9,11 @@ mod listing;
 use std::sync::Arc;
 use std::time::Duration;
 
+use narrows_policy::preset::{DenialSource, Why};
 use narrows_wire::Raw;
 
 use super::*;
 use crate::builtin::Pruner;
-use crate::preset::{DenialSource, Why};
 use crate::settings::Structured;
 use crate::settings::{
     Builtin, ProxySettings, Settings, ShapeChoice, Telling, UpstreamKind, UpstreamSettings,

@@ -10,6 +10,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use narrows_policy::Principal;
 use narrows_shape::Mask;
 use narrows_wire::{Kind, Raw};
 use tokio::time::timeout;
@@ -19,7 +20,7 @@ use crate::builtin;
 use crate::call::progress_token;
 use crate::error::Error;
 use crate::events::Tag;
-use crate::exchange::{Asks, Cancel, EventSink, Principal};
+use crate::exchange::{Asks, Cancel, EventSink};
 use crate::upstream::{Link, Origin, Outgoing, Upstream};
 
 /// Answers of so many bytes are masked in no time.

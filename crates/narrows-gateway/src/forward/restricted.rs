@@ -6,14 +6,15 @@
 
 use std::sync::Arc;
 
+use narrows_policy::permission::Rules;
+use narrows_policy::preset::ServerName;
 use narrows_wire::{ItemKind, Kind, Raw};
 
 use super::{Carried, Destination, PlainRequest, Reply};
 use crate::catalogue::{Entry, Listing};
 use crate::chain::via;
 use crate::error::Error;
-use crate::permit::{self, Rules};
-use crate::preset::ServerName;
+use crate::permit;
 use crate::upstream::{Item, ListKind, Offer, Upstream};
 
 /// A server behind rules.
@@ -82,7 +83,7 @@ impl Restricted<'_> {
     fn permit(&self, kind: ItemKind, name: &str) -> Result<(), Error> {
         let Destination { id, upstream, .. } = self.destination;
         let (server, offer) = match upstream {
-            Some(upstream) => (upstream.names(), upstream.offer()),
+            Some(upstream) => (permit::server_name(upstream), upstream.offer()),
             None => (ServerName { id, slug: id }, Arc::new(Offer::default())),
         };
         match permit::named(self.rules, kind, server, &offer, name) {

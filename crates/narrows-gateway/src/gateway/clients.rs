@@ -1,9 +1,10 @@
 //! Who comes in, as the edges ask for it.
 
+use narrows_policy::Principal;
+
 use super::{Door, Endpoint, Gateway, Inner};
 use crate::clients::{ClientPermit, ClientReport, Peer, Unidentified};
 use crate::error::Error;
-use crate::exchange::Principal;
 use crate::settings::ClientSettings;
 
 impl Gateway {

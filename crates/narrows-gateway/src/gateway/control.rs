@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use narrows_policy::Principal;
 use narrows_wire::Raw;
 use tokio::time::timeout;
 
 use super::endpoint::{Bound, Endpoint};
 use super::roster::{Roster, Turnover, difference};
 use super::{Applied, Gateway, Hearing, Inner};
-use crate::exchange::Principal;
 use crate::feed::Happening;
 use crate::session::Session;
 use crate::settings::{EndpointSettings, Expose, ModelReads, Settings};

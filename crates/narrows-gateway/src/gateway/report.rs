@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use narrows_policy::preset::{Denial, Preset};
 use narrows_wire::{ItemKind, Raw};
 
 use super::endpoint::Bound;
@@ -11,7 +12,6 @@ use super::{Door, Gateway, Inner};
 use crate::catalogue::View;
 use crate::error::NEEDS_TASK;
 use crate::permit;
-use crate::preset::{Denial, Preset};
 use crate::settings::Transport;
 use crate::upstream::{ListKind, State};
 

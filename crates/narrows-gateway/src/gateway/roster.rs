@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use narrows_policy::Principal;
+use narrows_policy::names;
+use narrows_policy::preset::{Preset, Presets};
+
 use super::endpoint::{Bound, Endpoint};
 use super::{Applied, Door};
 use crate::catalogue::{Part, Plan, Scope};
-use crate::exchange::Principal;
 use crate::forward::Forwarding;
-use crate::names;
-use crate::preset::{Preset, Presets};
 use crate::settings::{ClientSettings, EndpointSettings, Settings, UpstreamSettings};
 use crate::shaping::{Policies, Shaping};
 use crate::upstream::{Surroundings, Upstream};
@@ -126,7 +127,10 @@ impl Roster {
         making: &Making,
         before: Option<&Roster>,
     ) -> Roster {
-        let presets = Presets::new(&settings.presets, &settings.endpoints);
+        let mut endpoints = settings.endpoints.iter();
+        let default = endpoints.find(|endpoint| endpoint.name == "default");
+        let default = default.and_then(|endpoint| endpoint.preset.as_deref());
+        let presets = Presets::new(&settings.presets, default);
         let endpoint = |name: &str, single: bool| {
             let existing = before.and_then(|before| before.named(name, single));
             let new = || Arc::new(Endpoint::new(name, single, making.shaping.clone()));

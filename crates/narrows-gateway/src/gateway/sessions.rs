@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use narrows_policy::Principal;
 use narrows_wire::{ItemKind, Raw, Revision};
 use tokio::time::Instant;
 
 use super::{Door, Endpoint, Face, Gateway, Inner, Lifetime, Opened};
 use crate::catalogue::View;
 use crate::error::Error;
-use crate::exchange::{Caller, ClientHello, EventSink, Principal};
+use crate::exchange::{Caller, ClientHello, EventSink};
 use crate::known_clients;
 use crate::memory::ClientMemory;
 use crate::meter::{Evicted, RefusedFor};
@@ -168,7 +169,7 @@ impl Inner {
             return Ok(());
         };
         let rules = face.plan().rules(only.index);
-        let (server, offer) = (only.names(), only.offer());
+        let (server, offer) = (permit::server_name(only), only.offer());
         let denial = permit::named(rules, ItemKind::Server, server, &offer, server.id);
         if let Some(denial) = denial {
             self.meter().denied(ItemKind::Server);

@@ -8,6 +8,7 @@ mod starting;
 
 use std::time::Duration;
 
+use narrows_policy::Principal;
 use narrows_testkit::scripted::{Installed, Script};
 use narrows_testkit::{LIMIT, until};
 use narrows_wire::frame::Framing;
@@ -16,7 +17,7 @@ use tokio::time::timeout;
 
 use super::{Door, Gateway, Lifetime, Opened};
 use crate::error::Error;
-use crate::exchange::{ClientHello, Event, EventSink, EventStream, Principal};
+use crate::exchange::{ClientHello, Event, EventSink, EventStream};
 use crate::settings::{
     EndpointSettings, Settings, ShapeChoice, StdioSettings, UpstreamKind, UpstreamSettings,
 };

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use narrows_policy::{KnownClient, Principal};
 use narrows_wire::Raw;
 
 use super::words::{Method, Outcome};
 use super::*;
-use crate::exchange::{KnownClient, Principal};
 use crate::feed::{CallError, Feed, Happening};
 
 fn watch_over(meter: &Arc<Meter>, feed: &Arc<Feed>) -> Watch {

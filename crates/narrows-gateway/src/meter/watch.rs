@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
+use narrows_policy::Principal;
 use narrows_wire::Raw;
 
 use super::ended::Ended;
 use super::words::Method;
 use super::{DoorMeter, Meter, count};
 use crate::error::Error;
-use crate::exchange::Principal;
 use crate::feed::{CallError, CallRecord, Feed, Happening, MethodName};
 
 /// As much of a name as is remembered: it may be anything, and of any length.

@@ -1,128 +1,10 @@
 use std::sync::Arc;
 
+use narrows_policy::preset::Preset;
 use narrows_wire::ItemKind;
 
 use super::not_allowed;
-use super::uri::{climbs, is_odd, plain, plain_pattern, readings};
 use crate::error::Error;
-use crate::preset::Preset;
-
-#[test]
-fn spellings_of_one_uri() {
-    for (uri, expected) in [
-        ("file:///a/b", "file:///a/b"),
-        ("FILE:///a/./x/..//b", "file:///a/b"),
-        ("file:///%61/%62", "file:///a/b"),
-        ("file:///%2561/b", "file:///a/b"),
-        ("file:///a%2fb", "file:///a/b"),
-        ("file:///../../a/b", "file:///a/b"),
-        ("file:/a\\b", "file:///a/b"),
-        ("file://\\a/b", "file:///a/b"),
-        ("file://LOCALHOST/a/b", "file:///a/b"),
-        ("file://127.0.0.1/a/b", "file:///a/b"),
-        ("file://me@localhost./a/b", "file:///a/b"),
-        ("file:///a/b/", "file:///a/b/"),
-        ("file:///a/b/.", "file:///a/b/"),
-        ("http://u:p@Host:80/a", "http://host/a"),
-        ("http://host:0080/a", "http://host/a"),
-        ("http://host:/a", "http://host/a"),
-        ("http://host./a", "http://host/a"),
-        ("https:host/a", "https://host/a"),
-        ("https:/\\host:443/a", "https://host/a"),
-        ("http://host:443/a", "http://host:443/a"),
-        ("http://x%2F@host/a", "http://host/a"),
-        ("http://[::1]:80/a", "http://[::1]/a"),
-        ("http://[::1]/a", "http://[::1]/a"),
-        ("http://host?a/../b", "http://host/?a/../b"),
-        // Where nobody knows what a user is it stays.
-        ("mail://me@host/A", "mail://me@host/A"),
-        ("x:///a/b?c/../d#e", "x:///a/b?c/../d#e"),
-        ("test://Host/A", "test://host/A"),
-        ("test://%zz", "test://%zz/"),
-        ("test://%", "test://%/"),
-        ("test:a", "test:///a"),
-        (" x:///a\tb\n", "x:///ab"),
-        ("", ":///"),
-    ] {
-        assert_eq!(plain(uri), expected, "{uri}");
-    }
-}
-
-#[test]
-fn entries_are_written_plainly_as_well() {
-    for (item, expected) in [
-        ("file:///My%20Docs/*", "file:///My Docs/*"),
-        ("http://host:80/*", "http://host/*"),
-        ("http://host*", "http://host*"),
-        ("file://*", "file://*"),
-        ("file:*", "file:*"),
-        ("file:/*", "file:/*"),
-        ("file:///*", "file:///*"),
-        ("*/My%20Docs/*", "*/My Docs/*"),
-        ("*", "*"),
-        ("x:///*/../b", "x:///*/../b"),
-        ("x:///{name}", "x:///{name}"),
-    ] {
-        assert_eq!(plain_pattern(item), expected, "{item}");
-    }
-}
-
-#[test]
-fn uris_that_do_not_lead_where_they_begin() {
-    for uri in [
-        "x:///a/../b",
-        "x:///a/..%2fb",
-        "x:///a/%252e%2e\\b",
-        "x:..",
-        "x:///a/..%23",
-        "x:///a%23/..?b",
-    ] {
-        assert!(climbs(uri), "{uri}");
-    }
-    for uri in ["x:///a/b", "x:///a/..b/c..", "x:///a/.../b", "x:///a/./b"] {
-        assert!(!climbs(uri), "{uri}");
-    }
-}
-
-#[test]
-fn uris_with_characters_that_parsers_drop() {
-    for uri in [
-        "x:///a\tb",
-        "x:///a%09b",
-        "x:///a%2509b",
-        "x:///a\u{7f}",
-        " x:///a",
-        "x:///a%20",
-        "x:///a%00",
-    ] {
-        assert!(is_odd(uri), "{uri:?}");
-    }
-    for uri in ["x:///a b", "x:///a%20b", "x:///%zz", "x:///ä"] {
-        assert!(!is_odd(uri), "{uri:?}");
-    }
-}
-
-/// Whatever a server looks at first, this is among what it may find.
-#[test]
-fn readings_of_one_uri() {
-    for (uri, reading) in [
-        ("x:///a/b?c#d", "x:///a/b"),
-        ("x:///a/b#c?d", "x:///a/b"),
-        ("x:///a/b%23c", "x:///a/b"),
-        ("x:///a/b?%2F..%2Fc", "x:///a/b"),
-        ("x:///a/b?%2F..%2Fc", "x:///a/c"),
-        ("x:///a/c%3F/../b", "x:///a/b"),
-        ("x:///a/c%3F/../b", "x:///a/c"),
-        ("x:///a/b/", "x:///a/b"),
-        ("file://other/a/b", "file:///a/b"),
-        ("db://me@host/a", "db://host/a"),
-        ("http://a%2F@b/c", "http://a/@b/c"),
-    ] {
-        let all = readings(uri);
-        assert_eq!(all[0], plain(uri));
-        assert!(all.iter().any(|one| one == reading), "{uri}: {all:?}");
-    }
-}
 
 #[test]
 fn long_names_are_cut_in_refusals() {
@@ -132,16 +14,4 @@ fn long_names_are_cut_in_refusals() {
         panic!("it is a refusal");
     };
     assert_eq!(name, "ä".repeat(200));
-}
-
-#[test]
-fn hosts_in_other_letters_are_odd() {
-    for (uri, odd) in [
-        ("http://\u{ff45}xample.com/hidden", true),
-        ("https://%EF%BD%85xample.com/", true),
-        ("http://example.com/h\u{e9}", false),
-        ("memo://\u{e9}/x", false),
-    ] {
-        assert_eq!(is_odd(uri), odd, "{uri}");
-    }
 }

@@ -2,13 +2,13 @@
 //! names, numbers as strings, and lists in every form. Arguments that can mean
 //! only one thing are understood; others are refused with the corrected call.
 
+use narrows_policy::names;
 use narrows_shape::query::{Invalid, Query, Request};
 use narrows_wire::{Kind, Raw};
 use serde_json::{Map, Value};
 
 use super::convert;
 use super::ranges;
-use crate::names;
 
 /// Characters of an answer that a caller may ask for.
 const LEAST_CHARS: u64 = 500;

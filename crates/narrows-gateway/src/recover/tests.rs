@@ -1,10 +1,10 @@
 use expect_test::{Expect, expect};
+use narrows_policy::Principal;
 use serde_json::Value;
 
 use super::find::Find;
 use super::*;
 use crate::error::Error;
-use crate::exchange::Principal;
 use crate::recovery::{MemoryStore, Receipt};
 
 const TEXT: &str = "one\ntwo\r\nthree Apples\nfour\nfive apples and pears\nsix\n";

@@ -72,7 +72,7 @@ impl Session {
         let Some(own) = place.as_text() else { return };
         let face = self.face();
         let rules = face.plan().rules(upstream.index);
-        let (server, offer) = (upstream.names(), upstream.offer());
+        let (server, offer) = (permit::server_name(upstream), upstream.offer());
         if permit::named(rules, ItemKind::Resource, server, &offer, &own).is_some() {
             return;
         }

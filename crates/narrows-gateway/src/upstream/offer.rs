@@ -1,6 +1,7 @@
 //! The tools, prompts, resources and templates of an upstream, kept as it
 //! listed them. [`read`] reads them page by page.
 
+mod derived;
 mod read;
 
 use std::sync::Arc;
@@ -8,13 +9,12 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use narrows_wire::{ItemKind, Kind, Raw};
 
+use self::derived::Derived;
 pub(crate) use self::read::ListReader;
 use self::read::ReadList;
 use super::Failure;
 use super::link::ServerHello;
-use crate::arguments::Checker;
 use crate::chain::via;
-use crate::permit::KnownUris;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Offer {
@@ -24,8 +24,8 @@ pub(crate) struct Offer {
     pub(crate) prompts: Vec<Item>,
     pub(crate) resources: Vec<Item>,
     pub(crate) templates: Vec<Item>,
-    /// What presets ask of resources and templates.
-    pub(crate) uris: KnownUris,
+    /// Computed from the lists by their user.
+    pub(crate) derived: Derived,
     /// Items of each list that lead back to this gateway, and are left out.
     pub(crate) led_back: [usize; ListKind::ALL.len()],
 }
@@ -38,8 +38,8 @@ pub(crate) struct Item {
     /// The same as it stands in `raw`.
     pub(crate) place: Raw,
     pub(crate) raw: Raw,
-    /// What the arguments of a tool are held against.
-    pub(crate) checker: Checker,
+    /// Computed from the item by its user.
+    pub(crate) derived: Derived,
     /// The marks of the gateways that passed it on. They are not in `raw`.
     pub(crate) via: Option<Arc<str>>,
 }
@@ -244,13 +244,10 @@ impl Item {
         let [place] = raw.pick([kind.key()]).ok()?;
         let place = place?;
         let key = place.as_text()?.into();
-        let schema = raw
-            .member("inputSchema")
-            .filter(|_| kind == ListKind::Tools);
         Some(Item {
             key,
             place,
-            checker: Checker::new(schema.as_ref()),
+            derived: Derived::default(),
             via,
             raw,
         })

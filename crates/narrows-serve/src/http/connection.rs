@@ -14,7 +14,7 @@ use http::{Method, Request, Response};
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use narrows_gateway::exchange::Principal;
+use narrows_gateway::Principal;
 use narrows_gateway::memory::{ClientMemory, MemoryShare};
 use narrows_gateway::meter::RefusedFor;
 use tokio::net::TcpStream;

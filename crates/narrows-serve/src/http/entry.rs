@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use http::header::HeaderValue;
 use http::{Method, Response};
-use narrows_gateway::exchange::Principal;
+use narrows_gateway::Principal;
 use narrows_gateway::meter::RefusedFor;
 use narrows_gateway::{ClientPermit, Peer, Unidentified};
 

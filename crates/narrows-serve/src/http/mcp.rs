@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use http::header::{ALLOW, HeaderValue};
 use http::{Method, Response, StatusCode};
-use narrows_gateway::exchange::Principal;
+use narrows_gateway::Principal;
 use narrows_wire::{Revision, token};
 
 use super::Edge;

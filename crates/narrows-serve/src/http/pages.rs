@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use narrows_gateway::Door;
-use narrows_gateway::exchange::Principal;
+use narrows_gateway::Principal;
 use serde_json::{Value, json};
 
 use super::body::Body;

@@ -6,7 +6,7 @@
 use http::header::{ALLOW, HeaderValue};
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
-use narrows_gateway::exchange::Principal;
+use narrows_gateway::Principal;
 use narrows_gateway::memory::ClientMemory;
 use narrows_gateway::recovery::Owner;
 use narrows_gateway::{Pruner, offload};

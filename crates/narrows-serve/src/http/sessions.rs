@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use narrows_gateway::exchange::{EventStream, Principal};
+use narrows_gateway::Principal;
+use narrows_gateway::exchange::EventStream;
 use narrows_gateway::{Opened, Session};
 use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;

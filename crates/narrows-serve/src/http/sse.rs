@@ -16,7 +16,7 @@ use http::header::{ALLOW, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
-use narrows_gateway::exchange::Principal;
+use narrows_gateway::Principal;
 use narrows_gateway::memory::{ClientMemory, MemoryShare};
 use narrows_gateway::offload;
 use narrows_wire::token::random_id;

@@ -14,7 +14,7 @@ use http_body::Body as _;
 use hyper::body::Incoming as RequestBody;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
-use narrows_gateway::exchange::Principal;
+use narrows_gateway::Principal;
 use narrows_gateway::memory::ClientMemory;
 use narrows_gateway::websocket::{self, Line, Pongs, SUBPROTOCOL, Signs, Written};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

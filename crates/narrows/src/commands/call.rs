@@ -8,7 +8,8 @@ use std::io::Read;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use narrows_gateway::exchange::{Ask, ClientHello, Event, EventSink, Notice, Principal};
+use narrows_gateway::Principal;
+use narrows_gateway::exchange::{Ask, ClientHello, Event, EventSink, Notice};
 use narrows_gateway::preset::DenialSource;
 use narrows_gateway::settings::ModelReads;
 use narrows_gateway::{

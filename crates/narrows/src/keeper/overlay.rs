@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use narrows_gateway::settings::DirectPreset;
+use narrows_gateway::preset::DirectPreset;
 use narrows_serve::admin::Change;
 
 use super::disk::preset_path;

@@ -1,10 +1,10 @@
 //! Views under a preset.
 
+use narrows_policy::preset::{Preset, Rule};
 use narrows_wire::ItemKind;
 
 use super::*;
 use crate::permit::permit;
-use crate::preset::{Preset, Rule};
 
 fn rules(texts: &[&str]) -> Option<Vec<Rule>> {
     let parse = |text: &&str| Rule::parse(text).expect("a test's rule");

@@ -1,10 +1,10 @@
 //! The descriptions, in which catalogues are told.
 
 use expect_test::{Expect, expect};
+use narrows_policy::preset::Pattern;
 use proptest::prelude::*;
 
 use super::*;
-use crate::preset::Pattern;
 
 fn description(facade: &Facade, at: usize) -> String {
     let tools = facade.own_tools();

@@ -1,6 +1,7 @@
+use narrows_policy::KnownClient;
+use narrows_policy::preset::{Preset, Rule};
+
 use super::*;
-use crate::exchange::KnownClient;
-use crate::preset::{Preset, Rule};
 use crate::settings::{ClientSettings, TokenDigest};
 
 fn named(name: &str, token: u8, preset: Option<&str>) -> ClientSettings {

@@ -1,6 +1,7 @@
+use narrows_policy::preset::{Preset, Rule};
+
 use super::*;
 use crate::SwitchError;
-use crate::preset::{Preset, Rule};
 
 fn preset(id: &str, rules: &[&str]) -> Preset {
     let rule = |text: &&str| Rule::parse(text).expect("a rule");

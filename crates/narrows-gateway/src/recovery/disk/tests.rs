@@ -3,11 +3,11 @@
 
 use std::process::{Command, Output, Stdio};
 
+use narrows_policy::Principal;
 use narrows_testkit::Folder;
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::*;
-use crate::exchange::Principal;
 use crate::recovery;
 
 const KB: usize = 1_000;

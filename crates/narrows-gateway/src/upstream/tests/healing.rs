@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use narrows_policy::Principal;
 use narrows_wire::frame::Framing;
 use narrows_wire::{Id, Raw, Request, Revision};
 use serde_json::json;
@@ -20,7 +21,7 @@ use super::choosing::{Deaf, surroundings, upstream, upstream_with};
 use super::server::{Reply, Seen, Server, events, hello, json_reply, status};
 use super::{LONG, soon};
 use crate::error::Error;
-use crate::exchange::{ClientHello, EventSink, Principal};
+use crate::exchange::{ClientHello, EventSink};
 use crate::gateway::{Door, Gateway, Lifetime};
 use crate::settings::{
     HealthSettings, RemoteManner, Settings, StdioSettings, UpstreamKind, UpstreamSettings,

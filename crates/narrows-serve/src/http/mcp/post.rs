@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
-use narrows_gateway::exchange::Principal;
+use narrows_gateway::Principal;
 use narrows_gateway::memory::ClientMemory;
 use narrows_gateway::timers::{Timer, Timers};
 use narrows_gateway::{Lifetime, Opened, offload};

@@ -1,8 +1,9 @@
 //! What a preset leaves of this route.
 
+use narrows_gateway::preset::DirectPreset;
 use narrows_gateway::preset::{Preset, Rule};
 use narrows_gateway::settings::{
-    DirectPreset, EndpointSettings, RemoteManner, Settings, UpstreamKind, UpstreamSettings,
+    EndpointSettings, RemoteManner, Settings, UpstreamKind, UpstreamSettings,
 };
 use narrows_testkit::scripted::{Installed, Script, Step, Transport};
 use serde_json::{Value, json};

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use narrows_gateway::preset::DirectPreset;
 use narrows_gateway::preset::{ToolFilter, ToolList};
 use narrows_gateway::settings::{
-    Builtin, DirectPreset, HealthSettings, Sharing, StdioSettings, Transport, UpstreamKind,
-    UpstreamSettings,
+    Builtin, HealthSettings, Sharing, StdioSettings, Transport, UpstreamKind, UpstreamSettings,
 };
 use narrows_wire::frame::Framing;
 

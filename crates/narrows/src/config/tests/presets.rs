@@ -1,7 +1,7 @@
 //! Presets of the configuration, of files, and who names them.
 
 use expect_test::{Expect, expect};
-use narrows_gateway::settings::DirectPreset;
+use narrows_gateway::preset::DirectPreset;
 use narrows_testkit::Folder;
 
 use super::settings::checked;

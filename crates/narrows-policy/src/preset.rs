@@ -3,7 +3,7 @@
 //! A preset is three lists of [`Rule`]s. In a list the last rule that matches
 //! decides, and what none matches is not allowed. A list that is absent allows
 //! everything of the servers that the other lists allow anything of. Whether a
-//! caller may use a thing is asked in `permit`, and nowhere else.
+//! caller may use a thing is decided in [`permission`](crate::permission), and nowhere else.
 
 mod pattern;
 #[cfg(test)]
@@ -16,9 +16,7 @@ use std::sync::Arc;
 use narrows_wire::Raw;
 
 pub use self::pattern::{BadRule, Hint, Pattern, Rule};
-pub(crate) use self::tool_filter::ToolFilters;
-pub use self::tool_filter::{ToolFilter, ToolList};
-use crate::settings::{DirectPreset, EndpointSettings};
+pub use self::tool_filter::{ToolFilter, ToolFilters, ToolList};
 
 /// A selection of what the servers offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,16 +32,28 @@ pub struct Preset {
 }
 
 /// All presets, by what names them.
-pub(crate) struct Presets {
+pub struct Presets {
     all: Vec<Arc<Preset>>,
     default: Option<Arc<Preset>>,
 }
 
+/// The preset of a server's own ways in: its endpoint, and plain JSON-RPC.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum DirectPreset {
+    /// That of the default endpoint.
+    #[default]
+    AsDefault,
+    /// None, so that everything is allowed.
+    Free,
+    /// The one of this id.
+    Named(String),
+}
+
 /// A server by the two names that it has.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ServerName<'a> {
-    pub(crate) id: &'a str,
-    pub(crate) slug: &'a str,
+pub struct ServerName<'a> {
+    pub id: &'a str,
+    pub slug: &'a str,
 }
 
 /// A refusal: the rules that do not allow a thing, and the reason.
@@ -98,10 +108,7 @@ impl Preset {
     }
 
     /// One that allows what both allow; the absence of one allows everything.
-    pub(crate) fn both(
-        one: Option<Arc<Preset>>,
-        other: Option<Arc<Preset>>,
-    ) -> Option<Arc<Preset>> {
+    pub fn both(one: Option<Arc<Preset>>, other: Option<Arc<Preset>>) -> Option<Arc<Preset>> {
         match (one, other) {
             (Some(one), Some(other)) if one != other => Some(Arc::new(Preset {
                 besides: Some(other),
@@ -112,7 +119,7 @@ impl Preset {
     }
 
     /// This one, and what binds besides it: each of them must allow a thing.
-    pub(crate) fn each(&self) -> impl Iterator<Item = &Preset> {
+    pub fn each(&self) -> impl Iterator<Item = &Preset> {
         std::iter::successors(Some(self), |preset| preset.besides.as_deref())
     }
 
@@ -150,7 +157,7 @@ impl Preset {
 
     /// The id, and a digest of what it allows: what was handed out under a
     /// preset is not to be had under another of the same name.
-    pub(crate) fn fingerprint(&self) -> String {
+    pub fn fingerprint(&self) -> String {
         // FNV-1a: stable between versions, as the standard hasher is not.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut add = |text: &str| {
@@ -180,7 +187,7 @@ impl Preset {
 
     /// Whether a tool is allowed, by its server's own name for it; `None` if it
     /// is. `tool` is the tool as its server listed it.
-    pub(crate) fn denies_tool(
+    pub fn denies_tool(
         &self,
         server: ServerName<'_>,
         name: &str,
@@ -189,25 +196,25 @@ impl Preset {
         self.denies(&self.tools, server, name, tool)
     }
 
-    pub(crate) fn denies_prompt(&self, server: ServerName<'_>, name: &str) -> Option<Denial> {
+    pub fn denies_prompt(&self, server: ServerName<'_>, name: &str) -> Option<Denial> {
         self.denies(&self.prompts, server, name, None)
     }
 
     /// By a URI or a URI template, in exactly this spelling.
-    pub(crate) fn denies_resource(&self, server: ServerName<'_>, uri: &str) -> Option<Denial> {
+    pub fn denies_resource(&self, server: ServerName<'_>, uri: &str) -> Option<Denial> {
         self.denies(&self.resources, server, uri, None)
     }
 
     /// Whether an entry forbids a URI that is written plainly, however the
     /// entry itself is written.
-    pub(crate) fn forbids_plain(&self, server: ServerName<'_>, plain: &str) -> Option<Denial> {
+    pub fn forbids_plain(&self, server: ServerName<'_>, plain: &str) -> Option<Denial> {
         let rule = last_match(&self.plain_resources, server, plain, None)?;
         (!rule.allows()).then(|| self.denied(Why::Forbidden(rule.text().into())))
     }
 
     /// Whether an entry forbids a template after everything that allows this
     /// URI, which fits it.
-    pub(crate) fn forbids_template(
+    pub fn forbids_template(
         &self,
         server: ServerName<'_>,
         template: &str,
@@ -225,24 +232,24 @@ impl Preset {
     }
 
     /// Whether nothing at all of a server is allowed.
-    pub(crate) fn denies_server(&self, server: ServerName<'_>) -> Option<Denial> {
+    pub fn denies_server(&self, server: ServerName<'_>) -> Option<Denial> {
         (!self.allows_any_of(server)).then(|| self.denied(Why::ServerNotNamed))
     }
 
     /// Why something is not allowed that no entry can speak of: a method, or a
     /// URI of which nobody can say what it means.
-    pub(crate) fn denies_unknowable(&self) -> Denial {
+    pub fn denies_unknowable(&self) -> Denial {
         self.denied(Why::Unknowable)
     }
 
     /// Returns true if no entry has anything to say on exactly this URI.
-    pub(crate) fn is_silent_on_resource(&self, server: ServerName<'_>, uri: &str) -> bool {
+    pub fn is_silent_on_resource(&self, server: ServerName<'_>, uri: &str) -> bool {
         let rules = self.resources.as_deref().unwrap_or_default();
         last_match(rules, server, uri, None).is_none()
     }
 
     /// Returns true if it says more on resources than of which servers.
-    pub(crate) fn chooses_resources(&self) -> bool {
+    pub fn chooses_resources(&self) -> bool {
         self.resources.is_some()
     }
 
@@ -290,28 +297,27 @@ impl Preset {
 }
 
 impl Presets {
-    pub(crate) fn new(presets: &[Preset], endpoints: &[EndpointSettings]) -> Presets {
+    /// `default` is the id of the preset of the default endpoint.
+    pub fn new(presets: &[Preset], default: Option<&str>) -> Presets {
         let mut presets = Presets {
             all: presets.iter().cloned().map(Arc::new).collect(),
             default: None,
         };
-        let default = endpoints.iter().find(|endpoint| endpoint.name == "default");
-        let id = default.and_then(|endpoint| endpoint.preset.as_deref());
-        presets.default = id.map(|id| presets.get(id));
+        presets.default = default.map(|id| presets.get(id));
         presets
     }
 
-    pub(crate) fn all(&self) -> &[Arc<Preset>] {
+    pub fn all(&self) -> &[Arc<Preset>] {
         &self.all
     }
 
-    pub(crate) fn has(&self, id: &str) -> bool {
+    pub fn has(&self, id: &str) -> bool {
         self.all.iter().any(|preset| &**preset.id() == id)
     }
 
     /// One that is not there allows nothing: whoever named it wanted less than
     /// everything.
-    pub(crate) fn get(&self, id: &str) -> Arc<Preset> {
+    pub fn get(&self, id: &str) -> Arc<Preset> {
         let found = self.all.iter().find(|preset| &**preset.id() == id);
         found
             .cloned()
@@ -319,7 +325,7 @@ impl Presets {
     }
 
     /// For the ways in of one server.
-    pub(crate) fn direct(&self, choice: &DirectPreset) -> Option<Arc<Preset>> {
+    pub fn direct(&self, choice: &DirectPreset) -> Option<Arc<Preset>> {
         match choice {
             DirectPreset::AsDefault => self.default.clone(),
             DirectPreset::Free => None,

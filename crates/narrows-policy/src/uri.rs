@@ -270,3 +270,6 @@ fn decode(text: &str) -> Option<String> {
     }
     changed.then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,13 +47,13 @@ impl ToolFilter {
             .collect()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.allow.is_empty() && self.exclude.is_empty()
     }
 
     /// Returns the reason why a tool may not be used, by its server's own name
     /// for it; `None` if it may. Exclusion goes before inclusion.
-    pub(crate) fn denies(&self, name: &str) -> Option<Denial> {
+    pub fn denies(&self, name: &str) -> Option<Denial> {
         let excluded = self.exclude.iter().find(|list| list.names(name));
         let excluded = excluded.map(|list| (list, Why::Excluded));
         let not_allowed = || self.allow.iter().find(|list| !list.names(name));
@@ -82,10 +82,10 @@ impl ToolList {
 
 /// The filters of all servers that have one, by the number of the server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ToolFilters(HashMap<usize, ToolFilter>);
+pub struct ToolFilters(HashMap<usize, ToolFilter>);
 
 impl ToolFilters {
-    pub(crate) fn of(&self, upstream: usize) -> Option<&ToolFilter> {
+    pub fn of(&self, upstream: usize) -> Option<&ToolFilter> {
         self.0.get(&upstream)
     }
 }

@@ -4,7 +4,7 @@ use narrows_wire::Raw;
 
 use super::ServerName;
 use crate::names;
-use crate::permit::uri;
+use crate::uri;
 
 /// `server/item`, with `*` for anything inside either part. Case matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Pattern {
         Ok(Pattern(text.into()))
     }
 
-    pub(crate) fn matches(&self, server: ServerName<'_>, name: &str) -> bool {
+    pub fn matches(&self, server: ServerName<'_>, name: &str) -> bool {
         let mut splits = self.splits();
         splits.any(|(own, item)| server.fits(own) && fits(item, name))
     }

@@ -4,14 +4,16 @@
 //! literal parts stand in it in their order, from the start to the end. That is
 //! enough to find the server, which is all a gateway needs.
 
-pub(crate) struct Template {
+/// The literal parts of a URI template.
+#[derive(Debug)]
+pub struct Template {
     literals: Vec<String>,
     /// A `{/x}`, `{#x}`, `{?x}` … may expand to nothing or to several segments.
     loose: bool,
 }
 
 impl Template {
-    pub(crate) fn parse(template: &str) -> Option<Template> {
+    pub fn parse(template: &str) -> Option<Template> {
         let mut literals = Vec::new();
         let mut loose = false;
         let mut rest = template;
@@ -30,7 +32,7 @@ impl Template {
             .then_some(Template { literals, loose })
     }
 
-    pub(crate) fn matches(&self, uri: &str) -> bool {
+    pub fn matches(&self, uri: &str) -> bool {
         let [first, middle @ .., last] = &self.literals[..] else {
             // No expression: the template is a plain URI.
             return self.literals.first().is_some_and(|literal| literal == uri);

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// Between server and tool where nothing else is configured. Names made with it
 /// stay within `^[A-Za-z0-9_-]+$`.
-pub(crate) const SAFE_SEPARATOR: &str = "__";
+pub const SAFE_SEPARATOR: &str = "__";
 
 /// Every separator that is understood in calls, on every endpoint. `::` stands
 /// before `:` so that the longer one is tried first.
@@ -15,7 +15,7 @@ const UNDERSTOOD: [&str; 3] = ["::", SAFE_SEPARATOR, ":"];
 /// The forms in which server ids appear in names, one for each id: safe
 /// characters, no `__` inside and no `_` at the end, so that the first `__` of
 /// a published name always ends the server. Ids that would share one get a hash.
-pub(crate) fn slugs(ids: &[&str]) -> Vec<String> {
+pub fn slugs(ids: &[&str]) -> Vec<String> {
     let plain: Vec<String> = ids.iter().map(|id| slug(id)).collect();
     let mut count: HashMap<&str, usize> = HashMap::new();
     for slug in &plain {
@@ -48,7 +48,7 @@ fn slug(id: &str) -> String {
 }
 
 /// The published names of one server's items on one endpoint, in their order.
-pub(crate) fn publish(slug: &str, names: &[&str], separator: &str, max: usize) -> Vec<String> {
+pub fn publish(slug: &str, names: &[&str], separator: &str, max: usize) -> Vec<String> {
     if separator != SAFE_SEPARATOR {
         return names
             .iter()
@@ -78,7 +78,7 @@ pub(crate) fn publish(slug: &str, names: &[&str], separator: &str, max: usize) -
 
 /// Every way to read `name` as server and item, for names that are not
 /// published as they stand. The only place that knows the separators.
-pub(crate) fn readings(name: &str) -> impl Iterator<Item = (&str, &str)> {
+pub fn readings(name: &str) -> impl Iterator<Item = (&str, &str)> {
     UNDERSTOOD.iter().flat_map(move |separator| {
         name.match_indices(separator)
             .map(move |(at, _)| (&name[..at], &name[at + separator.len()..]))
@@ -87,14 +87,14 @@ pub(crate) fn readings(name: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The names nearest to `wanted`, for an error that helps.
-pub(crate) fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     let wanted = comparable(wanted);
     best(known.map(|name| (likeness(&wanted, name), name)))
 }
 
 /// The published names nearest to `wanted`, which may also be the server's own
 /// name of an item, alone or behind the name of another server.
-pub(crate) fn nearest_published<'a>(
+pub fn nearest_published<'a>(
     wanted: &str,
     known: impl Iterator<Item = (&'a str, Cow<'a, str>)>,
 ) -> Vec<String> {
@@ -108,6 +108,17 @@ pub(crate) fn nearest_published<'a>(
         let by_own = OWN_NAME_WEIGHT * likeness(&own, &item);
         (likeness(&whole, published).max(by_own), published)
     }))
+}
+
+/// The names in the order of their likeness to `wanted`.
+pub fn by_likeness<'a>(wanted: &str, names: Vec<&'a str>) -> Vec<&'a str> {
+    let wanted = comparable(wanted);
+    let mut scored: Vec<(f64, &str)> = names
+        .into_iter()
+        .map(|name| (likeness(&wanted, name), name))
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    scored.into_iter().map(|(_, name)| name).collect()
 }
 
 /// A match of the item's own name counts a little less than one of the whole

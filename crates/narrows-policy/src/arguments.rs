@@ -51,7 +51,7 @@ const MAX_FOR_PATTERNS: usize = 256 * 1024;
 /// The check of one tool's arguments. Clones share what was compiled; one
 /// without a schema costs nothing.
 #[derive(Clone, Default)]
-pub(crate) struct Checker(Option<Arc<Shared>>);
+pub struct Checker(Option<Arc<Shared>>);
 
 struct Shared {
     schema: Raw,
@@ -60,21 +60,21 @@ struct Shared {
 }
 
 /// How the error of a refused call begins.
-pub(crate) const FAILED: &str = "Argument validation failed: ";
+pub const FAILED: &str = "Argument validation failed: ";
 
 /// Why a call is refused.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Rejection {
+pub struct Rejection {
     /// The first problem, as a sentence for the model.
-    pub(crate) message: String,
+    pub message: String,
     /// All of them, the most useful first: where, as a JSON pointer into the
     /// arguments, and what.
-    pub(crate) errors: Vec<(String, String)>,
+    pub errors: Vec<(String, String)>,
 }
 
 impl Checker {
     /// Without a schema everything passes.
-    pub(crate) fn new(schema: Option<&Raw>) -> Checker {
+    pub fn new(schema: Option<&Raw>) -> Checker {
         let shared = |schema: &Raw| Shared {
             schema: schema.clone(),
             compiled: OnceLock::new(),
@@ -84,7 +84,7 @@ impl Checker {
 
     /// Returns true if arguments of so many bytes are checked in no time: the
     /// schema is compiled already, and neither is much to look at.
-    pub(crate) fn is_quick(&self, length: usize) -> bool {
+    pub fn is_quick(&self, length: usize) -> bool {
         let Some(shared) = &self.0 else {
             return true;
         };
@@ -99,7 +99,7 @@ impl Checker {
         }
     }
 
-    pub(crate) fn check(&self, arguments: &Raw) -> Result<(), Rejection> {
+    pub fn check(&self, arguments: &Raw) -> Result<(), Rejection> {
         let Some((schema, compiled)) = self.enforced() else {
             return Ok(());
         };
