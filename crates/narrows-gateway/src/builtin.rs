@@ -23,16 +23,29 @@ use narrows_wire::{Kind, Raw};
 use serde::Serialize;
 
 use crate::settings::{Builtin, UpstreamKind};
-use crate::upstream::Channel;
 use narrows_policy::Principal;
+use narrows_upstream::{BuiltinConnector, Channel};
 use peer::Peer;
 pub use pruner::{Pruner, PrunerError};
 
-/// A new instance of the server, for one link. Must be called inside a tokio runtime.
-pub(crate) fn open(which: Builtin, pruner: &Arc<Pruner>) -> Channel {
-    match which {
-        Builtin::Demo => connection::open(demo::Demo::default()),
-        Builtin::Pruner => connection::open(pruner::Pruning(pruner.clone())),
+/// Opens connections to built-in servers.
+pub(crate) struct Builtins {
+    pruner: Arc<Pruner>,
+}
+
+impl Builtins {
+    pub(crate) fn new(pruner: Arc<Pruner>) -> Builtins {
+        Builtins { pruner }
+    }
+}
+
+impl BuiltinConnector for Builtins {
+    /// A new instance of the server, for one link. Must be called inside a tokio runtime.
+    fn open(&self, which: Builtin) -> Channel {
+        match which {
+            Builtin::Demo => connection::open(demo::Demo::default()),
+            Builtin::Pruner => connection::open(pruner::Pruning(self.pruner.clone())),
+        }
     }
 }
 

@@ -19,17 +19,18 @@ use crate::builtin;
 use crate::catalogue::{Target, View};
 use crate::error::Error;
 use crate::events::{self, Tag, Value};
-use crate::exchange::{Cancel, EventSink};
-use crate::meter::Trace;
-use crate::offload;
+use crate::meter::{Timed, Trace};
 use crate::permit::{self, permit};
 use crate::recover;
 use crate::repair::{self, Repaired};
 use crate::session::{LogLevel, Session};
 use crate::shaping::Form;
 use crate::twins;
-use crate::upstream::{LinkError, ListKind, Origin, Outgoing, Upstream};
 use links::LinkForm;
+use narrows_upstream::Error as UpstreamError;
+use narrows_upstream::exchange::{Cancel, EventSink};
+use narrows_upstream::offload;
+use narrows_upstream::{LinkError, ListKind, Origin, Outgoing, Upstream};
 use params::Member;
 pub(crate) use params::Params;
 use retry::Lost;
@@ -380,7 +381,7 @@ impl Call<'_> {
     /// Sends it upstream and waits for the answer.
     async fn send(self, routed: Routed) -> Result<Raw, Error> {
         let upstream = routed.upstream.clone();
-        let timed = upstream.meter.begin(self.method, self.trace);
+        let timed = Timed::begin(&upstream.id, upstream.observer(), self.method, self.trace);
         // Boxed: this is most of the state of a call, and each of the futures
         // around it would copy it once.
         let answer = Box::pin(self.deliver(routed)).await;
@@ -458,7 +459,7 @@ impl Call<'_> {
                 }
             };
         }
-        let answer = answer.map_err(|error| upstream.error(error));
+        let answer = answer.map_err(|error| Error::from(upstream.error(error)));
         if let Ok(result) = &answer {
             offload::large(result.len()).await;
         }
@@ -485,7 +486,8 @@ impl Call<'_> {
     ) -> Result<(Arc<View>, Target), Error> {
         let mut found = find(&view);
         for _ in 0..STARTS {
-            let Err(Error::Unknown { .. } | Error::UpstreamDown { .. }) = found else {
+            let Err(Error::Unknown { .. } | Error::Upstream(UpstreamError::Down { .. })) = found
+            else {
                 break;
             };
             // Boxed: this is rare, and would make the future of every call large.
@@ -618,8 +620,10 @@ fn log_failure(
 /// secrets that only the upstream knows.
 fn describe(upstream: Option<&Upstream>, error: &Error) -> [(&'static str, Value); 2] {
     let detail = match (error, upstream) {
-        (Error::Answered(raw), Some(upstream)) => upstream.shown(raw),
-        (Error::Answered(raw), None) => events::shown(raw),
+        (Error::Upstream(UpstreamError::Answered(raw)), Some(upstream)) => {
+            events::sent(&upstream.redacted(raw), raw.len())
+        }
+        (Error::Upstream(UpstreamError::Answered(raw)), None) => events::shown(raw),
         (error, _) => events::cut(&error.to_string()),
     };
     [("code", error.word().into()), ("error", detail)]

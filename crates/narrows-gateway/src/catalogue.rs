@@ -25,8 +25,8 @@ use crate::error::Error;
 use crate::facade::Facade;
 use crate::settings::EndpointSettings;
 use crate::shaping::{GOAL_ARGUMENT, Policies, Policy, RecoverTool};
-use crate::upstream::{Item, ListKind, Offer, Upstream};
 use crate::{permit, recover};
+use narrows_upstream::{Item, ListKind, Offer, Upstream};
 
 /// Which upstreams an endpoint shows, and under which names.
 #[derive(Debug, Clone, PartialEq)]
@@ -423,7 +423,7 @@ impl View {
             return Ok(target);
         }
         if let Some(part) = down {
-            return Err(part.upstream.down());
+            return Err(part.upstream.down().into());
         }
         Err(Error::Unknown {
             kind,
@@ -519,7 +519,7 @@ impl Part {
         if self.offer.hello.is_some() {
             Ok(self)
         } else {
-            Err(self.upstream.down())
+            Err(self.upstream.down().into())
         }
     }
 }

@@ -53,9 +53,9 @@ pub use self::usage::ClientPermit;
 pub(crate) use self::usage::ClientSeat;
 use self::usage::Usage;
 use crate::error::Error;
-use crate::memory::{ClientMemory, Memory};
 use crate::meter::{Meter, RefusedFor};
 use crate::settings::{ClientSettings, DoorName, Doors, Rate, TokenDigest};
+use narrows_upstream::memory::{ClientMemory, Memory};
 
 /// No token is nearly as long.
 const MAX_TOKEN: usize = 512;

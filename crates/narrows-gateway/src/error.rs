@@ -7,16 +7,17 @@ use narrows_policy::preset::{Denial, DenialSource};
 use narrows_wire::text::percent_encoded;
 use narrows_wire::{ItemKind, Raw};
 
-use crate::chain::Recursion;
+pub use narrows_upstream::Fault;
+use narrows_upstream::chain::Recursion;
 
 /// A variant exists because an edge answers it differently or because its
 /// text tells the client something else. Codes and statuses are given to them
 /// at the edge, in one file.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// The upstream answered with this error object; it passes as it came.
-    #[error("the upstream answered with an error")]
-    Answered(Raw),
+    /// The server did not answer with a result.
+    #[error(transparent)]
+    Upstream(#[from] narrows_upstream::Error),
     #[error("Unknown {kind}: {name}{}", did_you_mean(nearest))]
     Unknown {
         kind: ItemKind,
@@ -60,24 +61,6 @@ pub enum Error {
     ClientBusy { client: String, max: usize },
     #[error("Client '{client}' has too many sessions (limit {max})")]
     ClientSessions { client: String, max: usize },
-    /// `reason` is fit to be shown to a client: it holds no secret.
-    #[error("Server '{server}' is not available: {reason}{}", told_next_try(*next_try))]
-    UpstreamDown {
-        server: String,
-        reason: String,
-        /// In which time it is tried again, where that is known.
-        next_try: Option<Duration>,
-    },
-    #[error("Server '{server}' did not answer within {} s", after.as_secs_f64())]
-    UpstreamTimeout { server: String, after: Duration },
-    #[error("Server '{server}' sent an answer that cannot be used: {reason}")]
-    UpstreamInvalid { server: String, reason: String },
-    #[error("Server '{server}' sent an answer larger than {max} bytes")]
-    UpstreamTooLarge { server: String, max: usize },
-    #[error(
-        "Server '{server}' has no free link for this session: {max} other sessions have one (max_links)"
-    )]
-    TooManyLinks { server: String, max: usize },
     /// The client took its request back; nobody waits for an answer.
     #[error("Request cancelled")]
     Cancelled,
@@ -95,14 +78,6 @@ pub enum Error {
     /// Something of ours failed; the log says more.
     #[error("{0}")]
     Internal(&'static str),
-}
-
-/// Who has to act for the same request to succeed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    Client,
-    Upstream,
-    Gateway,
 }
 
 /// The reason why a tool is hidden on endpoints that join servers.
@@ -134,28 +109,15 @@ impl Error {
             | ClientSessions { .. }
             | Cancelled
             | SessionClosed => Fault::Client,
-            Answered(_)
-            | UpstreamDown { .. }
-            | UpstreamTimeout { .. }
-            | UpstreamInvalid { .. }
-            | UpstreamTooLarge { .. } => Fault::Upstream,
-            TooManySessions(_)
-            | TooManyLinks { .. }
-            | ShuttingDown
-            | Interrupted { .. }
-            | Internal(_) => Fault::Gateway,
+            Upstream(error) => error.fault(),
+            TooManySessions(_) | ShuttingDown | Interrupted { .. } | Internal(_) => Fault::Gateway,
         }
     }
 
     /// The server that is to blame, where one is.
     pub(crate) fn server(&self) -> Option<&str> {
-        use Error::*;
         match self {
-            UpstreamDown { server, .. }
-            | UpstreamTimeout { server, .. }
-            | UpstreamInvalid { server, .. }
-            | UpstreamTooLarge { server, .. }
-            | TooManyLinks { server, .. } => Some(server),
+            Error::Upstream(error) => error.server(),
             _ => None,
         }
     }
@@ -164,26 +126,24 @@ impl Error {
     /// changing it.
     pub fn retry(&self) -> bool {
         use Error::*;
-        matches!(
-            self,
+        match self {
+            Upstream(error) => error.retry(),
             TooManyCalls(_)
-                | RateLimited { .. }
-                | ClientBusy { .. }
-                | ClientSessions { .. }
-                | TooManySessions(_)
-                | TooManyLinks { .. }
-                | ShuttingDown
-                | Interrupted { sent: false }
-                | UpstreamDown { .. }
-                | UpstreamTimeout { .. }
-        )
+            | RateLimited { .. }
+            | ClientBusy { .. }
+            | ClientSessions { .. }
+            | TooManySessions(_)
+            | ShuttingDown
+            | Interrupted { sent: false } => true,
+            _ => false,
+        }
     }
 
     /// The stable word for programs, `data.code` on the wire.
     pub fn word(&self) -> &'static str {
         use Error::*;
         match self {
-            Answered(_) => "upstream_error",
+            Upstream(error) => error.as_str(),
             Unknown {
                 kind: ItemKind::Tool,
                 ..
@@ -214,11 +174,6 @@ impl Error {
             TooManySessions(_) | ClientSessions { .. } => "too_many_sessions",
             RateLimited { .. } => "rate_limited",
             ClientBusy { .. } => "too_many_requests",
-            UpstreamDown { .. } => "upstream_unavailable",
-            UpstreamTimeout { .. } => "upstream_timeout",
-            UpstreamInvalid { .. } => "upstream_invalid",
-            UpstreamTooLarge { .. } => "upstream_too_large",
-            TooManyLinks { .. } => "too_many_links",
             Cancelled => "cancelled",
             SessionClosed => "session_closed",
             ShuttingDown => "shutting_down",
@@ -245,14 +200,6 @@ fn by_rules(denial: &Denial) -> String {
     match denial.source {
         DenialSource::Preset(_) => " by current preset".to_owned(),
         DenialSource::ToolList(_) => format!(": {denial}"),
-    }
-}
-
-/// The end of the sentence that says that a server is not there.
-fn told_next_try(next_try: Option<Duration>) -> String {
-    match next_try {
-        Some(pause) => format!("; it is tried again in {:.1} s", pause.as_secs_f64()),
-        None => String::new(),
     }
 }
 

@@ -9,18 +9,17 @@
 
 mod limit;
 mod queue;
-mod redact;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
 use narrows_wire::Raw;
+use narrows_wire::redact::redact;
 use tracing::Level;
 
-use self::redact::{MAX_BYTES, redact};
-
-pub(crate) use self::redact::looks_secret;
+/// Bytes of a JSON value that the log shows.
+const MAX_BYTES: usize = 2_000;
 
 /// One request through all of its events.
 #[derive(Debug, Clone, Copy)]
@@ -134,10 +133,15 @@ fn note<V: Into<Value>>(
 
 /// JSON that a peer sent, as far as the log may show it.
 pub(crate) fn shown(raw: &Raw) -> Value {
-    let bytes = raw.as_bytes();
+    sent(raw.as_str(), raw.len())
+}
+
+/// The same for the beginning of JSON of `length` bytes.
+pub(crate) fn sent(start: &str, length: usize) -> Value {
+    let bytes = start.as_bytes();
     Value::Sent {
         start: bytes[..bytes.len().min(MAX_BYTES)].into(),
-        length: bytes.len(),
+        length,
     }
 }
 
@@ -158,13 +162,13 @@ impl Value {
             Value::Shared(text) => Raw::string(text),
             Value::Text(text) => Raw::string(text),
             Value::Json(raw) => raw.clone(),
-            Value::Sent { start, length } => sent(start, *length),
+            Value::Sent { start, length } => sent_to_raw(start, *length),
         }
     }
 }
 
 /// JSON whole if it is short enough, else its beginning as text.
-fn sent(start: &[u8], length: usize) -> Raw {
+fn sent_to_raw(start: &[u8], length: usize) -> Raw {
     let text = redact(start);
     if start.len() == length
         && let Ok(raw) = Raw::parse(text.clone().into())

@@ -40,7 +40,7 @@ use crate::error::Error;
 use crate::permit;
 use crate::settings::FacadeSettings;
 use crate::shaping::{Policies, RecoverTool};
-use crate::upstream::{Item, Upstream};
+use narrows_upstream::{Item, Upstream};
 
 /// How a client comes to know which tools there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

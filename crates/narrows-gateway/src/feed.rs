@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
 use tokio::sync::broadcast;
 
+use crate::applied::Applied;
 use crate::clock::Moment;
-use crate::gateway::Applied;
 
 /// Calls that are remembered.
 const REMEMBERED: usize = 1_000;

@@ -21,19 +21,22 @@ use narrows_policy::names;
 use narrows_policy::permission::Rules;
 use narrows_policy::preset::DirectPreset;
 use narrows_policy::preset::{Preset, Presets, ServerName, ToolFilter};
-use narrows_shape::Mask;
+use narrows_shape::{AnswerMask, Mask};
 use narrows_wire::{ItemKind, Raw};
 
 pub use self::request::PlainRequest;
 use self::restricted::Restricted;
 use crate::error::{Error, did_you_mean};
 use crate::events::{self, Tag, Value};
-use crate::memory::{MemoryPermit, SMALL};
-use crate::meter::{ServerMeter, Trace, Watch};
+use crate::gateway::Making;
+use crate::meter::{Timed, Trace, Watch};
 use crate::permit;
-use crate::settings::{RemoteManner, RemoteSettings, RpcServer, UpstreamKind, UpstreamSettings};
-use crate::upstream::{
-    Failure, Offer, PlainAnswer, PlainServer, PlainTrouble, Post, Surroundings, Upstream,
+use crate::settings::{RemoteManner, RemoteSettings, RpcServer, ServerSettings, UpstreamKind};
+use crate::subscribers::Subscribers;
+use narrows_upstream::memory::{MemoryPermit, SMALL};
+use narrows_upstream::{
+    BodyFilter, Error as UpstreamError, Failure, FilteredBody, InvalidBody, Offer, PlainAnswer,
+    PlainServer, PlainTrouble, Post, Upstream, UpstreamObserver,
 };
 
 /// What a server answered.
@@ -72,6 +75,12 @@ pub enum ForwardError {
     Core(#[from] Error),
 }
 
+impl From<UpstreamError> for ForwardError {
+    fn from(error: UpstreamError) -> Self {
+        ForwardError::Core(error.into())
+    }
+}
+
 impl ForwardError {
     /// As it is told to somebody who may know of only some servers.
     pub(crate) fn told_to(mut self, may_know: impl Fn(&str) -> bool) -> ForwardError {
@@ -90,11 +99,12 @@ pub(crate) struct Forwarding {
     max_message_bytes: usize,
     /// Goes on when servers change.
     count: Arc<AtomicU64>,
+    subscribers: Arc<Subscribers>,
     watch: Watch,
 }
 
 struct Destination {
-    id: String,
+    id: Arc<str>,
     way: Way,
     /// None for a server that is known to this route alone.
     upstream: Option<Arc<Upstream>>,
@@ -102,7 +112,8 @@ struct Destination {
     filter: ToolFilter,
     mask: Mask,
     timeout: Duration,
-    meter: Arc<ServerMeter>,
+    /// Of a server that is no upstream.
+    observer: Option<Arc<dyn UpstreamObserver>>,
 }
 
 /// How a server is reached.
@@ -121,18 +132,18 @@ struct Carried {
 
 impl Forwarding {
     pub(crate) fn new(
-        upstreams: &[(&Arc<Upstream>, &UpstreamSettings)],
+        upstreams: &[(&Arc<Upstream>, &ServerSettings)],
         others: &[RpcServer],
         presets: &Presets,
-        around: &Surroundings,
-        count: Arc<AtomicU64>,
+        making: &Making,
     ) -> Forwarding {
+        let around = &making.surroundings;
         let post = |remote: &RemoteSettings| {
             Way::Post(PlainServer::new(&around.http, remote).map(Box::new))
         };
         let upstreams = upstreams.iter().map(|(upstream, settings)| Destination {
-            id: settings.id.clone(),
-            way: match &settings.kind {
+            id: upstream.id.clone(),
+            way: match &settings.upstream.kind {
                 UpstreamKind::Remote(remote) if remote.manner == RemoteManner::Rpc => post(remote),
                 _ => Way::Link((*upstream).clone()),
             },
@@ -140,13 +151,13 @@ impl Forwarding {
             preset: presets.direct(&settings.preset),
             filter: settings.tool_filter.clone(),
             mask: settings.mask,
-            meter: upstream.meter.clone(),
+            observer: None,
             timeout: settings.rpc_timeout,
         });
         let others = others.iter().map(|server| Destination {
             way: post(&server.remote),
-            meter: around.meter.server(&server.id),
-            id: server.id.clone(),
+            observer: Some(making.observer(&server.id)),
+            id: server.id.as_str().into(),
             upstream: None,
             preset: presets.direct(&DirectPreset::AsDefault),
             filter: ToolFilter::default(),
@@ -156,8 +167,9 @@ impl Forwarding {
         Forwarding {
             destinations: upstreams.chain(others).collect(),
             max_message_bytes: around.limits.max_message_bytes,
-            count,
-            watch: Watch::plain(&around.meter, &around.feed),
+            count: making.forwarded.clone(),
+            subscribers: making.subscribers.clone(),
+            watch: Watch::plain(&making.meter, &making.feed),
         }
     }
 
@@ -212,7 +224,7 @@ impl Forwarding {
     /// The id of the server that `name` leads to.
     pub(crate) fn id_of(&self, name: &str) -> Option<String> {
         let destination = self.destination(name, None).ok()?;
-        Some(destination.id.clone())
+        Some(destination.id.to_string())
     }
 
     /// By id; by slug where no id is the same.
@@ -226,14 +238,10 @@ impl Forwarding {
             let upstream = destination.upstream.as_ref();
             upstream.is_some_and(|upstream| &*upstream.slug == name)
         };
-        let found = all().find(|destination| destination.id == name);
+        let found = all().find(|destination| *destination.id == *name);
         found.or_else(|| all().find(by_slug)).ok_or_else(|| {
             let shown = |destination: &&Destination| destination.is_shown(besides);
-            let known = || {
-                all()
-                    .filter(shown)
-                    .map(|destination| destination.id.as_str())
-            };
+            let known = || all().filter(shown).map(|destination| &*destination.id);
             ForwardError::UnknownServer {
                 name: name.chars().take(200).collect(),
                 nearest: names::nearest(name, known()),
@@ -275,12 +283,21 @@ impl Forwarding {
             }
         }
         let max = self.max_message_bytes;
-        let timed = destination.meter.begin(method, trace);
+        let timed = Timed::begin(&destination.id, destination.observer(), method, trace);
         let carried = match &destination.way {
             Way::Post(server) => destination.post(server, request, max).await,
             Way::Link(upstream) => {
                 let Destination { mask, timeout, .. } = destination;
-                link::carry(upstream, *mask, *timeout, tag, request, principal).await
+                link::carry(
+                    upstream,
+                    &self.subscribers,
+                    *mask,
+                    *timeout,
+                    tag,
+                    request,
+                    principal,
+                )
+                .await
             }
         };
         timed.end(carried.as_ref().map(|carried| &carried.reply));
@@ -289,6 +306,14 @@ impl Forwarding {
 }
 
 impl Destination {
+    fn observer(&self) -> &dyn UpstreamObserver {
+        match (&self.upstream, &self.observer) {
+            (Some(upstream), _) => upstream.observer(),
+            (None, Some(observer)) => &**observer,
+            (None, None) => unreachable!("a server that is no upstream has an observer"),
+        }
+    }
+
     /// Returns true if anything of it may be used.
     fn is_shown(&self, besides: Option<&Arc<Preset>>) -> bool {
         let preset = Preset::both(self.preset.clone(), besides.cloned());
@@ -327,7 +352,7 @@ impl Destination {
             body: request.body().clone(),
             marks: request.marks().cloned(),
             silent: request.is_notification(),
-            mask: self.mask,
+            filter: Box::new(MaskFilter(AnswerMask::new(self.mask))),
             timeout: self.timeout,
             max_bytes: max,
             memory: request.memory().map(|memory| memory.responses.clone()),
@@ -346,16 +371,16 @@ impl Destination {
             }
             PlainAnswer::Json {
                 status,
-                masked,
+                filtered,
                 bytes,
                 memory,
-            } if masked.is_answer => Ok(Carried {
+            } if filtered.is_answer => Ok(Carried {
                 reply: Reply::Message {
                     status,
-                    body: charged(masked.body.into(), memory),
+                    body: charged(filtered.body.into(), memory),
                 },
                 bytes,
-                cut_strings: masked.cut_strings,
+                cut_strings: filtered.cut_strings,
             }),
             // Frameworks make `null` or `{}` of a handler that returns
             // nothing, which is all that one for notifications can return.
@@ -365,7 +390,7 @@ impl Destination {
                 Err(self.invalid(told.to_owned()).into())
             }
             PlainAnswer::Refused { status, body } => Err(ForwardError::Status {
-                server: self.id.clone(),
+                server: self.id.to_string(),
                 status,
                 body,
             }),
@@ -373,27 +398,28 @@ impl Destination {
     }
 
     fn error(&self, trouble: PlainTrouble) -> Error {
-        let server = self.id.clone();
+        let server = self.id.to_string();
         match trouble {
             PlainTrouble::Unreachable(reason) => self.down(reason),
-            PlainTrouble::Timeout(after) => Error::UpstreamTimeout { server, after },
+            PlainTrouble::Timeout(after) => UpstreamError::Timeout { server, after }.into(),
             PlainTrouble::Invalid(reason) => self.invalid(reason),
-            PlainTrouble::TooLarge(max) => Error::UpstreamTooLarge { server, max },
+            PlainTrouble::TooLarge(max) => UpstreamError::TooLarge { server, max }.into(),
         }
     }
 
     fn down(&self, reason: String) -> Error {
-        let server = self.id.clone();
-        Error::UpstreamDown {
+        let server = self.id.to_string();
+        UpstreamError::Down {
             server,
             reason,
             next_try: None,
         }
+        .into()
     }
 
     fn invalid(&self, reason: String) -> Error {
-        let server = self.id.clone();
-        Error::UpstreamInvalid { server, reason }
+        let server = self.id.to_string();
+        UpstreamError::Invalid { server, reason }.into()
     }
 }
 
@@ -402,6 +428,30 @@ fn charged(body: Bytes, memory: Option<MemoryPermit>) -> Bytes {
     match memory {
         Some(mut permit) if body.len() >= SMALL => permit.split(body.len()).attach(body),
         _ => body,
+    }
+}
+
+/// Masks a body while it streams.
+struct MaskFilter(AnswerMask);
+
+impl BodyFilter for MaskFilter {
+    fn reserve(&mut self, bytes: usize) {
+        self.0.reserve(bytes);
+    }
+
+    fn push(&mut self, piece: &[u8]) -> Result<(), InvalidBody> {
+        let pushed = self.0.push(piece);
+        pushed.map_err(|error| InvalidBody(error.to_string()))
+    }
+
+    fn finish(self: Box<Self>) -> Result<FilteredBody, InvalidBody> {
+        let masked = self.0.finish();
+        let masked = masked.map_err(|error| InvalidBody(error.to_string()))?;
+        Ok(FilteredBody {
+            body: masked.body,
+            is_answer: masked.is_answer,
+            cut_strings: masked.cut_strings,
+        })
     }
 }
 

@@ -1,6 +1,5 @@
 //! The gateway as the edges see it: endpoints, sessions, health, an end.
 
-mod applied;
 mod clients;
 mod control;
 mod drain;
@@ -30,31 +29,31 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use self::applied::Applied;
 pub use self::control::{EndpointReport, SessionReport, SwitchError};
 use self::drain::Drain;
 pub(crate) use self::endpoint::{Endpoint, Face};
 pub use self::report::{Health, ListedTool, ToolReport, UpstreamReport};
-use self::roster::{Making, Roster};
+pub(crate) use self::roster::Making;
+use self::roster::Roster;
 pub(crate) use self::sessions::Span;
-use crate::builtin::Pruner;
+pub use crate::applied::Applied;
+use crate::builtin::{Builtins, Pruner};
 use crate::catalogue::{Part, View, changes};
-use crate::chain;
 use crate::clients::{ClientPermit, Clients};
 use crate::error::Error;
-use crate::exchange::{Ask, AskKey, EventStream, Notice, Refusal};
 use crate::feed::{CallRecord, Feed, Happening};
 use crate::forward::{ForwardError, PlainRequest, Reply};
-use crate::memory::{ClientMemory, Memory, MemoryBudget};
 use crate::meter::{CountedStore, Meter};
 use crate::recovery::{self, Store, totals::write_totals};
 use crate::session::{LogLevel, Session};
 use crate::settings::{Limits, Settings};
 use crate::shaping::Shaping;
-use crate::upstream::guard::LazyGuard;
-use crate::upstream::{
-    HttpClient, ListKind, SharedEars, StartSlots, State, Surroundings, Upstream,
-};
+use crate::subscribers::Subscribers;
+use narrows_upstream::chain;
+use narrows_upstream::exchange::{Ask, AskKey, EventStream, Notice, Refusal};
+use narrows_upstream::guard::LazyGuard;
+use narrows_upstream::memory::{ClientMemory, Memory, MemoryBudget};
+use narrows_upstream::{HttpClient, ListKind, SharedEars, State, Surroundings, Upstream};
 
 /// A running gateway. Cheap to clone.
 #[derive(Clone)]
@@ -92,6 +91,8 @@ pub(crate) struct Inner {
     making: Making,
     surroundings: Arc<Surroundings>,
     shaping: Arc<Shaping>,
+    pub(crate) meter: Arc<Meter>,
+    pruner: Arc<Pruner>,
     /// The folder for what outlives the process.
     folder: Option<PathBuf>,
     pub(crate) clients: Clients,
@@ -99,6 +100,7 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     pub(crate) feed: Arc<Feed>,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
+    pub(crate) subscribers: Arc<Subscribers>,
     last_session: AtomicU64,
     /// The change up to which views are built. Held by whoever builds them or
     /// changes what they are built of.
@@ -126,7 +128,7 @@ impl Gateway {
 
     /// The pruner, whether it is configured as a server or not.
     pub fn pruner(&self) -> &Pruner {
-        &self.0.surroundings.pruner
+        &self.0.pruner
     }
 
     pub fn has_door(&self, door: Door<'_>) -> bool {
@@ -250,11 +252,21 @@ impl Inner {
         let store = CountedStore::new(recovery::open(&settings.recovery), &meter);
         let store: Arc<dyn Store> = Arc::new(store);
         let stop = CancellationToken::new();
-        let surroundings = surroundings(&settings, &store, meter, stop.clone());
+        let pruner = Arc::new(Pruner::new(
+            Arc::new(Lexical),
+            store.clone(),
+            settings.pruner,
+        ));
+        let surroundings = surroundings(&settings, &pruner, stop.clone());
+        let feed = Arc::<Feed>::default();
+        let subscribers = Arc::<Subscribers>::default();
         let shaping = Arc::new(Shaping::new(store, Arc::new(Lexical)));
         let making = Making {
             surroundings: surroundings.clone(),
+            meter: meter.clone(),
+            feed: feed.clone(),
             shaping: shaping.clone(),
+            subscribers: subscribers.clone(),
             forwarded: Arc::default(),
         };
         let started = Instant::now();
@@ -262,15 +274,18 @@ impl Inner {
         Inner {
             memory,
             folder: settings.recovery.path.clone(),
-            clients: Clients::new(&settings.clients, &surroundings.meter),
+            clients: Clients::new(&settings.clients, &meter),
             limits: settings.limits.clone(),
             ready_at: started + settings.list_wait,
             roster: ArcSwap::from_pointee(Roster::first(settings, &making)),
             making,
-            feed: surroundings.feed.clone(),
+            feed,
             surroundings,
             shaping,
+            meter,
+            pruner,
             sessions: Mutex::default(),
+            subscribers,
             last_session: AtomicU64::new(0),
             built: Mutex::new(0),
             started,
@@ -391,7 +406,10 @@ impl SharedEars for Hearing {
                 let Some(uri) = uri.as_ref().and_then(Raw::as_text) else {
                     return;
                 };
-                for session in upstream.subscribers.of(&uri) {
+                let Some(inner) = self.0.upgrade() else {
+                    return;
+                };
+                for session in inner.subscribers.of(upstream.index, &uri) {
                     session.tell_updated(upstream, &notice);
                 }
             }
@@ -421,6 +439,11 @@ impl SharedEars for Hearing {
         let lowest = self.0.upgrade()?.lowest_level()?;
         Some(lowest.word())
     }
+
+    fn subscribed(&self, upstream: &Upstream) -> Vec<String> {
+        let inner = self.0.upgrade();
+        inner.map_or_else(Vec::new, |inner| inner.subscribers.uris(upstream.index))
+    }
 }
 
 impl Hearing {
@@ -437,37 +460,23 @@ impl Hearing {
 
 fn surroundings(
     settings: &Settings,
-    store: &Arc<dyn Store>,
-    meter: Arc<Meter>,
+    pruner: &Arc<Pruner>,
     stop: CancellationToken,
 ) -> Arc<Surroundings> {
     let connect = settings
         .upstreams
         .iter()
-        .map(|upstream| upstream.connect_timeout)
+        .map(|server| server.upstream.connect_timeout)
         .max();
     let connect = connect.unwrap_or(Duration::from_secs(5));
     let http = HttpClient::new(&settings.proxy, connect).below(&settings.ancestry);
-    Arc::new(Surroundings {
-        limits: settings.limits.clone(),
-        chain: settings.ancestry.for_children(http.mark()),
-        http,
-        starts: StartSlots::default(),
-        guard: LazyGuard::new(settings.guard.clone(), settings.subreaper.clone()),
-        pruner: Arc::new(Pruner::new(
-            Arc::new(Lexical),
-            store.clone(),
-            settings.pruner,
-        )),
-        links: AtomicU64::new(1),
-        numbers: Default::default(),
-        stop,
-        changes: Default::default(),
-        definitions: Default::default(),
-        meter,
-        feed: Arc::default(),
-        tasks: TaskTracker::new(),
-    })
+    let chain = settings.ancestry.for_children(http.mark());
+    let guard = LazyGuard::new(settings.guard.clone(), settings.subreaper.clone());
+    let builtins = Arc::new(Builtins::new(pruner.clone()));
+    let limits = settings.limits.upstream();
+    Arc::new(Surroundings::new(
+        limits, http, chain, guard, builtins, stop,
+    ))
 }
 
 async fn keep_views(inner: Arc<Inner>) {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use narrows_wire::Raw;
 
-use crate::chain::via::THROUGH_PROXY;
-use crate::exchange::ClientHello;
 use crate::settings::{ModelReads, Settings};
+use narrows_upstream::chain::via::THROUGH_PROXY;
+use narrows_upstream::exchange::ClientHello;
 
 /// Clients that ignore `list_changed`, so that the first list they read is the
 /// only one.

@@ -5,38 +5,37 @@
 //! inbound HTTP statuses nor configuration files: paths, environments and
 //! checked [`Settings`](settings::Settings) are handed in.
 
+mod applied;
 mod builtin;
 mod call;
+mod caller;
 mod catalogue;
-mod chain;
 mod clients;
 pub mod clock;
 mod error;
 mod events;
-pub mod exchange;
 mod facade;
 pub mod feed;
 mod forward;
 mod gateway;
+mod gateway_client;
 mod known_clients;
-pub mod memory;
 pub mod meter;
-pub mod offload;
 mod permit;
 mod recover;
 pub mod recovery;
 mod repair;
+mod server_observer;
 mod session;
 pub mod settings;
 mod shaping;
-pub mod timers;
+mod subscribers;
+#[cfg(test)]
+mod testing;
 mod twins;
-mod upstream;
-mod wake_flag;
-pub mod websocket;
 
 pub use builtin::{Pruner, PrunerError};
-pub use chain::{Ancestry, CHAIN, Recursion, chain_above};
+pub use caller::Caller;
 pub use clients::{ClientPermit, ClientReport, Peer, Unidentified};
 pub use error::{Error, Fault, NEEDS_TASK};
 pub use events::flush as flush_events;
@@ -51,5 +50,3 @@ pub use narrows_policy::{KnownClient, Principal, preset};
 pub use recover::NAME as RECOVER_TOOL;
 pub use session::{Session, Stay};
 pub use shaping::{GOAL_META, RECEIPT_META, Saved, Savings, ToolSavings};
-pub use upstream::{Failure, FailureKind, Found, State as UpstreamState, guard, subreaper};
-pub use wake_flag::WakeFlag;

@@ -23,7 +23,7 @@ mod words;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use narrows_wire::ItemKind;
 use parking_lot::Mutex;
@@ -36,14 +36,14 @@ pub(crate) use self::store::CountedStore;
 pub(crate) use self::watch::{Trace, Watch};
 pub use self::words::{Evicted, RefusedFor};
 use self::words::{Method, Outcome};
-use crate::upstream::State;
+use narrows_upstream::{Fault, State, UpstreamObserver};
 
 /// What one gateway counts.
 #[derive(Default)]
 pub struct Meter {
     in_flight: AtomicU64,
     inside: Histogram,
-    dropped: AtomicU64,
+    dropped: Arc<AtomicU64>,
     denials: [AtomicU64; ItemKind::ALL.len()],
     refusals: [AtomicU64; RefusedFor::ALL.len()],
     evictions: [AtomicU64; Evicted::ALL.len()],
@@ -63,7 +63,6 @@ pub(crate) struct DoorMeter {
 
 /// What is counted of one server.
 pub(crate) struct ServerMeter {
-    id: Arc<str>,
     /// Made when a method is first called: most servers are asked one or two.
     calls: [OnceLock<Box<CallMeter>>; Method::ALL.len()],
     connects: AtomicU64,
@@ -88,13 +87,14 @@ struct RecoveryMeter {
     missed: AtomicU64,
 }
 
-/// A call on its way to a server. Dropped before its end, its client took it
-/// back.
+/// A call on its way to a server, which is counted when this is dropped. A call
+/// that is dropped before its end was taken back by its client.
 pub(crate) struct Timed<'a> {
-    meter: &'a CallMeter,
+    observer: &'a dyn UpstreamObserver,
+    method: &'a str,
     trace: &'a Trace,
     began: Instant,
-    outcome: Outcome,
+    fault: Option<Fault>,
 }
 
 impl Meter {
@@ -128,8 +128,8 @@ impl Meter {
         if let Some(known) = servers.get(id) {
             return known.clone();
         }
-        let new = Arc::new(ServerMeter::new(id));
-        servers.insert(new.id.clone(), new.clone());
+        let new = Arc::new(ServerMeter::new());
+        servers.insert(id.into(), new.clone());
         new
     }
 
@@ -139,9 +139,9 @@ impl Meter {
         doors.entry(name.clone()).or_default().clone()
     }
 
-    /// A message for a client was dropped, since its queue is full.
-    pub(crate) fn dropped(&self) {
-        count(&self.dropped);
+    /// The counter of messages that were dropped because a client's queue is full.
+    pub(crate) fn dropped(&self) -> &Arc<AtomicU64> {
+        &self.dropped
     }
 
     /// A preset refused something of this kind.
@@ -157,9 +157,8 @@ impl DoorMeter {
 }
 
 impl ServerMeter {
-    fn new(id: &str) -> ServerMeter {
+    fn new() -> ServerMeter {
         ServerMeter {
-            id: id.into(),
             calls: Default::default(),
             connects: AtomicU64::new(0),
             failures: AtomicU64::new(0),
@@ -168,21 +167,15 @@ impl ServerMeter {
         }
     }
 
-    /// Takes the time of a call until its [`Timed::end`], and notes in the
-    /// trace of the request that this server works on it.
-    pub(crate) fn begin<'a>(&'a self, method: &str, trace: &'a Trace) -> Timed<'a> {
-        trace.went_to(&self.id);
-        let meter = &self.calls[Method::of(method) as usize];
-        Timed {
-            meter: meter.get_or_init(Box::default),
-            trace,
-            began: Instant::now(),
-            outcome: Outcome::Client,
-        }
+    pub(crate) fn call_ended(&self, method: &str, fault: Option<Fault>, took: Duration) {
+        let meter = self.calls[Method::of(method) as usize].get_or_init(Box::default);
+        let outcome = fault.map_or(Outcome::Ok, Outcome::from);
+        count(&meter.outcomes[outcome as usize]);
+        meter.latency.observe(took);
     }
 
     /// The server is in another state than before.
-    pub(crate) fn changed(&self, state: &State) {
+    pub(crate) fn state_changed(&self, state: &State) {
         match state {
             State::Up { .. } => count(&self.connects),
             State::Down { .. } => count(&self.failures),
@@ -191,7 +184,7 @@ impl ServerMeter {
     }
 
     /// The server was asked for a sign of life and gave none.
-    pub(crate) fn health_failed(&self) {
+    pub(crate) fn health_check_failed(&self) {
         count(&self.health_failures);
     }
 
@@ -201,17 +194,34 @@ impl ServerMeter {
     }
 }
 
-impl Timed<'_> {
+impl<'a> Timed<'a> {
+    /// Starts the clock for a call to `server`, and notes in the trace of the
+    /// request that this server works on it.
+    pub(crate) fn begin(
+        server: &Arc<str>,
+        observer: &'a dyn UpstreamObserver,
+        method: &'a str,
+        trace: &'a Trace,
+    ) -> Timed<'a> {
+        trace.went_to(server);
+        Timed {
+            observer,
+            method,
+            trace,
+            began: Instant::now(),
+            fault: Some(Fault::Client),
+        }
+    }
+
     pub(crate) fn end(mut self, answer: impl Into<Ended>) {
-        self.outcome = answer.into().outcome;
+        self.fault = answer.into().outcome.fault();
     }
 }
 
 impl Drop for Timed<'_> {
     fn drop(&mut self) {
         let took = self.began.elapsed();
-        count(&self.meter.outcomes[self.outcome as usize]);
-        self.meter.latency.observe(took);
+        self.observer.call_ended(self.method, self.fault, took);
         self.trace.took(took);
     }
 }

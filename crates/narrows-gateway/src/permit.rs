@@ -10,22 +10,25 @@ use narrows_wire::{ItemKind, Raw};
 use crate::catalogue::Target;
 use crate::error::Error;
 use crate::events::{self, Tag};
-use crate::upstream::{Item, Offer, Upstream};
+use narrows_upstream::{Item, Offer, Upstream};
 
 /// The longest name in an error, in characters: clients may send any length.
 const NAME_TOLD: usize = 200;
 
-impl Listed for Offer {
+/// The lists of a server as permissions look things up in them.
+struct Lists<'a>(&'a Offer);
+
+impl Listed for Lists<'_> {
     fn tool(&self, name: &str) -> Option<&Raw> {
-        let listed = self.tools.iter().find(|tool| &*tool.key == name);
+        let listed = self.0.tools.iter().find(|tool| &*tool.key == name);
         listed.map(|tool| &tool.raw)
     }
 
     fn resources(&self) -> &ResourceIndex {
-        self.derived.get_or_init(|| {
+        self.0.derived.get_or_init(|| {
             ResourceIndex::new(
-                self.resources.iter().map(|item| &*item.key),
-                self.templates.iter().map(|item| &*item.key),
+                self.0.resources.iter().map(|item| &*item.key),
+                self.0.templates.iter().map(|item| &*item.key),
             )
         })
     }
@@ -57,7 +60,7 @@ pub(crate) fn named(
     offer: &Offer,
     name: &str,
 ) -> Option<Arc<Denial>> {
-    permission::named(rules, kind, server, offer, name)
+    permission::named(rules, kind, server, &Lists(offer), name)
 }
 
 /// Returns true if a tool runs only as a task (MCP 2025-11-25, tasks, tool-level

@@ -33,20 +33,22 @@ pub(crate) use self::log_level::LogLevel;
 use self::subscriptions::Subscriptions;
 use self::variants::{Survey, Variants};
 use crate::call::{self, Call, Params};
+use crate::caller::Caller;
 use crate::catalogue::{Scope, Starting, View};
-use crate::chain::via::{self, GatewayClient};
 use crate::clients::{ClientPermit, ClientSeat};
 use crate::error::Error;
 use crate::events::Tag;
-use crate::exchange::{AskKey, Asks, Caller, Cancel, Event, EventSink, Notice};
 use crate::gateway::{Endpoint, Face, Inner, Lifetime, Span};
+use crate::gateway_client::GatewayClient;
 use crate::known_clients::{self, ResultTraits};
-use crate::memory::ClientMemory;
 use crate::meter::Watch;
-use crate::offload;
 use crate::recovery::Owner;
 use crate::shaping::WorkerShare;
-use crate::upstream::{Link, ListKind, Upstream};
+use narrows_upstream::chain::via;
+use narrows_upstream::exchange::{AskKey, Asks, Cancel, Event, EventSink, Notice};
+use narrows_upstream::memory::ClientMemory;
+use narrows_upstream::offload;
+use narrows_upstream::{Link, ListKind, Upstream};
 
 /// How long the calls of a session that has ended may take to end as well.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -127,7 +129,7 @@ impl Session {
             face: ArcSwap::new(face),
             own_preset: Mutex::default(),
             gateway: Arc::downgrade(gateway),
-            outbox: outbox.counted(meter),
+            outbox: outbox.counted(meter.dropped()),
             memory: gateway.memory.client(),
             workers: WorkerShare::default(),
             seat: Mutex::default(),
@@ -242,7 +244,7 @@ impl Session {
             tag,
             method: &method,
             params: Params::new(params),
-            sink: sink.counted(self.watch.meter()),
+            sink: sink.counted(self.watch.meter().dropped()),
             cancel: cancel.clone(),
             trace: &watched.trace,
         };
@@ -449,7 +451,9 @@ impl Session {
         }
         for (upstream, uri) in self.subscriptions.take() {
             if let Some(upstream) = gateway.roster().numbered(upstream).cloned()
-                && upstream.subscribers.remove(&uri, self.serial)
+                && gateway
+                    .subscribers
+                    .remove(upstream.index, &uri, self.serial)
             {
                 gateway
                     .tasks

@@ -6,17 +6,19 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue, Uri};
+use crate::shaping::ServerShape;
 use narrows_policy::preset::{DirectPreset, Pattern, Preset, ToolFilter};
 use narrows_shape::Mask;
-use narrows_wire::frame::Framing;
-
-use crate::chain::Ancestry;
+use narrows_upstream::chain::Ancestry;
+pub use narrows_upstream::settings::{
+    Builtin, HealthSettings, ProxySettings, RemoteManner, RemoteSettings, Sharing, StdioSettings,
+    Transport, UpstreamKind, UpstreamSettings,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// In the order of the configuration, which is the order of every list.
-    pub upstreams: Vec<UpstreamSettings>,
+    pub upstreams: Vec<ServerSettings>,
     /// Endpoints that join all upstreams. One of them is named `default`.
     /// The endpoint of a single upstream needs no entry.
     pub endpoints: Vec<EndpointSettings>,
@@ -280,32 +282,6 @@ pub struct Rate {
     pub burst: u32,
 }
 
-/// How it is found out that a server is there but does nothing any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HealthSettings {
-    /// A server that has said nothing for this long is asked for a sign of
-    /// life; `None` never asks.
-    pub interval: Option<Duration>,
-    /// How long that may take.
-    pub timeout: Duration,
-    /// So many failures in a row, and the connection is made anew.
-    pub failures: u32,
-    /// How long a server may be silent while it works on calls: many can do
-    /// only one thing at a time.
-    pub busy: Duration,
-}
-
-impl Default for HealthSettings {
-    fn default() -> Self {
-        HealthSettings {
-            interval: Some(Duration::from_secs(30)),
-            timeout: Duration::from_secs(10),
-            failures: 3,
-            busy: Duration::from_secs(300),
-        }
-    }
-}
-
 /// Bounds on everything that peers can make grow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
@@ -333,6 +309,17 @@ pub struct Limits {
     pub shutdown_grace: Duration,
     /// Items of one kind that are read from one upstream, over all pages.
     pub max_items_per_list: usize,
+}
+
+impl Limits {
+    /// The limits that connections to servers keep.
+    pub(crate) fn upstream(&self) -> narrows_upstream::settings::Limits {
+        narrows_upstream::settings::Limits {
+            max_message_bytes: self.max_message_bytes,
+            max_items_per_list: self.max_items_per_list,
+            grace: self.grace,
+        }
+    }
 }
 
 impl Default for Limits {
@@ -469,19 +456,11 @@ pub enum Uris {
     Wrapped,
 }
 
+/// One server: how to connect to it, and what clients may see of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct UpstreamSettings {
-    /// As the configuration names it; any text.
-    pub id: String,
-    pub kind: UpstreamKind,
-    pub enabled: bool,
-    pub sharing: Sharing,
-    /// Links of sessions' own, besides the shared one.
-    pub max_links: usize,
-    pub startup_timeout: Duration,
-    pub connect_timeout: Duration,
-    /// For one call; every progress notice starts it anew.
-    pub request_timeout: Duration,
+pub struct ServerSettings {
+    /// A change of anything in here makes a new connection.
+    pub upstream: UpstreamSettings,
     /// For one request on the route of plain JSON-RPC.
     pub rpc_timeout: Duration,
     /// What is cut out of answers on that route.
@@ -492,179 +471,41 @@ pub struct UpstreamSettings {
     pub preset: DirectPreset,
     /// Binds besides every preset, on every way in.
     pub tool_filter: ToolFilter,
-    pub health: HealthSettings,
 }
 
-impl UpstreamSettings {
+impl ServerSettings {
     pub fn new(id: impl Into<String>, kind: UpstreamKind) -> Self {
-        UpstreamSettings {
-            id: id.into(),
-            kind,
-            enabled: true,
-            sharing: Sharing::Auto,
-            max_links: 8,
-            startup_timeout: Duration::from_secs(30),
-            connect_timeout: Duration::from_secs(5),
-            request_timeout: Duration::from_secs(300),
+        UpstreamSettings::new(id, kind).into()
+    }
+}
+
+impl ServerSettings {
+    /// The choices for its results. The built-in pruner returns lines that were
+    /// asked for by number, so they are not shortened unless its entry says so.
+    pub(crate) fn server_shape(&self) -> ServerShape<'_> {
+        let mut choice = self.shape;
+        if self.upstream.kind == UpstreamKind::Builtin(Builtin::Pruner) {
+            choice.on = choice.on.or(Some(false));
+        }
+        ServerShape {
+            choice,
+            tools: &self.tool_shapes,
+        }
+    }
+}
+
+impl From<UpstreamSettings> for ServerSettings {
+    fn from(upstream: UpstreamSettings) -> Self {
+        ServerSettings {
+            upstream,
             rpc_timeout: RPC_TIMEOUT,
             mask: Mask::default(),
             shape: ShapeChoice::default(),
             tool_shapes: HashMap::new(),
             preset: DirectPreset::AsDefault,
             tool_filter: ToolFilter::default(),
-            health: HealthSettings::default(),
         }
     }
-}
-
-impl UpstreamSettings {
-    /// Returns true if a connection that was made by the one will do for the
-    /// other: they differ only in what is done to results and in who may see
-    /// them.
-    pub(crate) fn same_connection(&self, other: &UpstreamSettings) -> bool {
-        let connection = |own: &UpstreamSettings| UpstreamSettings {
-            rpc_timeout: RPC_TIMEOUT,
-            mask: Mask::default(),
-            shape: ShapeChoice::default(),
-            tool_shapes: HashMap::new(),
-            preset: DirectPreset::AsDefault,
-            tool_filter: ToolFilter::default(),
-            ..own.clone()
-        };
-        connection(self) == connection(other)
-    }
-}
-
-/// Whose link a call takes, see D9 of the behaviours: over a duplex link
-/// nothing ties a server's question to a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sharing {
-    /// Clients that can be asked nothing share one link; others have their own.
-    Auto,
-    /// One link for all; a question with more than one possible owner is refused.
-    Shared,
-    /// Every session has its own.
-    Session,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum UpstreamKind {
-    Stdio(StdioSettings),
-    Remote(RemoteSettings),
-    Builtin(Builtin),
-}
-
-/// What carries the messages of an upstream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transport {
-    Stdio,
-    /// Streamable HTTP.
-    Http,
-    /// HTTP+SSE of 2024-11-05.
-    Sse,
-    WebSocket,
-    /// Plain JSON-RPC, a POST for each request.
-    Rpc,
-    Builtin,
-}
-
-impl Transport {
-    /// Those of servers at an address.
-    pub(crate) const REMOTE: [Transport; 4] = [
-        Transport::Http,
-        Transport::Sse,
-        Transport::WebSocket,
-        Transport::Rpc,
-    ];
-
-    /// The word that the configuration uses.
-    pub fn word(self) -> &'static str {
-        match self {
-            Transport::Stdio => "stdio",
-            Transport::Http => "http",
-            Transport::Sse => "sse",
-            Transport::WebSocket => "ws",
-            Transport::Rpc => "rpc",
-            Transport::Builtin => "builtin",
-        }
-    }
-}
-
-#[derive(Clone, PartialEq)]
-pub struct StdioSettings {
-    pub command: String,
-    pub args: Vec<String>,
-    /// The whole environment of the child; nothing is inherited besides.
-    pub env: Vec<(OsString, OsString)>,
-    pub cwd: Option<PathBuf>,
-    pub framing: Framing,
-}
-
-/// A server at an address.
-#[derive(Clone, PartialEq)]
-pub struct RemoteSettings {
-    pub url: Uri,
-    /// Sent with every request.
-    pub headers: Vec<(HeaderName, HeaderValue)>,
-    pub manner: RemoteManner,
-}
-
-/// How a server at an address is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RemoteManner {
-    /// Streamable HTTP, and HTTP+SSE where the server turns out to be older.
-    HttpOrSse,
-    Http,
-    Sse,
-    WebSocket,
-    /// The path `/rpc` below the URL.
-    Rpc,
-}
-
-impl RemoteManner {
-    /// Returns true if a connection of this manner is tried over `transport`.
-    pub(crate) fn tries(self, transport: Transport) -> bool {
-        self.transport() == transport
-            || (self == RemoteManner::HttpOrSse && transport == Transport::Sse)
-    }
-
-    /// What it is as long as nothing else was found.
-    pub fn transport(self) -> Transport {
-        match self {
-            RemoteManner::HttpOrSse | RemoteManner::Http => Transport::Http,
-            RemoteManner::Sse => Transport::Sse,
-            RemoteManner::WebSocket => Transport::WebSocket,
-            RemoteManner::Rpc => Transport::Rpc,
-        }
-    }
-}
-
-impl UpstreamKind {
-    /// What it is as long as nothing else was found.
-    pub fn transport(&self) -> Transport {
-        match self {
-            UpstreamKind::Stdio(_) => Transport::Stdio,
-            UpstreamKind::Remote(remote) => remote.manner.transport(),
-            UpstreamKind::Builtin(_) => Transport::Builtin,
-        }
-    }
-}
-
-/// Servers that live in this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Builtin {
-    /// Sample tools, a prompt and resources to try the gateway with.
-    Demo,
-    /// Shortens texts for a goal.
-    Pruner,
-}
-
-/// As in the usual proxy variables; empty means none.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct ProxySettings {
-    pub http: String,
-    pub https: String,
-    pub no_proxy: String,
 }
 
 impl std::fmt::Debug for TokenDigest {
@@ -673,27 +514,19 @@ impl std::fmt::Debug for TokenDigest {
     }
 }
 
-// Environment values, headers and proxy URLs carry secrets, so none of these
-// types prints its fields.
-impl std::fmt::Debug for StdioSettings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StdioSettings")
-            .field("command", &self.command)
-            .finish_non_exhaustive()
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl std::fmt::Debug for RemoteSettings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RemoteSettings")
-            .field("manner", &self.manner)
-            .field("host", &self.url.host())
-            .finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for ProxySettings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ProxySettings")
+    #[test]
+    fn results_of_the_pruner_are_shortened_only_if_its_entry_says_so() {
+        let of = |which, on| {
+            let mut server = ServerSettings::new("s", UpstreamKind::Builtin(which));
+            server.shape.on = on;
+            server.server_shape().choice.on
+        };
+        assert_eq!(of(Builtin::Demo, None), None);
+        assert_eq!(of(Builtin::Pruner, None), Some(false));
+        assert_eq!(of(Builtin::Pruner, Some(true)), Some(true));
     }
 }

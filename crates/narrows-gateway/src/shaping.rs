@@ -36,7 +36,7 @@ pub(crate) use self::goal::{
 };
 pub(crate) use self::guard::{marked, may_hold_marker};
 pub(crate) use self::halves::{content_alone, only_text, without_repetition};
-pub(crate) use self::policy::{Policies, Policy};
+pub(crate) use self::policy::{Policies, Policy, ServerShape};
 pub use self::report::META as RECEIPT_META;
 use self::report::Report;
 use crate::events::{self, Tag};

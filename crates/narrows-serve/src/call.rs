@@ -16,10 +16,10 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use narrows_gateway::exchange::{EventSink, EventStream};
-use narrows_gateway::memory::ClientMemory;
-use narrows_gateway::offload::{self, Polled};
 use narrows_gateway::{ClientPermit, Error, Session};
+use narrows_upstream::exchange::{EventSink, EventStream};
+use narrows_upstream::memory::ClientMemory;
+use narrows_upstream::offload::{self, Polled};
 use narrows_wire::{Id, Message, Raw, Request, encode_error, encode_result};
 
 use crate::error::{self, Refused};

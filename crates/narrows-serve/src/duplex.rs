@@ -17,9 +17,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use narrows_gateway::Principal;
-use narrows_gateway::exchange::EventStream;
-use narrows_gateway::memory::ClientMemory;
-use narrows_gateway::{Door, Error, Gateway, Lifetime, Opened, Session, offload};
+use narrows_gateway::{Door, Error, Gateway, Lifetime, Opened, Session};
+use narrows_upstream::exchange::EventStream;
+use narrows_upstream::memory::ClientMemory;
+use narrows_upstream::offload;
 use narrows_wire::{
     Id, Incoming, Message, Raw, Request, Revision, decode, encode_error, encode_result,
 };

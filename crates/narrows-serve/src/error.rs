@@ -14,6 +14,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use http::header::HeaderValue;
 use narrows_gateway::{Error, ForwardError, PrunerError};
+use narrows_upstream::Error as UpstreamError;
 use narrows_wire::ItemKind;
 use narrows_wire::{Id, Raw, Revision, encode_error};
 use serde_json::{Map, Value, json};
@@ -54,7 +55,7 @@ pub(crate) enum Refused {
     /// The gateway is among its own servers.
     Loop,
     /// The same, found by the process that would be the next gateway.
-    Recursive(narrows_gateway::Recursion),
+    Recursive(narrows_upstream::chain::Recursion),
     /// A token is needed, and there is none.
     NoToken,
     /// The token is nobody's.
@@ -232,8 +233,8 @@ impl Refused {
         use Refused::*;
         match self {
             Host => "host_not_allowed",
-            Loop => narrows_gateway::Recursion::OWN_SERVER,
-            Recursive(_) => narrows_gateway::Recursion::CODE,
+            Loop => narrows_upstream::chain::Recursion::OWN_SERVER,
+            Recursive(_) => narrows_upstream::chain::Recursion::CODE,
             Origin => "origin_not_allowed",
             NoToken | WrongToken => "unauthorized",
             TooManyTokens { .. } => "too_many_attempts",
@@ -446,22 +447,22 @@ impl ForwardRefusal {
                 (StatusCode::BAD_GATEWAY, INTERNAL_ERROR, "upstream_status")
             }
             ForwardError::Core(error) => match error {
-                Error::UpstreamDown { .. } => (
+                Error::Upstream(UpstreamError::Down { .. }) => (
                     StatusCode::BAD_GATEWAY,
                     UPSTREAM_UNREACHABLE,
                     "upstream_unreachable",
                 ),
-                Error::UpstreamTimeout { .. } => (
+                Error::Upstream(UpstreamError::Timeout { .. }) => (
                     StatusCode::GATEWAY_TIMEOUT,
                     UPSTREAM_TIMEOUT,
                     "upstream_timeout",
                 ),
-                Error::UpstreamInvalid { .. } => (
+                Error::Upstream(UpstreamError::Invalid { .. }) => (
                     StatusCode::BAD_GATEWAY,
                     UPSTREAM_INVALID,
                     "upstream_invalid",
                 ),
-                Error::UpstreamTooLarge { .. } => (
+                Error::Upstream(UpstreamError::TooLarge { .. }) => (
                     StatusCode::BAD_GATEWAY,
                     UPSTREAM_INVALID,
                     "upstream_too_large",
@@ -496,14 +497,16 @@ fn details(error: &ForwardError) -> Map<String, Value> {
         ForwardError::Status { status, body, .. } => {
             json!({ "status_code": status.as_u16(), "body": body })
         }
-        ForwardError::Core(Error::UpstreamTimeout { after, .. }) => {
+        ForwardError::Core(Error::Upstream(UpstreamError::Timeout { after, .. })) => {
             json!({ "timeout_ms": after.as_millis() as u64 })
         }
-        ForwardError::Core(Error::UpstreamDown {
+        ForwardError::Core(Error::Upstream(UpstreamError::Down {
             next_try: Some(pause),
             ..
-        }) => json!({ "retry_after_ms": millis(*pause) }),
-        ForwardError::Core(Error::UpstreamTooLarge { max, .. }) => json!({ "max_bytes": max }),
+        })) => json!({ "retry_after_ms": millis(*pause) }),
+        ForwardError::Core(Error::Upstream(UpstreamError::TooLarge { max, .. })) => {
+            json!({ "max_bytes": max })
+        }
         ForwardError::Core(error) if let Some(after) = retry_after(error) => {
             json!({ RETRY_AFTER: millis(after) })
         }
@@ -524,7 +527,7 @@ pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
     let mut data = Map::new();
     match error {
         // An upstream's own error passes as it came.
-        Error::Answered(raw) => return raw.clone(),
+        Error::Upstream(UpstreamError::Answered(raw)) => return raw.clone(),
         Error::Unknown {
             kind,
             name,
@@ -544,18 +547,18 @@ pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
             data.insert(key.into(), source.into());
             data.insert("reason".into(), denial.to_string().into());
         }
-        Error::UpstreamDown {
+        Error::Upstream(UpstreamError::Down {
             server, next_try, ..
-        } => {
+        }) => {
             data.insert("server".into(), server.as_str().into());
             if let Some(pause) = next_try {
                 data.insert("retry_after_ms".into(), millis(*pause).into());
             }
         }
-        Error::UpstreamTimeout { server, .. }
-        | Error::UpstreamInvalid { server, .. }
-        | Error::UpstreamTooLarge { server, .. }
-        | Error::TooManyLinks { server, .. } => {
+        Error::Upstream(UpstreamError::Timeout { server, .. })
+        | Error::Upstream(UpstreamError::Invalid { server, .. })
+        | Error::Upstream(UpstreamError::TooLarge { server, .. })
+        | Error::Upstream(UpstreamError::TooManyLinks { server, .. }) => {
             data.insert("server".into(), server.as_str().into());
         }
         error => {

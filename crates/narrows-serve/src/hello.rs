@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use narrows_gateway::exchange::ClientHello;
-use narrows_gateway::offload;
+use narrows_upstream::exchange::ClientHello;
+use narrows_upstream::offload;
 use narrows_wire::{Kind, Raw, Revision};
 
 use crate::error::Refused;

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use narrows_gateway::Gateway;
-use narrows_gateway::memory::ClientMemory;
 use narrows_gateway::meter::RefusedFor;
-use narrows_gateway::timers::Timers;
+use narrows_upstream::memory::ClientMemory;
+use narrows_upstream::timers::Timers;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;

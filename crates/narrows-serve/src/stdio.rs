@@ -8,7 +8,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use narrows_gateway::{Door, Gateway, Recursion};
+use narrows_gateway::{Door, Gateway};
+use narrows_upstream::chain::Recursion;
 use narrows_wire::frame::{self, Decoder, FrameError, Framing};
 use narrows_wire::{Incoming, Message, decode};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};

@@ -9,6 +9,7 @@
 //! waited for is asked for until it is there or [`LIMIT`] has passed.
 
 mod folder;
+pub mod http_server;
 pub mod processes;
 pub mod raw;
 pub mod scripted;

@@ -8,10 +8,12 @@
 //!
 //! It refuses to know tokio, HTTP, files and time. Enter at [`decode`].
 
+mod client_hello;
 mod envelope;
 mod error;
 pub mod frame;
 mod item;
+pub mod redact;
 mod revision;
 pub mod sse;
 #[cfg(test)]
@@ -19,6 +21,7 @@ mod testing;
 pub mod text;
 pub mod token;
 
+pub use client_hello::{Asks, ClientHello};
 pub use envelope::{
     Id, Incoming, Message, Notification, Request, Response, decode, encode_error,
     encode_notification, encode_request, encode_result, result_parts,

@@ -30,7 +30,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use narrows_gateway::settings::Settings;
-use narrows_gateway::{Gateway, UpstreamReport, UpstreamState};
+use narrows_gateway::{Gateway, UpstreamReport};
+use narrows_upstream::State as UpstreamState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::ConfigOption;
@@ -317,7 +318,7 @@ fn up_of(up: usize, wanted: usize, disabled: usize) -> String {
 /// since names depend on which servers there are.
 fn only(settings: &mut Settings, ids: &[String]) {
     for upstream in &mut settings.upstreams {
-        upstream.enabled &= ids.contains(&upstream.id);
+        upstream.upstream.enabled &= ids.contains(&upstream.upstream.id);
     }
 }
 
@@ -332,8 +333,8 @@ fn refuse_server(config: &Config, id: &str) -> Option<Exit> {
         return Some(Exit::Failed);
     }
     let upstreams = &config.checked.gateway.upstreams;
-    match upstreams.iter().find(|upstream| upstream.id == id) {
-        Some(upstream) if upstream.enabled => None,
+    match upstreams.iter().find(|upstream| upstream.upstream.id == id) {
+        Some(upstream) if upstream.upstream.enabled => None,
         Some(_) => {
             say(format_args!(
                 "error: server '{id_shown}' is disabled in the configuration"
@@ -341,7 +342,9 @@ fn refuse_server(config: &Config, id: &str) -> Option<Exit> {
             Some(Exit::Failed)
         }
         None => {
-            let ids = upstreams.iter().map(|upstream| upstream.id.as_str());
+            let ids = upstreams
+                .iter()
+                .map(|upstream| upstream.upstream.id.as_str());
             say(format_args!(
                 "error: there is no server '{id_shown}'{}",
                 suggest(id, ids)

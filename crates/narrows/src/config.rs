@@ -22,11 +22,11 @@ use std::path::{Path, PathBuf};
 
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use narrows_gateway::settings::{
-    Builtin, RPC_TIMEOUT, RemoteManner, RemoteSettings, RpcServer, Settings, UpstreamKind,
-    UpstreamSettings,
+    Builtin, RPC_TIMEOUT, RemoteManner, RemoteSettings, RpcServer, ServerSettings, Settings,
+    UpstreamKind,
 };
-use narrows_gateway::{Ancestry, CHAIN, Recursion};
 use narrows_shape::Mask;
+use narrows_upstream::chain::{Ancestry, CHAIN, Recursion};
 
 pub(crate) use check::clients::{self, AdminChecked};
 pub(crate) use check::{Checked, DEFAULT_LISTEN, LeftOut, parse_listen};
@@ -177,7 +177,7 @@ const BUILT_IN: &str = r#"{
 
 fn built_in(environment: &Environment) -> Config {
     let servers = [("demo", Builtin::Demo), ("pruner", Builtin::Pruner)];
-    let server = |(id, which)| UpstreamSettings::new(id, UpstreamKind::Builtin(which));
+    let server = |(id, which)| ServerSettings::new(id, UpstreamKind::Builtin(which));
     let gateway = Settings {
         endpoints: check::built_in_endpoints(),
         upstreams: servers.map(server).into(),

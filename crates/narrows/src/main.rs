@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         .next()
         .is_some_and(|first| first == commands::SUBREAPER)
     {
-        return narrows_gateway::subreaper::run(arguments);
+        return narrows_upstream::subreaper::run(arguments);
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     };
     // The guard lives as long as the gateway, so nothing is set up for it.
     if let Command::Guard = cli.command {
-        return match narrows_gateway::guard::run() {
+        return match narrows_upstream::guard::run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
         };

@@ -17,8 +17,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::peer::Peer;
 use super::{Call, RpcError, Server};
-use crate::offload;
-use crate::upstream::{Arrival, Channel};
+use narrows_upstream::offload;
+use narrows_upstream::{Arrival, Channel};
 
 /// Messages that wait on either way.
 const QUEUE: usize = 256;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{Call, RpcError, Server, connection};
-use crate::upstream::{Arrival, Channel};
+use narrows_upstream::{Arrival, Channel};
 
 /// Speaks to a server in whole messages.
 pub(super) struct Wire(pub(super) Channel);

@@ -8,7 +8,7 @@ use narrows_wire::{Kind, Raw, token};
 use super::MAX_NAME;
 use crate::catalogue::{LinkRoute, View};
 use crate::session::Session;
-use crate::upstream::Upstream;
+use narrows_upstream::Upstream;
 
 /// Links of one result that are looked at. Further ones pass as they are.
 const MAX_LINKS: usize = 1_024;

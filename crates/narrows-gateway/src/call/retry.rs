@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::Call;
 use crate::error::Error;
 use crate::events;
-use crate::upstream::{Failure, FailureKind, Link, LinkError, Upstream};
+use narrows_upstream::{Error as UpstreamError, Failure, FailureKind, Link, LinkError, Upstream};
 
 /// Between two questions whether a server is there again whose link goes on.
 const BREATH: Duration = Duration::from_millis(250);
@@ -61,12 +61,12 @@ impl Call<'_> {
         let another = tokio::select! {
             another = timeout_at(limit, self.another_link(&lost, limit)) => another,
             // It is not started again, so nothing is left to wait for.
-            () = upstream.retired() => return Err(upstream.retired_error()),
+            () = upstream.retired() => return Err(upstream.retired_error().into()),
         };
         let Some(link) = another.ok().flatten() else {
             return Err(match upstream.is_retired() {
-                true => upstream.retired_error(),
-                false => upstream.lost(&lost.failure),
+                true => upstream.retired_error().into(),
+                false => upstream.lost(&lost.failure).into(),
             });
         };
         events::trouble("downstream.retry", self.tag, || {
@@ -104,15 +104,17 @@ impl Call<'_> {
 
 impl Lost<'_> {
     fn error(&self) -> Error {
-        self.upstream.error(LinkError::Closed {
-            failure: self.failure.clone(),
-            sent: self.sent,
-        })
+        self.upstream
+            .error(LinkError::Closed {
+                failure: self.failure.clone(),
+                sent: self.sent,
+            })
+            .into()
     }
 
     fn error_of_unsafe(&self) -> Error {
         let mut error = self.error();
-        if let Error::UpstreamDown { reason, .. } = &mut error {
+        if let Error::Upstream(UpstreamError::Down { reason, .. }) = &mut error {
             reason.push_str("; the call may have been carried out, so it was not repeated");
         }
         error

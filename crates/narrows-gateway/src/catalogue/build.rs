@@ -18,8 +18,8 @@ use crate::settings::{EndpointSettings, Expose, Structured, Uris};
 use crate::shaping::{
     FIND_ARGUMENT, GOAL_ARGUMENT, Policies, RecoverTool, find_schema, goal_schema,
 };
-use crate::upstream::{Item, ListKind, State};
 use crate::{permit, recover};
+use narrows_upstream::{Item, ListKind, State};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use bytes::{BufMut, Bytes, BytesMut};
 use narrows_wire::{Raw, token};
 
-use crate::chain::via;
 use crate::error::Error;
+use narrows_upstream::chain::via;
 
 #[derive(Debug)]
 pub(crate) struct Listing {

@@ -4,10 +4,10 @@ use expect_test::{Expect, expect};
 use narrows_wire::Raw;
 
 use super::*;
-use crate::builtin::Pruner;
-use crate::settings::{ProxySettings, Settings, UpstreamKind, UpstreamSettings, Uris};
-use crate::upstream::{Changes, HttpClient, Item, ServerHello, Surroundings};
+use crate::settings::Uris;
+use crate::testing;
 use narrows_policy::Template;
+use narrows_upstream::{Item, ServerHello};
 
 mod presets;
 
@@ -23,25 +23,7 @@ fn items(kind: ListKind, list: &[&str]) -> Vec<Item> {
 
 /// Servers `a` and `b`, both with the tool `t`, the prompt `p` and the resource `x:1`; `c` is down.
 fn parts() -> Vec<Part> {
-    let around = Arc::new(Surroundings {
-        limits: Settings::default().limits,
-        chain: String::new(),
-        starts: Default::default(),
-        http: HttpClient::new(&ProxySettings::default(), std::time::Duration::from_secs(1)),
-        guard: Default::default(),
-        numbers: Default::default(),
-        stop: Default::default(),
-        pruner: Arc::new(Pruner::in_memory(Default::default(), &Default::default())),
-        links: Default::default(),
-        changes: Changes::default(),
-        definitions: Default::default(),
-        meter: Default::default(),
-        feed: Default::default(),
-        tasks: Default::default(),
-    });
     let part = |(index, id): (usize, &str)| {
-        let settings =
-            UpstreamSettings::new(id, UpstreamKind::Builtin(crate::settings::Builtin::Demo));
         let hello = ServerHello {
             revision: narrows_wire::Revision::V2025_06_18,
             capabilities: raw(r#"{"tools":{},"resources":{},"prompts":{}}"#),
@@ -73,7 +55,7 @@ fn parts() -> Vec<Part> {
             derived: Default::default(),
         };
         Part {
-            upstream: Arc::new(Upstream::new(index, id, settings, around.clone())),
+            upstream: testing::upstream(index, id, id),
             offer: Arc::new(if id == "c" { Offer::default() } else { offer }),
         }
     };

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Part;
-use crate::upstream::Item;
+use narrows_upstream::Item;
 
 /// URIs that several servers publish, and the server that keeps each of them as
 /// it is. What is hidden counts as well, so that a preset changes no address.

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::bucket::Bucket;
-use crate::memory::{ClientMemory, Memory};
 use crate::settings::Rate;
+use narrows_upstream::memory::{ClientMemory, Memory};
 
 #[derive(Debug, Default)]
 pub(super) struct Usage {

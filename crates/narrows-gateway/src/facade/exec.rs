@@ -10,7 +10,7 @@ use super::{Errand, Facade, entry};
 use crate::call::LooksFor;
 use crate::recover::{self, Find};
 use crate::shaping::{FIND_ARGUMENT, GOAL_ARGUMENT};
-use crate::upstream::Item;
+use narrows_upstream::Item;
 
 /// The name of the tool that calls the tools of servers.
 pub const NAME: &str = "exec";

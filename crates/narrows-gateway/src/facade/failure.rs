@@ -5,29 +5,29 @@ use narrows_wire::{Kind, Raw};
 
 use crate::builtin::error_result;
 use crate::catalogue::Target;
-use crate::error::{Error, Fault};
+use crate::error::Error;
+use narrows_upstream::Error as UpstreamError;
 
 /// Returns the result for a call that its server did not answer with one, or
 /// `None` for errors that are not the server's: those stay JSON-RPC errors.
 ///
 /// `was_sent` says whether the server may have received the call.
 pub(crate) fn call_failure(error: &Error, target: &Target, was_sent: bool) -> Option<Raw> {
-    let is_servers = error.fault() == Fault::Upstream || error.server().is_some();
-    if !is_servers {
+    let Error::Upstream(error) = error else {
         return None;
-    }
+    };
     let message = match error {
-        Error::Answered(answered) => message_of(answered),
+        UpstreamError::Answered(answered) => message_of(answered),
         error => error.to_string(),
     };
     let mut said = Raw::empty_object()
         .with_member("error", &Raw::string(&message))
-        .with_member("code", &Raw::string(error.word()))
+        .with_member("code", &Raw::string(error.as_str()))
         .with_member("server_name", &Raw::string(&target.upstream.settings.id))
         .with_member("tool_name", &target.name);
     match error {
         // The server knows by itself what it did.
-        Error::Answered(answered) => {
+        UpstreamError::Answered(answered) => {
             let [code, data] = answered.pick(["code", "data"]).unwrap_or_default();
             if let Some(code) = code.filter(|code| code.kind() == Kind::Number) {
                 said = said.with_member("rpc_code", &code);
@@ -41,7 +41,7 @@ pub(crate) fn call_failure(error: &Error, target: &Target, was_sent: bool) -> Op
             said = said.with_member("may_have_run", &may_have_run);
         }
     }
-    if let Error::UpstreamDown {
+    if let UpstreamError::Down {
         next_try: Some(pause),
         ..
     } = error

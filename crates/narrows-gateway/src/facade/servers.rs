@@ -13,8 +13,8 @@ use super::{Hidden, Shelf, Shown, TaskOnly};
 use crate::builtin::error_result;
 use crate::catalogue::Target;
 use crate::error::{Error, did_you_mean};
-use crate::upstream::{Item, ListKind, Upstream};
 use crate::{permit, recover};
+use narrows_upstream::{Item, ListKind, Upstream};
 
 /// The name under which the gateway's own tools are asked for.
 pub(super) const OURS: &str = "narrows";

@@ -7,18 +7,15 @@ mod inspecting;
 mod listing;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use narrows_policy::preset::{DenialSource, Why};
 use narrows_wire::Raw;
 
 use super::*;
-use crate::builtin::Pruner;
 use crate::settings::Structured;
-use crate::settings::{
-    Builtin, ProxySettings, Settings, ShapeChoice, Telling, UpstreamKind, UpstreamSettings,
-};
-use crate::upstream::{Changes, HttpClient, ListKind, Surroundings};
+use crate::settings::{ShapeChoice, Telling};
+use crate::testing;
+use narrows_upstream::ListKind;
 
 fn raw(text: &str) -> Raw {
     Raw::parse(text.to_owned().into()).expect("a test's JSON")
@@ -63,24 +60,7 @@ fn shelf(id: &str, instructions: &str, tools: &[&str]) -> Shelf {
 }
 
 fn upstream(id: &str, slug: &str) -> Arc<Upstream> {
-    let around = Arc::new(Surroundings {
-        limits: Settings::default().limits,
-        chain: String::new(),
-        starts: Default::default(),
-        http: HttpClient::new(&ProxySettings::default(), Duration::from_secs(1)),
-        guard: Default::default(),
-        numbers: Default::default(),
-        stop: Default::default(),
-        pruner: Arc::new(Pruner::in_memory(Default::default(), &Default::default())),
-        links: Default::default(),
-        changes: Changes::default(),
-        definitions: Default::default(),
-        meter: Default::default(),
-        feed: Default::default(),
-        tasks: Default::default(),
-    });
-    let settings = UpstreamSettings::new(id, UpstreamKind::Builtin(Builtin::Demo));
-    Arc::new(Upstream::new(0, slug, settings, around))
+    testing::upstream(0, id, slug)
 }
 
 fn hidden(id: &str, name: &str) -> Hidden {

@@ -20,8 +20,10 @@ use crate::builtin;
 use crate::call::progress_token;
 use crate::error::Error;
 use crate::events::Tag;
-use crate::exchange::{Asks, Cancel, EventSink};
-use crate::upstream::{Link, Origin, Outgoing, Upstream};
+use crate::subscribers::Subscribers;
+use narrows_upstream::Error as UpstreamError;
+use narrows_upstream::exchange::{Asks, Cancel, EventSink};
+use narrows_upstream::{Link, Origin, Outgoing, Upstream};
 
 /// Answers of so many bytes are masked in no time.
 const QUICK: usize = 256 * 1024;
@@ -31,6 +33,7 @@ const MAX_METHOD: usize = 1024;
 
 pub(super) async fn carry(
     upstream: &Arc<Upstream>,
+    subscribers: &Subscribers,
     mask: Mask,
     limit: Duration,
     tag: Tag,
@@ -55,6 +58,7 @@ pub(super) async fn carry(
     }
     let call = Call {
         upstream,
+        subscribers,
         limit,
         tag,
         request,
@@ -68,10 +72,11 @@ pub(super) async fn carry(
         // The call is dropped after this, and tells the server why.
         Err(_) => {
             cancel.give_reason("timeout");
-            Err(Error::UpstreamTimeout {
+            Err(UpstreamError::Timeout {
                 server: upstream.settings.id.clone(),
                 after: limit,
-            })
+            }
+            .into())
         }
     };
     match outcome {
@@ -81,13 +86,16 @@ pub(super) async fn carry(
             bytes: 0,
             cut_strings: 0,
         }),
-        Err(Error::Answered(error)) => aside(error, move |error| masked_error(error, &mask)).await,
+        Err(Error::Upstream(UpstreamError::Answered(error))) => {
+            aside(error, move |error| masked_error(error, &mask)).await
+        }
         Err(error) => Err(error.into()),
     }
 }
 
 struct Call<'a> {
     upstream: &'a Arc<Upstream>,
+    subscribers: &'a Subscribers,
     limit: Duration,
     tag: Tag,
     request: &'a PlainRequest,
@@ -126,7 +134,8 @@ impl Call<'_> {
                 timeout: self.limit,
             })
             .await;
-        answer.map(Some).map_err(|error| flight.error(error))
+        let result = answer.map_err(|error| flight.error(error))?;
+        Ok(Some(result))
     }
 
     fn params(&self) -> Option<Raw> {
@@ -169,7 +178,7 @@ impl Call<'_> {
             .params()
             .and_then(|params| params.member("uri"));
         let uri = uri.as_ref().and_then(Raw::as_text);
-        uri.is_some_and(|uri| self.upstream.subscribers.has(&uri))
+        uri.is_some_and(|uri| self.subscribers.has(self.upstream.index, &uri))
     }
 }
 

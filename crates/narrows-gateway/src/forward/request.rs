@@ -7,8 +7,8 @@ use narrows_wire::{Id, ItemKind, Kind, Raw};
 
 use crate::call::picked;
 use crate::error::Error;
-use crate::memory::ClientMemory;
 use crate::twins;
+use narrows_upstream::memory::ClientMemory;
 
 /// One JSON object for one server. It need not be JSON-RPC: what a server of
 /// plain JSON-RPC makes of it is that server's affair.

@@ -12,10 +12,10 @@ use narrows_wire::{ItemKind, Kind, Raw};
 
 use super::{Carried, Destination, PlainRequest, Reply};
 use crate::catalogue::{Entry, Listing};
-use crate::chain::via;
 use crate::error::Error;
 use crate::permit;
-use crate::upstream::{Item, ListKind, Offer, Upstream};
+use narrows_upstream::chain::via;
+use narrows_upstream::{Item, ListKind, Offer, Upstream};
 
 /// A server behind rules.
 pub(super) struct Restricted<'a> {

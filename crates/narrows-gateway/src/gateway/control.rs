@@ -14,7 +14,7 @@ use super::{Applied, Gateway, Hearing, Inner};
 use crate::feed::Happening;
 use crate::session::Session;
 use crate::settings::{EndpointSettings, Expose, ModelReads, Settings};
-use crate::upstream::{ListKind, SharedEars, Upstream, supervise};
+use narrows_upstream::{ListKind, SharedEars, Upstream, supervise};
 
 /// How long an instance of a server that was replaced may go on for the sake
 /// of its last calls.
@@ -229,7 +229,7 @@ impl Inner {
                 old.retire(new.clone());
             }
             if let Some(new) = &new {
-                new.tell_state(&new.state());
+                new.observer().state_changed(&new.state());
             }
             let inner = self.clone();
             self.tasks

@@ -42,7 +42,7 @@ impl Gateway {
 
 impl Inner {
     pub(crate) fn meter(&self) -> &Arc<Meter> {
-        &self.surroundings.meter
+        &self.meter
     }
 
     fn of_upstreams(&self) -> [Family; 2] {

@@ -13,7 +13,7 @@ use crate::catalogue::View;
 use crate::error::NEEDS_TASK;
 use crate::permit;
 use crate::settings::Transport;
-use crate::upstream::{ListKind, State};
+use narrows_upstream::{ListKind, State};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Health {
@@ -104,10 +104,10 @@ impl Gateway {
             .iter()
             .flat_map(|view| view.published(ListKind::Tools))
             .collect();
-        let report = |upstream: &Arc<crate::upstream::Upstream>| {
+        let report = |upstream: &Arc<narrows_upstream::Upstream>| {
             let offer = upstream.offer();
             let rules = face.as_ref().map(|face| face.plan().rules(upstream.index));
-            let tool = |item: &crate::upstream::Item| ToolReport {
+            let tool = |item: &narrows_upstream::Item| ToolReport {
                 name: item.key.to_string(),
                 published: published
                     .get(&(upstream.index, item.key.to_string()))

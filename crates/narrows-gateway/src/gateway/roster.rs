@@ -12,10 +12,14 @@ use narrows_policy::preset::{Preset, Presets};
 use super::endpoint::{Bound, Endpoint};
 use super::{Applied, Door};
 use crate::catalogue::{Part, Plan, Scope};
+use crate::feed::Feed;
 use crate::forward::Forwarding;
-use crate::settings::{ClientSettings, EndpointSettings, Settings, UpstreamSettings};
+use crate::meter::Meter;
+use crate::server_observer::ServerObserver;
+use crate::settings::{ClientSettings, EndpointSettings, ServerSettings, Settings};
 use crate::shaping::{Policies, Shaping};
-use crate::upstream::{Surroundings, Upstream};
+use crate::subscribers::Subscribers;
+use narrows_upstream::{Surroundings, Upstream, UpstreamObserver};
 
 pub(crate) struct Roster {
     pub(crate) settings: Settings,
@@ -30,11 +34,21 @@ pub(crate) struct Roster {
 }
 
 /// What rosters are made with, and what lasts longer than each of them.
-pub(super) struct Making {
-    pub(super) surroundings: Arc<Surroundings>,
+pub(crate) struct Making {
+    pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) feed: Arc<Feed>,
     pub(super) shaping: Arc<Shaping>,
+    pub(crate) subscribers: Arc<Subscribers>,
     /// Numbers requests of plain JSON-RPC.
-    pub(super) forwarded: Arc<AtomicU64>,
+    pub(crate) forwarded: Arc<AtomicU64>,
+}
+
+impl Making {
+    /// The observer of a server, by its id.
+    pub(crate) fn observer(&self, id: &str) -> Arc<dyn UpstreamObserver> {
+        Arc::new(ServerObserver::new(id, &self.meter, &self.feed))
+    }
 }
 
 /// A server whose connection is made anew, begins or ends.
@@ -48,8 +62,10 @@ impl Roster {
         let slugs = slugs(&settings);
         let upstreams = settings.upstreams.iter().zip(slugs).map(|(own, slug)| {
             let around = making.surroundings.clone();
-            let index = around.numbers.of(&own.id);
-            Arc::new(Upstream::new(index, &slug, own.clone(), around))
+            let index = around.numbers.of(&own.upstream.id);
+            let observer = making.observer(&own.upstream.id);
+            let settings = own.upstream.clone();
+            Arc::new(Upstream::new(index, &slug, settings, around, observer))
         });
         let upstreams = upstreams.collect();
         Roster::of(settings, upstreams, making, None)
@@ -61,7 +77,8 @@ impl Roster {
         let mut turnovers = Vec::new();
         let slugs = slugs(&settings);
         let mut upstreams = Vec::new();
-        for (own, slug) in settings.upstreams.iter().zip(slugs) {
+        for (server, slug) in settings.upstreams.iter().zip(slugs) {
+            let own = &server.upstream;
             let old = self.upstream(&own.id);
             let upstream = match old {
                 Some(old) if old.goes_on_as(own, &slug) => old.clone(),
@@ -69,7 +86,9 @@ impl Roster {
                 None => {
                     let around = making.surroundings.clone();
                     let index = around.numbers.of(&own.id);
-                    Arc::new(Upstream::new(index, &slug, own.clone(), around))
+                    let observer = making.observer(&own.id);
+                    let settings = own.clone();
+                    Arc::new(Upstream::new(index, &slug, settings, around, observer))
                 }
             };
             if !old.is_some_and(|old| Arc::ptr_eq(old, &upstream)) {
@@ -81,7 +100,7 @@ impl Roster {
             upstreams.push(upstream);
         }
         let is_gone = |old: &&Arc<Upstream>| {
-            let mut ids = settings.upstreams.iter().map(|own| &own.id);
+            let mut ids = settings.upstreams.iter().map(|own| &own.upstream.id);
             !ids.any(|id| *id == old.settings.id)
         };
         turnovers.extend(self.upstreams.iter().filter(is_gone).map(|old| Turnover {
@@ -106,8 +125,8 @@ impl Roster {
         }
         // Not the instance's own, which may have been adjusted since.
         let mut all = self.settings.upstreams.iter();
-        let settings = all.find(|own| own.id == id)?;
-        let new = Arc::new(old.successor(settings.clone(), &old.slug));
+        let settings = all.find(|own| own.upstream.id == id)?;
+        let new = Arc::new(old.successor(settings.upstream.clone(), &old.slug));
         let one = |upstream: &Arc<Upstream>| match Arc::ptr_eq(upstream, old) {
             true => new.clone(),
             false => upstream.clone(),
@@ -139,15 +158,11 @@ impl Roster {
         let endpoints = settings.endpoints.iter();
         let endpoints = endpoints.map(|own| endpoint(&own.name, false)).collect();
         let singles = settings.upstreams.iter();
-        let singles = singles.map(|own| endpoint(&own.id, true)).collect();
+        let singles = singles
+            .map(|own| endpoint(&own.upstream.id, true))
+            .collect();
         let servers: Vec<_> = upstreams.iter().zip(&settings.upstreams).collect();
-        let forwarding = Forwarding::new(
-            &servers,
-            &settings.rpc_servers,
-            &presets,
-            &making.surroundings,
-            making.forwarded.clone(),
-        );
+        let forwarding = Forwarding::new(&servers, &settings.rpc_servers, &presets, making);
         let roster = Roster {
             endpoints,
             singles,
@@ -227,22 +242,23 @@ impl Roster {
             let numbers = self.upstreams.iter().map(|upstream| upstream.index);
             numbers.zip(&self.settings.upstreams)
         };
+        let shapes = || servers().map(|(number, own)| (number, own.server_shape()));
         let top = self.settings.shape;
         let (scope, policies, own) = match endpoint.single {
             true => {
-                let server = servers().find(|(_, own)| *own.id == *endpoint.name);
+                let server = servers().find(|(_, own)| *own.upstream.id == *endpoint.name);
                 let (index, shape, own) = match server {
                     Some((index, own)) => (index, own.shape, self.presets.direct(&own.preset)),
                     None => (usize::MAX, top, Some(Arc::new(Preset::nothing("")))),
                 };
-                let policies = Policies::single(top, shape, servers());
+                let policies = Policies::single(top, shape, shapes());
                 (Scope::Single(index), policies, own)
             }
             false => {
                 let mut all = self.settings.endpoints.iter();
                 let settings = all.find(|own| *own.name == *endpoint.name).cloned();
                 let settings = settings.unwrap_or_else(|| gone(&endpoint.name));
-                let policies = Policies::joined(top, settings.shape, servers())
+                let policies = Policies::joined(top, settings.shape, shapes())
                     .with_structured(settings.structured);
                 let own = settings.preset.as_deref().map(|id| self.presets.get(id));
                 (Scope::Joined(settings), policies, own)
@@ -300,33 +316,37 @@ fn gone(name: &str) -> EndpointSettings {
 }
 
 fn slugs(settings: &Settings) -> Vec<String> {
-    let ids = settings.upstreams.iter().map(|own| own.id.as_str());
+    let ids = settings
+        .upstreams
+        .iter()
+        .map(|own| own.upstream.id.as_str());
     names::slugs(&ids.collect::<Vec<_>>())
 }
 
 /// What differs between two settings, by names.
 pub(super) fn difference(old: &Settings, new: &Settings) -> Applied {
     let mut applied = Applied::default();
-    let by_id = |all: &[UpstreamSettings]| -> HashMap<String, UpstreamSettings> {
-        let one = |own: &UpstreamSettings| (own.id.clone(), own.clone());
+    let by_id = |all: &[ServerSettings]| -> HashMap<String, ServerSettings> {
+        let one = |own: &ServerSettings| (own.upstream.id.clone(), own.clone());
         all.iter().map(one).collect()
     };
     let before = by_id(&old.upstreams);
     for own in &new.upstreams {
-        let list = match before.get(&own.id) {
+        let upstream = &own.upstream;
+        let list = match before.get(&upstream.id) {
             None => &mut applied.added,
             Some(before) if before == own => continue,
-            Some(before) if before.enabled != own.enabled => match own.enabled {
+            Some(before) if before.upstream.enabled != upstream.enabled => match upstream.enabled {
                 true => &mut applied.enabled,
                 false => &mut applied.disabled,
             },
-            Some(before) if before.same_connection(own) => &mut applied.adjusted,
+            Some(before) if before.upstream == *upstream => &mut applied.adjusted,
             Some(_) => &mut applied.restarted,
         };
-        list.push(own.id.clone());
+        list.push(upstream.id.clone());
     }
     let after = by_id(&new.upstreams);
-    let gone = old.upstreams.iter().map(|own| own.id.clone());
+    let gone = old.upstreams.iter().map(|own| own.upstream.id.clone());
     applied
         .removed
         .extend(gone.filter(|id| !after.contains_key(id)));

@@ -10,14 +10,15 @@ use narrows_wire::{ItemKind, Raw, Revision};
 use tokio::time::Instant;
 
 use super::{Door, Endpoint, Face, Gateway, Inner, Lifetime, Opened};
+use crate::caller::Caller;
 use crate::catalogue::View;
 use crate::error::Error;
-use crate::exchange::{Caller, ClientHello, EventSink};
 use crate::known_clients;
-use crate::memory::ClientMemory;
 use crate::meter::{Evicted, RefusedFor};
 use crate::permit;
 use crate::session::Session;
+use narrows_upstream::exchange::{ClientHello, EventSink};
+use narrows_upstream::memory::ClientMemory;
 
 /// What a client says of itself is kept as long as its session.
 const MAX_HELLO: usize = 64 * 1024;

@@ -5,6 +5,7 @@ mod presets;
 mod servers;
 mod sessions;
 mod starting;
+mod waiting;
 
 use std::time::Duration;
 
@@ -17,10 +18,10 @@ use tokio::time::timeout;
 
 use super::{Door, Gateway, Lifetime, Opened};
 use crate::error::Error;
-use crate::exchange::{ClientHello, Event, EventSink, EventStream};
 use crate::settings::{
-    EndpointSettings, Settings, ShapeChoice, StdioSettings, UpstreamKind, UpstreamSettings,
+    EndpointSettings, ServerSettings, Settings, ShapeChoice, StdioSettings, UpstreamKind,
 };
+use narrows_upstream::exchange::{ClientHello, Event, EventSink, EventStream};
 
 /// One client with an open session.
 struct Client {
@@ -28,7 +29,7 @@ struct Client {
     outbox: EventStream,
 }
 
-fn server(id: &str, installed: &Installed) -> UpstreamSettings {
+fn server(id: &str, installed: &Installed) -> ServerSettings {
     let stdio = StdioSettings {
         command: installed.command(),
         args: installed.args(),
@@ -36,12 +37,12 @@ fn server(id: &str, installed: &Installed) -> UpstreamSettings {
         cwd: None,
         framing: Framing::Newline,
     };
-    UpstreamSettings::new(id, UpstreamKind::Stdio(stdio))
+    ServerSettings::new(id, UpstreamKind::Stdio(stdio))
 }
 
 /// The same server with another environment, so that it has to begin anew.
-fn changed(mut own: UpstreamSettings, value: &str) -> UpstreamSettings {
-    if let UpstreamKind::Stdio(stdio) = &mut own.kind {
+fn changed(mut own: ServerSettings, value: &str) -> ServerSettings {
+    if let UpstreamKind::Stdio(stdio) = &mut own.upstream.kind {
         stdio.env.push(("CHANGED".into(), value.into()));
     }
     own
@@ -51,7 +52,7 @@ fn script(name: &str) -> Script {
     Script::new(name).plain_tool("one").plain_tool("two")
 }
 
-fn settings(upstreams: Vec<UpstreamSettings>) -> Settings {
+fn settings(upstreams: Vec<ServerSettings>) -> Settings {
     Settings {
         upstreams,
         endpoints: vec![

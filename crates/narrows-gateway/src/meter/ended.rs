@@ -5,6 +5,7 @@ use narrows_wire::{ItemKind, Raw};
 use super::words::Outcome;
 use crate::error::Error;
 use crate::forward::{ForwardError, Reply};
+use narrows_upstream::Error as UpstreamError;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ended {
@@ -40,7 +41,7 @@ impl Ended {
 impl From<&Error> for Ended {
     fn from(error: &Error) -> Ended {
         let bytes = match error {
-            Error::Answered(raw) => raw.len(),
+            Error::Upstream(UpstreamError::Answered(raw)) => raw.len(),
             _ => 0,
         };
         let denied = match error {

@@ -83,7 +83,7 @@ impl Meter {
         );
         for (id, meter) in sorted(self.servers.lock().iter()) {
             let server = || [("server", name(&id))];
-            meter.add_calls(&mut calls, &mut latency);
+            meter.add_calls(&id, &mut calls, &mut latency);
             restarts.add(server(), read(&meter.connects).saturating_sub(1));
             failures.add(server(), read(&meter.failures));
             health.add(server(), read(&meter.health_failures));
@@ -171,12 +171,12 @@ impl DoorMeter {
 }
 
 impl ServerMeter {
-    fn add_calls(&self, calls: &mut Family, latency: &mut Family) {
+    fn add_calls(&self, id: &Arc<str>, calls: &mut Family, latency: &mut Family) {
         for (method, meter) in Method::ALL.iter().zip(&self.calls) {
             let Some(meter) = meter.get() else {
                 continue;
             };
-            let server = ("server", name(&self.id));
+            let server = ("server", name(id));
             let method = ("method", Label::from(method.word()));
             for (outcome, count) in Outcome::ALL.iter().zip(&meter.outcomes) {
                 let outcome = ("outcome", outcome.word().into());

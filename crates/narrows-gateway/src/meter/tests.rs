@@ -7,6 +7,7 @@ use narrows_wire::Raw;
 use super::words::{Method, Outcome};
 use super::*;
 use crate::feed::{CallError, Feed, Happening};
+use crate::server_observer::ServerObserver;
 
 fn watch_over(meter: &Arc<Meter>, feed: &Arc<Feed>) -> Watch {
     let client = Principal::Client(KnownClient {
@@ -34,6 +35,14 @@ fn number(meter: &Meter, family: &str, labels: &[(&str, &str)]) -> Option<f64> {
 fn series(meter: &Meter) -> usize {
     let families = meter.families();
     families.iter().map(|family| family.samples.len()).sum()
+}
+
+fn observer(meter: &Meter) -> ServerObserver {
+    ServerObserver::new("files", meter, &Arc::default())
+}
+
+fn begin<'a>(server: &'a ServerObserver, method: &'a str, trace: &'a Trace) -> Timed<'a> {
+    Timed::begin(&"files".into(), server, method, trace)
 }
 
 #[test]
@@ -84,13 +93,13 @@ fn a_bound_belongs_to_its_bucket_and_buckets_add_up() {
 fn a_request_is_counted_and_remembered() {
     let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
     let watch = watch_over(&meter, &feed);
-    let server = meter.server("files");
+    let server = observer(&meter);
     let watched = watch.begin("tools/call", 12);
     assert_eq!(number(&meter, "narrows_requests_in_flight", &[]), Some(1.0));
     watched.trace.named(&Raw::string(&"ä".repeat(300)));
     watched.trace.named(&Raw::string("another"));
     let answer = Ok(Raw::string("six"));
-    let timed = server.begin("tools/call", &watched.trace);
+    let timed = begin(&server, "tools/call", &watched.trace);
     timed.end(&answer);
     watched.end(&answer);
 
@@ -125,9 +134,9 @@ fn a_request_is_counted_and_remembered() {
 fn a_request_that_is_dropped_was_taken_back() {
     let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
     let watch = watch_over(&meter, &feed);
-    let server = meter.server("files");
+    let server = observer(&meter);
     let watched = watch.begin("tools/call", 0);
-    drop(server.begin("tools/call", &watched.trace));
+    drop(begin(&server, "tools/call", &watched.trace));
     drop(watched);
     let client = [("method", "tools/call"), ("outcome", "client")];
     for family in ["narrows_requests_total", "narrows_upstream_calls_total"] {
@@ -154,11 +163,11 @@ fn pings_are_counted_and_not_remembered() {
 fn what_clients_send_makes_no_series() {
     let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
     let watch = watch_over(&meter, &feed);
-    let server = meter.server("files");
+    let server = observer(&meter);
     let ask = |method: &str| {
         let watched = watch.begin(method, 0);
         watched.trace.named(&Raw::string(method));
-        drop(server.begin(method, &watched.trace));
+        drop(begin(&server, method, &watched.trace));
     };
     ask("a method of nobody");
     let before = series(&meter);
@@ -208,10 +217,10 @@ fn sessions_are_counted_and_told() {
 
 #[test]
 fn messages_that_find_a_full_queue_are_counted() {
-    use crate::exchange::{Event, EventSink, Notice};
+    use narrows_upstream::exchange::{Event, EventSink, Notice};
     let meter = Arc::new(Meter::default());
     let (sink, stream) = EventSink::channel(1);
-    let sink = sink.counted(&meter);
+    let sink = sink.counted(meter.dropped());
     let notice = || Event::Notice(Notice::new("notifications/message", None));
     assert!(sink.send(notice()));
     assert_eq!(sink.waiting(), 1);
@@ -230,12 +239,12 @@ fn messages_that_find_a_full_queue_are_counted() {
 fn what_a_call_costs() {
     const CALLS: u32 = 1_000_000;
     let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
-    let server = meter.server("files");
+    let server = observer(&meter);
     let (name, answer) = (Raw::string("files__read_text_file"), Ok(Raw::string("six")));
     let call = |watch: &Watch| {
         let watched = watch.begin("tools/call", 12);
         watched.trace.named(&name);
-        server.begin("tools/call", &watched.trace).end(&answer);
+        begin(&server, "tools/call", &watched.trace).end(&answer);
         watched.end(&answer);
     };
     let measure = |what: &str, threads: usize| {

@@ -125,6 +125,16 @@ impl Outcome {
         Outcome::Gateway,
     ];
 
+    /// The party that has to act, if the request failed.
+    pub(super) fn fault(self) -> Option<Fault> {
+        match self {
+            Outcome::Ok => None,
+            Outcome::Client => Some(Fault::Client),
+            Outcome::Upstream => Some(Fault::Upstream),
+            Outcome::Gateway => Some(Fault::Gateway),
+        }
+    }
+
     pub(super) fn word(self) -> &'static str {
         match self {
             Outcome::Ok => "ok",

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use narrows_wire::{Id, Raw, encode_notification, token};
 use parking_lot::Mutex;
 
-use crate::exchange::{Ask, AskKey, AskReply};
+use narrows_upstream::exchange::{Ask, AskKey, AskReply};
 
 /// A client that leaves more than this unanswered has forgotten the oldest.
 const MAX_OPEN: usize = 256;

@@ -13,12 +13,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::Session;
 use super::variants::{Reading, read_offer};
-use crate::chain::via::{GatewayClient, THROUGH_PROXY};
 use crate::error::Error;
-use crate::exchange::{Ask, AskKey, ClientHello, Event, EventSink, Notice, Refusal};
 use crate::gateway::Lifetime;
+use crate::gateway_client::GatewayClient;
 use crate::settings::Sharing;
-use crate::upstream::{Ears, Link, ListKind, OwnLink, Upstream};
+use narrows_upstream::chain::via::THROUGH_PROXY;
+use narrows_upstream::exchange::{Ask, AskKey, ClientHello, Event, EventSink, Notice, Refusal};
+use narrows_upstream::{Ears, Link, ListKind, OwnLink, Upstream};
 
 /// How long a link that was opened for its lists is kept for a first call.
 const SPARE: Duration = Duration::from_secs(60);
@@ -103,7 +104,7 @@ impl Session {
         upstream: &Arc<Upstream>,
     ) -> Result<Arc<Link>, Error> {
         if !self.needs_own_link(upstream) {
-            return upstream.shared_link();
+            return Ok(upstream.shared_link()?);
         }
         loop {
             // Boxed: opening is rare, and its future would make that of every call large.
@@ -200,8 +201,8 @@ impl Session {
             held.own.link.close().await;
             return Err(match self.is_closed() {
                 true => Error::SessionClosed,
-                false if upstream.is_retired() => upstream.retired_error(),
-                false => upstream.down(),
+                false if upstream.is_retired() => upstream.retired_error().into(),
+                false => upstream.down().into(),
             });
         };
         let tending = tend(

@@ -7,9 +7,10 @@ use narrows_wire::{ItemKind, Raw, token};
 use parking_lot::Mutex;
 
 use super::Session;
-use crate::exchange::Notice;
 use crate::permit;
-use crate::upstream::{Upstream, concerns};
+use crate::subscribers::concerns;
+use narrows_upstream::Upstream;
+use narrows_upstream::exchange::Notice;
 
 /// A client that subscribes to more than this forgets to unsubscribe.
 const MAX: usize = 10_000;
@@ -49,7 +50,9 @@ impl Session {
         drop(all);
         // Over a link of its own, updates come without being looked up.
         if !self.needs_own_link(upstream) {
-            upstream.subscribers.add(&own, self);
+            if let Some(gateway) = self.gateway.upgrade() {
+                gateway.subscribers.add(upstream.index, &own, self);
+            }
         }
         before.is_none()
     }
@@ -57,8 +60,12 @@ impl Session {
     /// True if the server is to be told: nobody else wants it over the same link.
     pub(crate) fn unsubscribed(&self, upstream: &Arc<Upstream>, own: &Raw) -> bool {
         let own = own.as_text().unwrap_or_default().into_owned();
-        upstream.subscribers.remove(&own, self.serial());
-        let told = self.needs_own_link(upstream) || !upstream.subscribers.has(&own);
+        let is_last = self.gateway.upgrade().is_none_or(|gateway| {
+            let subscribers = &gateway.subscribers;
+            subscribers.remove(upstream.index, &own, self.serial);
+            !subscribers.has(upstream.index, &own)
+        });
+        let told = self.needs_own_link(upstream) || is_last;
         self.subscriptions.0.lock().remove(&(upstream.index, own));
         told
     }

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use super::Session;
 use crate::catalogue::{Part, View, changes};
-use crate::upstream::{Offer, OwnLink, Upstream};
+use narrows_upstream::{Offer, OwnLink, Upstream};
 
 /// By the upstream's index: what it offers to this session.
 #[derive(Default)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use narrows_wire::Raw;
 
-use crate::settings::{Binary, Builtin, ShapeChoice, Structured, UpstreamKind, UpstreamSettings};
+use crate::settings::{Binary, ShapeChoice, Structured};
 
 /// How long keeping a result within its budget may take, if nobody says otherwise.
 const TIMEOUT: Duration = Duration::from_millis(1_500);
@@ -102,12 +102,20 @@ struct OfServer {
     tools: HashMap<String, Option<Policy>>,
 }
 
+/// The choices for the results of one server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ServerShape<'a> {
+    pub(crate) choice: ShapeChoice,
+    /// By the server's own names of its tools.
+    pub(crate) tools: &'a HashMap<String, ShapeChoice>,
+}
+
 impl Policies {
     /// An endpoint that joins all upstreams.
     pub(crate) fn joined<'a>(
         top: ShapeChoice,
         endpoint: ShapeChoice,
-        upstreams: impl Iterator<Item = (usize, &'a UpstreamSettings)>,
+        upstreams: impl Iterator<Item = (usize, ServerShape<'a>)>,
     ) -> Policies {
         let below = endpoint.or(top);
         let resolve = |choice: ShapeChoice| {
@@ -122,7 +130,7 @@ impl Policies {
     pub(crate) fn single<'a>(
         top: ShapeChoice,
         own: ShapeChoice,
-        upstreams: impl Iterator<Item = (usize, &'a UpstreamSettings)>,
+        upstreams: impl Iterator<Item = (usize, ServerShape<'a>)>,
     ) -> Policies {
         let resolve = |choice: ShapeChoice| Policy::of(choice.or(top), choice.on == Some(true));
         Policies::new(own.or(top), upstreams, resolve)
@@ -130,21 +138,17 @@ impl Policies {
 
     fn new<'a>(
         below: ShapeChoice,
-        upstreams: impl Iterator<Item = (usize, &'a UpstreamSettings)>,
+        upstreams: impl Iterator<Item = (usize, ServerShape<'a>)>,
         resolve: impl Fn(ShapeChoice) -> Option<Policy>,
     ) -> Policies {
-        let of = |(index, upstream): (usize, &UpstreamSettings)| {
-            let mut server = upstream.shape;
-            // What its tools give back was asked for by line.
-            if let UpstreamKind::Builtin(Builtin::Pruner) = upstream.kind {
-                server.on = server.on.or(Some(false));
-            }
+        let of = |(index, server): (usize, ServerShape<'_>)| {
+            let (tools, server) = (server.tools, server.choice);
             let tool = |(name, choice): (&String, &ShapeChoice)| {
                 (name.clone(), resolve(choice.or(server)))
             };
             let of_server = OfServer {
                 all: resolve(server),
-                tools: upstream.tool_shapes.iter().map(tool).collect(),
+                tools: tools.iter().map(tool).collect(),
             };
             (index, of_server)
         };
@@ -212,15 +216,23 @@ mod tests {
         }
     }
 
-    fn server(which: Builtin, shape: ShapeChoice, tool: Option<ShapeChoice>) -> UpstreamSettings {
-        UpstreamSettings {
-            shape,
-            tool_shapes: tool
-                .map(|choice| ("t".to_owned(), choice))
-                .into_iter()
-                .collect(),
-            ..UpstreamSettings::new("s", UpstreamKind::Builtin(which))
-        }
+    /// The choices of a server and of its tool `t`.
+    fn server(shape: ShapeChoice, tool: Option<ShapeChoice>) -> Server {
+        let tools = tool.map(|choice| ("t".to_owned(), choice));
+        (shape, tools.into_iter().collect())
+    }
+
+    type Server = (ShapeChoice, HashMap<String, ShapeChoice>);
+
+    fn only((choice, tools): &Server) -> impl Iterator<Item = (usize, ServerShape<'_>)> {
+        [(
+            0,
+            ServerShape {
+                choice: *choice,
+                tools,
+            },
+        )]
+        .into_iter()
     }
 
     fn budgets(policies: &Policies) -> [Option<usize>; 3] {
@@ -236,10 +248,10 @@ mod tests {
     fn check_joined(
         top: ShapeChoice,
         endpoint: ShapeChoice,
-        upstream: UpstreamSettings,
+        upstream: Server,
         expected: [Option<usize>; 3],
     ) {
-        let policies = Policies::joined(top, endpoint, [(0, &upstream)].into_iter());
+        let policies = Policies::joined(top, endpoint, only(&upstream));
         assert_eq!(budgets(&policies), expected);
         let cuts = expected.iter().any(Option::is_some);
         assert_eq!(policies.cuts([0].into_iter()), cuts);
@@ -248,7 +260,7 @@ mod tests {
     #[test]
     fn tool_over_server_over_endpoint_over_top() {
         let none = ShapeChoice::default();
-        let demo = |shape, tool| server(Builtin::Demo, shape, tool);
+        let demo = |shape, tool| server(shape, tool);
         let of = |chars| choice(Some(true), Some(chars));
         check_joined(none, none, demo(none, None), [Some(16_000); 3]);
         check_joined(of(9_000), none, demo(none, None), [Some(9_000); 3]);
@@ -272,28 +284,19 @@ mod tests {
     }
 
     #[test]
-    fn the_pruner_is_left_alone_unless_it_is_named() {
-        let none = ShapeChoice::default();
-        let pruner = |shape| server(Builtin::Pruner, shape, None);
-        check_joined(choice(Some(true), None), none, pruner(none), [None; 3]);
-        let on = choice(Some(true), None);
-        check_joined(none, none, pruner(on), [Some(16_000); 3]);
-    }
-
-    #[test]
     fn the_endpoint_of_one_server_shapes_what_is_said_of_it() {
         let top = choice(Some(true), Some(9_000));
         let none = ShapeChoice::default();
         let check = |shape, tool, expected| {
-            let upstream = server(Builtin::Demo, shape, tool);
-            let policies = Policies::single(top, upstream.shape, [(0, &upstream)].into_iter());
+            let upstream = server(shape, tool);
+            let policies = Policies::single(top, upstream.0, only(&upstream));
             assert_eq!(budgets(&policies), expected);
         };
         check(none, None, [None; 3]);
         let on = choice(Some(true), None);
         check(on, None, [Some(9_000); 3]);
-        let less = server(Builtin::Demo, choice(Some(true), Some(5_000)), None);
-        let policies = Policies::single(top, less.shape, [(0, &less)].into_iter());
+        let less = server(choice(Some(true), Some(5_000)), None);
+        let policies = Policies::single(top, less.0, only(&less));
         assert_eq!(policies.own_max_chars(), 5_000);
         check(none, Some(on), [Some(9_000), None, None]);
     }

@@ -32,7 +32,7 @@ async fn taken_in(message: Bytes) -> usize {
         gateway,
         Door::Endpoint("x"),
         Visitor::Host,
-        narrows_gateway::memory::ClientMemory::unlimited(),
+        narrows_upstream::memory::ClientMemory::unlimited(),
         settings,
         outgoing,
         stop,

@@ -116,40 +116,40 @@ fn what_the_client_got_wrong() {
 fn what_an_upstream_got_wrong_names_it() {
     let server = || "git".to_string();
     check_core(
-        Error::UpstreamDown {
+        Error::Upstream(UpstreamError::Down {
             server: server(),
             reason: "it exited".into(),
             next_try: None,
-        },
+        }),
         r#"{"code":-32603,"message":"Server 'git' is not available: it exited","data":{"code":"upstream_unavailable","server":"git"}}"#,
     );
     check_core(
-        Error::UpstreamDown {
+        Error::Upstream(UpstreamError::Down {
             server: server(),
             reason: "it exited".into(),
             next_try: Some(Duration::from_micros(4_200_001)),
-        },
+        }),
         r#"{"code":-32603,"message":"Server 'git' is not available: it exited; it is tried again in 4.2 s","data":{"code":"upstream_unavailable","server":"git","retry_after_ms":4201}}"#,
     );
     check_core(
-        Error::UpstreamTimeout {
+        Error::Upstream(UpstreamError::Timeout {
             server: server(),
             after: Duration::from_secs(300),
-        },
+        }),
         r#"{"code":-32603,"message":"Server 'git' did not answer within 300 s","data":{"code":"upstream_timeout","server":"git"}}"#,
     );
     check_core(
-        Error::UpstreamInvalid {
+        Error::Upstream(UpstreamError::Invalid {
             server: server(),
             reason: "no".into(),
-        },
+        }),
         r#"{"code":-32603,"message":"Server 'git' sent an answer that cannot be used: no","data":{"code":"upstream_invalid","server":"git"}}"#,
     );
     check_core(
-        Error::UpstreamTooLarge {
+        Error::Upstream(UpstreamError::TooLarge {
             server: server(),
             max: 9,
-        },
+        }),
         r#"{"code":-32603,"message":"Server 'git' sent an answer larger than 9 bytes","data":{"code":"upstream_too_large","server":"git"}}"#,
     );
 }
@@ -165,10 +165,10 @@ fn limits() {
         r#"{"code":-32603,"message":"Too many sessions (limit 2)","data":{"code":"too_many_sessions","retry_after_ms":30000}}"#,
     );
     check_core(
-        Error::TooManyLinks {
+        Error::Upstream(UpstreamError::TooManyLinks {
             server: "git".into(),
             max: 8,
-        },
+        }),
         r#"{"code":-32603,"message":"Server 'git' has no free link for this session: 8 other sessions have one (max_links)","data":{"code":"too_many_links","server":"git"}}"#,
     );
     assert_eq!(
@@ -188,7 +188,9 @@ fn limits() {
 #[test]
 fn an_upstreams_own_error_passes_as_it_came() {
     let raw = r#"{"code":  -1.0e1, "message":"mine", "x":[1]}"#;
-    let error = Error::Answered(Raw::parse(Bytes::from_static(raw.as_bytes())).unwrap());
+    let error = Error::Upstream(UpstreamError::Answered(
+        Raw::parse(Bytes::from_static(raw.as_bytes())).unwrap(),
+    ));
     check_core(error, raw);
 }
 
@@ -345,32 +347,32 @@ fn the_route_of_plain_json_rpc_has_codes_of_its_own() {
             (502, -32603, "upstream_status"),
         ),
         (
-            core(Error::UpstreamDown {
+            core(Error::Upstream(UpstreamError::Down {
                 server: server(),
                 reason: reason.clone(),
                 next_try: None,
-            }),
+            })),
             (502, -32012, "upstream_unreachable"),
         ),
         (
-            core(Error::UpstreamTimeout {
+            core(Error::Upstream(UpstreamError::Timeout {
                 server: server(),
                 after: Duration::from_secs(30),
-            }),
+            })),
             (504, -32013, "upstream_timeout"),
         ),
         (
-            core(Error::UpstreamInvalid {
+            core(Error::Upstream(UpstreamError::Invalid {
                 server: server(),
                 reason,
-            }),
+            })),
             (502, -32014, "upstream_invalid"),
         ),
         (
-            core(Error::UpstreamTooLarge {
+            core(Error::Upstream(UpstreamError::TooLarge {
                 server: server(),
                 max: 16,
-            }),
+            })),
             (502, -32014, "upstream_too_large"),
         ),
         (
@@ -413,11 +415,12 @@ fn a_refused_tool_and_an_unexpected_status_say_what_they_are_about() {
         std::str::from_utf8(&refusal.encode("git", Some(&Id::number(1)))).unwrap(),
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Tool 'push' is not allowed by current preset","data":{"code":"not_allowed","server_name":"git","preset":"review","reason":"no entry of preset 'review' allows it"}}}"#,
     );
-    let refusal = ForwardRefusal::Gateway(ForwardError::Core(Error::UpstreamDown {
-        server: "git".to_owned(),
-        reason: "it exited".to_owned(),
-        next_try: Some(Duration::from_secs(1)),
-    }));
+    let refusal =
+        ForwardRefusal::Gateway(ForwardError::Core(Error::Upstream(UpstreamError::Down {
+            server: "git".to_owned(),
+            reason: "it exited".to_owned(),
+            next_try: Some(Duration::from_secs(1)),
+        })));
     assert_eq!(
         std::str::from_utf8(&refusal.encode("git", None)).unwrap(),
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32012,"message":"Server 'git' is not available: it exited; it is tried again in 1.0 s","data":{"code":"upstream_unreachable","server_name":"git","retry_after_ms":1000}}}"#,

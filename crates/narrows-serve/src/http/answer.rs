@@ -8,7 +8,7 @@ use http::header::{
     WWW_AUTHENTICATE,
 };
 use http::{Response, StatusCode};
-use narrows_gateway::memory::ClientMemory;
+use narrows_upstream::memory::ClientMemory;
 use narrows_wire::Id;
 
 use super::body::Body;

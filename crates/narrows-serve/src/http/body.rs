@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
-use narrows_gateway::memory::{MemoryFull, MemoryShare, SMALL};
+use narrows_upstream::memory::{MemoryFull, MemoryShare, SMALL};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

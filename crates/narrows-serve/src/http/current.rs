@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use narrows_gateway::memory::MemoryShare;
+use narrows_upstream::memory::MemoryShare;
 use parking_lot::Mutex;
 
 use super::readers::SlowReaders;

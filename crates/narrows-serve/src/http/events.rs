@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use narrows_gateway::Stay;
-use narrows_gateway::memory::{MemoryShare, SMALL};
+use narrows_upstream::memory::{MemoryShare, SMALL};
 use narrows_wire::{sse, token};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 

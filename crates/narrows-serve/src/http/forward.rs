@@ -8,8 +8,9 @@ use http::header::{ALLOW, CONNECTION, HeaderValue};
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
 use narrows_gateway::Principal;
-use narrows_gateway::memory::ClientMemory;
-use narrows_gateway::{PlainRequest, Reply, offload};
+use narrows_gateway::{PlainRequest, Reply};
+use narrows_upstream::memory::ClientMemory;
+use narrows_upstream::offload;
 use narrows_wire::{Id, encode_error};
 
 use super::Edge;

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use narrows_gateway::memory::{MemoryPermit, MemoryShare, SMALL};
+use narrows_upstream::memory::{MemoryPermit, MemoryShare, SMALL};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep_until};

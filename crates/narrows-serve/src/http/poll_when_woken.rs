@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use narrows_gateway::WakeFlag;
+use narrows_upstream::WakeFlag;
 
 /// Polls its future only after that was woken. Polling it otherwise costs the
 /// registration of a waker and one atomic load.

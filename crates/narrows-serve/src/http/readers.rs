@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
-use narrows_gateway::memory::MemoryShare;
+use narrows_upstream::memory::MemoryShare;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 

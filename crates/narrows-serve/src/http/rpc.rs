@@ -7,9 +7,10 @@ use http::header::{ALLOW, HeaderValue};
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use narrows_gateway::Principal;
-use narrows_gateway::memory::ClientMemory;
+use narrows_gateway::Pruner;
 use narrows_gateway::recovery::Owner;
-use narrows_gateway::{Pruner, offload};
+use narrows_upstream::memory::ClientMemory;
+use narrows_upstream::offload;
 use narrows_wire::{Incoming, Message, Raw, Request, Revision, decode, encode_error};
 use serde_json::json;
 

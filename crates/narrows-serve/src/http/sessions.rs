@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use narrows_gateway::Principal;
-use narrows_gateway::exchange::EventStream;
 use narrows_gateway::{Opened, Session};
+use narrows_upstream::exchange::EventStream;
 use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;

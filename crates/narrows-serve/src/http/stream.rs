@@ -15,8 +15,8 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use narrows_gateway::Session;
-use narrows_gateway::exchange::{EventStream, Notice};
-use narrows_gateway::memory::{ClientMemory, MemoryShare, SMALL};
+use narrows_upstream::exchange::{EventStream, Notice};
+use narrows_upstream::memory::{ClientMemory, MemoryShare, SMALL};
 use narrows_wire::Id;
 use parking_lot::Mutex;
 use tokio::time::Instant;

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use hyper::rt::{Sleep, Timer};
-use narrows_gateway::timers::{self, Timers};
+use narrows_upstream::timers::{self, Timers};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct HeaderTimers(Arc<Timers>);

@@ -17,7 +17,7 @@ use narrows_gateway::Gateway;
 use narrows_gateway::preset::{Preset, Rule};
 use narrows_gateway::settings::TokenDigest;
 use narrows_gateway::settings::{Builtin, EndpointSettings, Expose, RemoteManner, RemoteSettings};
-use narrows_gateway::settings::{Settings, StdioSettings, UpstreamKind, UpstreamSettings};
+use narrows_gateway::settings::{ServerSettings, Settings, StdioSettings, UpstreamKind};
 use narrows_serve::HttpSettings;
 use narrows_serve::admin::{AdminDesk, AdminToken, TokenOrigin};
 use narrows_wire::frame::Framing;
@@ -114,7 +114,7 @@ impl Office {
 }
 
 fn settings(remote: &Upstream) -> Settings {
-    let demo = UpstreamSettings::new("demo", UpstreamKind::Builtin(Builtin::Demo));
+    let demo = ServerSettings::new("demo", UpstreamKind::Builtin(Builtin::Demo));
     let at = |url: String| {
         UpstreamKind::Remote(RemoteSettings {
             url: url.parse().unwrap(),
@@ -125,7 +125,7 @@ fn settings(remote: &Upstream) -> Settings {
             manner: RemoteManner::Http,
         })
     };
-    let mut off = UpstreamSettings::new(
+    let mut off = ServerSettings::new(
         "off",
         UpstreamKind::Stdio(StdioSettings {
             command: "none".into(),
@@ -135,7 +135,7 @@ fn settings(remote: &Upstream) -> Settings {
             framing: Framing::Newline,
         }),
     );
-    off.enabled = false;
+    off.upstream.enabled = false;
     let rules = |texts: &[&str]| {
         texts
             .iter()
@@ -148,9 +148,9 @@ fn settings(remote: &Upstream) -> Settings {
     Settings {
         upstreams: vec![
             demo,
-            UpstreamSettings::new("remote", at(format!("http://{}/mcp", remote.address))),
+            ServerSettings::new("remote", at(format!("http://{}/mcp", remote.address))),
             off,
-            UpstreamSettings::new("gone", at("http://user:SECRET@127.0.0.1:1/mcp".into())),
+            ServerSettings::new("gone", at("http://user:SECRET@127.0.0.1:1/mcp".into())),
         ],
         endpoints: vec![EndpointSettings::named("default"), lazy],
         presets: vec![Preset::new("review", Some(review), None, Some(Vec::new()))],

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use narrows_gateway::Gateway;
 use narrows_gateway::settings::{Limits, RemoteManner, RemoteSettings, Settings, ShapeChoice};
-use narrows_gateway::settings::{UpstreamKind, UpstreamSettings};
+use narrows_gateway::settings::{ServerSettings, UpstreamKind};
 use narrows_serve::HttpSettings;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
@@ -113,7 +113,7 @@ fn gateway_to(upstream: SocketAddr, limits: Limits) -> Gateway {
         headers: Vec::new(),
     });
     Gateway::start(Settings {
-        upstreams: vec![UpstreamSettings::new("up", kind)],
+        upstreams: vec![ServerSettings::new("up", kind)],
         limits,
         // How busy the machine is must not decide what a client sees first.
         initialize_wait: Duration::from_secs(60),

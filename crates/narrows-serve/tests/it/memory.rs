@@ -6,8 +6,8 @@ use std::time::Duration;
 use narrows_gateway::Gateway;
 use narrows_gateway::meter::Value;
 use narrows_gateway::settings::{
-    Builtin, ClientSettings, Limits, Rate, Settings, ShapeChoice, TokenDigest, UpstreamKind,
-    UpstreamSettings,
+    Builtin, ClientSettings, Limits, Rate, ServerSettings, Settings, ShapeChoice, TokenDigest,
+    UpstreamKind,
 };
 use narrows_serve::HttpSettings;
 use narrows_testkit::until;
@@ -333,7 +333,7 @@ async fn answers_that_nobody_reads_are_not_read_from_the_server_either() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_a_shared_link_the_slowest_reader_is_closed() {
     let gateway = Gateway::start(Settings {
-        upstreams: vec![UpstreamSettings::new(
+        upstreams: vec![ServerSettings::new(
             "demo",
             UpstreamKind::Builtin(Builtin::Demo),
         )],

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use narrows_gateway::Gateway;
 use narrows_gateway::settings::{
-    RemoteManner, RemoteSettings, Settings, UpstreamKind, UpstreamSettings,
+    RemoteManner, RemoteSettings, ServerSettings, Settings, UpstreamKind,
 };
 use narrows_serve::HttpSettings;
 use serde_json::json;
@@ -60,7 +60,7 @@ async fn ready_says_when_the_upstreams_have_settled() {
         headers: Vec::new(),
     });
     let gateway = Gateway::start(Settings {
-        upstreams: vec![UpstreamSettings::new("silent", kind)],
+        upstreams: vec![ServerSettings::new("silent", kind)],
         list_wait: Duration::from_secs(3600),
         ..Settings::default()
     });

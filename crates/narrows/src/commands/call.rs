@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use narrows_gateway::Principal;
-use narrows_gateway::exchange::{Ask, ClientHello, Event, EventSink, Notice};
 use narrows_gateway::preset::DenialSource;
 use narrows_gateway::settings::ModelReads;
 use narrows_gateway::{
@@ -17,6 +16,8 @@ use narrows_gateway::{
     UpstreamReport,
 };
 use narrows_shape::estimate_tokens;
+use narrows_upstream::Error as UpstreamError;
+use narrows_upstream::exchange::{Ask, ClientHello, Event, EventSink, Notice};
 use narrows_wire::{Id, Kind, Raw, Request, Revision};
 use serde_json::{Value, json};
 
@@ -107,7 +108,7 @@ impl<'a> Wanted<'a> {
         let upstreams = checked.gateway.upstreams.iter();
         let left_out = checked.left_out.iter().map(|out| &out.id);
         let ids: Vec<&String> = upstreams
-            .map(|upstream| &upstream.id)
+            .map(|upstream| &upstream.upstream.id)
             .chain(left_out)
             .collect();
         if ids.iter().any(|id| *id == name) {
@@ -412,7 +413,7 @@ fn decline(ask: Ask) {
 
 fn failed(error: &Error) -> Exit {
     let text = match error {
-        Error::Answered(object) => {
+        Error::Upstream(UpstreamError::Answered(object)) => {
             let message = object.member("message");
             let message = message.as_ref().and_then(|message| message.as_text());
             message.map_or_else(|| error.to_string(), |message| message.into_owned())

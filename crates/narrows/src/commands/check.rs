@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use narrows_gateway::settings::{Settings, Transport, UpstreamSettings};
-use narrows_gateway::{Failure, Gateway, ToolReport, UpstreamReport, UpstreamState};
+use narrows_gateway::{Gateway, ToolReport, UpstreamReport};
 use narrows_shape::estimate_tokens;
+use narrows_upstream::{Failure, State as UpstreamState};
 use rustix::fs::Access;
 use serde_json::{Value, json};
 
@@ -219,7 +220,12 @@ async fn find_out(
         if let Some((_, failure)) = own.iter().find(|(place, _)| *place == server.place) {
             report.state = down(failure.clone());
         }
-        let finding = finding(said(&settings.id), report, settings, server.elapsed);
+        let finding = finding(
+            said(&settings.upstream.id),
+            report,
+            &settings.upstream,
+            server.elapsed,
+        );
         tell(&finding)?;
         tried.push((server.place, finding));
         Ok(())
@@ -283,7 +289,7 @@ struct Lines {
 
 impl Lines {
     fn new(config: &Config, settings: &Settings, environment: &Environment) -> Lines {
-        let tried = settings.upstreams.iter().map(|server| &server.id);
+        let tried = settings.upstreams.iter().map(|server| &server.upstream.id);
         let ids = tried.chain(config.checked.left_out.iter().map(|out| &out.id));
         let width = ids.map(|id| plain(id).chars().count()).max();
         Lines {

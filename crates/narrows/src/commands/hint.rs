@@ -3,7 +3,7 @@
 use narrows_gateway::settings::{
     RemoteManner, RemoteSettings, StdioSettings, Transport, UpstreamKind, UpstreamSettings,
 };
-use narrows_gateway::{Failure, FailureKind};
+use narrows_upstream::{Failure, FailureKind};
 use narrows_wire::frame::Framing;
 
 /// The stable word for programs.

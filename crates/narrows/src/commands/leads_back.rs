@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use http::Uri;
 use narrows_gateway::settings::{Settings, UpstreamKind};
-use narrows_gateway::{Failure, FailureKind, UpstreamState};
+use narrows_upstream::{Failure, FailureKind, State as UpstreamState};
 
 /// Disables servers whose URL is the address `listen` of the same file: a
 /// gateway with this file reaches itself there. Returns their places, and why
@@ -12,11 +12,11 @@ use narrows_gateway::{Failure, FailureKind, UpstreamState};
 pub(super) fn leading_back(settings: &mut Settings, listen: SocketAddr) -> Vec<(usize, Failure)> {
     let mut found = Vec::new();
     for (place, upstream) in settings.upstreams.iter_mut().enumerate() {
-        let UpstreamKind::Remote(remote) = &upstream.kind else {
+        let UpstreamKind::Remote(remote) = &upstream.upstream.kind else {
             continue;
         };
-        if upstream.enabled && is_at(&remote.url, listen) {
-            upstream.enabled = false;
+        if upstream.upstream.enabled && is_at(&remote.url, listen) {
+            upstream.upstream.enabled = false;
             let told = format!(
                 "the url leads back to this gateway, which listens on {listen}. Remove the entry, \
                  or give the gateway another address in `listen`"

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use narrows_gateway::settings::{
-    Builtin, PrunerSettings, RecoverySettings, Settings, UpstreamKind, UpstreamSettings,
+    Builtin, PrunerSettings, RecoverySettings, ServerSettings, Settings, UpstreamKind,
 };
 use narrows_serve::{Front, HttpSettings};
 use serde_json::json;
@@ -101,7 +101,7 @@ fn settings(environment: &Environment) -> Settings {
     let (pruner, recovery) = (PrunerSettings::default(), RecoverySettings::default());
     let kind = UpstreamKind::Builtin(Builtin::Pruner);
     Settings {
-        upstreams: vec![UpstreamSettings::new("pruner", kind)],
+        upstreams: vec![ServerSettings::new("pruner", kind)],
         pruner: PrunerSettings {
             max_input_chars: number(environment, MAX_INPUT_CHARS, pruner.max_input_chars),
         },

@@ -238,7 +238,7 @@ fn announce(
         .gateway
         .upstreams
         .iter()
-        .filter(|server| server.enabled)
+        .filter(|server| server.upstream.enabled)
         .count();
     let source = match &config.file {
         Some(file) => file.display().to_string(),

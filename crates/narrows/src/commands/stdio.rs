@@ -3,9 +3,9 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use narrows_gateway::Recursion;
 use narrows_gateway::settings::Settings;
 use narrows_serve::StdioSettings;
+use narrows_upstream::chain::Recursion;
 use tokio_util::sync::CancellationToken;
 
 use super::current::keep_current;

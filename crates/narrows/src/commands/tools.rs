@@ -9,8 +9,9 @@ use std::io;
 use narrows_gateway::preset::DenialSource;
 use narrows_gateway::recovery::totals::read_totals;
 use narrows_gateway::settings::Expose;
-use narrows_gateway::{ToolReport, UpstreamReport, UpstreamState};
+use narrows_gateway::{ToolReport, UpstreamReport};
 use narrows_shape::estimate_tokens;
+use narrows_upstream::State as UpstreamState;
 use serde_json::{Value, json};
 
 use super::endpoint::{Offered, allowed, choose, word};

@@ -19,8 +19,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use narrows_gateway::Ancestry;
 use narrows_gateway::settings::{HealthSettings, Limits, ModelReads, Settings, Transport};
+use narrows_upstream::chain::Ancestry;
 
 use super::expand::{Forms, Scope, expand, expand_home};
 use super::problem::{At, Problems};

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use narrows_gateway::settings::ProxySettings;
-use narrows_gateway::{CHAIN, chain_above};
+use narrows_upstream::chain::{CHAIN, chain_above};
 
 use super::raw::InheritEnv;
 

@@ -17,7 +17,7 @@ mod variables;
 use std::path::Path;
 
 use expect_test::Expect;
-use narrows_gateway::settings::{UpstreamKind, UpstreamSettings};
+use narrows_gateway::settings::{ServerSettings, UpstreamKind};
 
 use super::expand::Scope;
 use super::{Environment, parse};
@@ -74,12 +74,12 @@ fn environment() -> Environment {
 }
 
 /// An upstream in one line; the part of its environment that is the file's own.
-fn describe(upstream: &UpstreamSettings) -> String {
-    let mut parts = vec![upstream.id.clone()];
-    if !upstream.enabled {
+fn describe(upstream: &ServerSettings) -> String {
+    let mut parts = vec![upstream.upstream.id.clone()];
+    if !upstream.upstream.enabled {
         parts.push("(disabled)".to_owned());
     }
-    match &upstream.kind {
+    match &upstream.upstream.kind {
         UpstreamKind::Stdio(stdio) => {
             parts.push(format!("stdio {:?} {:?}", stdio.command, stdio.args));
             let common = environment();

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use narrows_gateway::{Gateway, UpstreamReport, UpstreamState};
+use narrows_gateway::{Gateway, UpstreamReport};
 use narrows_serve::admin::Change;
+use narrows_upstream::State as UpstreamState;
 
 /// The ids of servers that were added. A server that is added once more before
 /// it has ever come up is replaced: the second command corrects the first.

@@ -29,7 +29,7 @@ pub(super) fn told_by_left_out(
     let is_in = |all: &[LeftOutServer], id: &str| all.iter().any(|out| out.id == id);
     let is_enabled = |id: &str| {
         let mut all = settings.upstreams.iter();
-        all.any(|own| own.id == id && own.enabled)
+        all.any(|own| own.upstream.id == id && own.upstream.enabled)
     };
     for id in applied.added.extract_if(.., |id| is_in(before, id)) {
         match is_enabled(&id) {

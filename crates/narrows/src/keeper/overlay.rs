@@ -135,7 +135,7 @@ impl Layered {
             if let DirectPreset::Named(id) = &upstream.preset
                 && is_gone(id)
             {
-                missing(id, format!("server '{}'", upstream.id));
+                missing(id, format!("server '{}'", upstream.upstream.id));
             }
         }
         for client in &settings.clients {

@@ -129,8 +129,8 @@ fn keeper_in(environment: Environment, file: Option<&Path>) -> Arc<Keeper> {
 
 fn servers(settings: &Settings) -> String {
     let ids = settings.upstreams.iter().map(|upstream| {
-        let off = if upstream.enabled { "" } else { "-" };
-        format!("{off}{}", upstream.id)
+        let off = if upstream.upstream.enabled { "" } else { "-" };
+        format!("{off}{}", upstream.upstream.id)
     });
     ids.collect::<Vec<_>>().join(" ")
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Demo, LogLevel, README, samples};
 use crate::builtin::arguments::Arguments;
 use crate::builtin::{Call, RpcError, error_result, text_result};
-use crate::offload;
+use narrows_upstream::offload;
 
 /// Bytes of a line of the sample log, and of a row of the sample table, about.
 const LINE: u64 = 80;

@@ -20,7 +20,7 @@ fn principal(name: &str) -> Principal {
     })
 }
 
-fn with(upstream: UpstreamSettings, clients: Vec<ClientSettings>) -> Settings {
+fn with(upstream: ServerSettings, clients: Vec<ClientSettings>) -> Settings {
     let rules = |texts: &[&str]| {
         let rule = |text: &&str| Rule::parse(text).expect("a rule");
         Some(texts.iter().map(rule).collect())

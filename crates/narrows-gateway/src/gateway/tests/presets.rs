@@ -8,7 +8,7 @@ fn preset(id: &str, rules: &[&str]) -> Preset {
     Preset::new(id, Some(rules.iter().map(rule).collect()), None, None)
 }
 
-fn with(upstream: UpstreamSettings, presets: Vec<Preset>, default: Option<&str>) -> Settings {
+fn with(upstream: ServerSettings, presets: Vec<Preset>, default: Option<&str>) -> Settings {
     let mut settings = settings(vec![upstream]);
     settings.presets = presets;
     settings.endpoints[0].preset = default.map(str::to_owned);

@@ -111,7 +111,7 @@ async fn a_server_is_switched_off_and_on() {
     let gateway = started(settings(vec![a.clone(), b.clone()])).await;
     let mut client = Client::open(&gateway, Door::Endpoint("default")).await;
     let mut off = a.clone();
-    off.enabled = false;
+    off.upstream.enabled = false;
     gateway.apply(settings(vec![off, b.clone()]));
     client.lists(&["b__one", "b__two"]).await;
     let refused = client.call("a__one").await.expect_err("it is off");
@@ -156,7 +156,7 @@ async fn many_changes_in_a_row_end_in_the_last_one() {
     let client = Client::open(&gateway, Door::Endpoint("default")).await;
     for number in 0..30 {
         let mut next = changed(a.clone(), &number.to_string());
-        next.enabled = number % 3 != 0;
+        next.upstream.enabled = number % 3 != 0;
         gateway.apply(settings(vec![next]));
     }
     client.lists(&["a__one", "a__two"]).await;

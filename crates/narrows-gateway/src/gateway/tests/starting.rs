@@ -10,7 +10,7 @@ use crate::settings::{RemoteManner, RemoteSettings};
 const LONG: Duration = Duration::from_secs(3600);
 
 /// A server that accepts connections and never answers.
-async fn hanging() -> (TcpListener, UpstreamSettings) {
+async fn hanging() -> (TcpListener, ServerSettings) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("it is bound");
     let remote = RemoteSettings {
@@ -18,10 +18,10 @@ async fn hanging() -> (TcpListener, UpstreamSettings) {
         headers: Vec::new(),
         manner: RemoteManner::Http,
     };
-    let mut server = UpstreamSettings::new("mute", UpstreamKind::Remote(remote));
-    server.startup_timeout = LONG;
-    server.connect_timeout = LONG;
-    server.request_timeout = LONG;
+    let mut server = ServerSettings::new("mute", UpstreamKind::Remote(remote));
+    server.upstream.startup_timeout = LONG;
+    server.upstream.connect_timeout = LONG;
+    server.upstream.request_timeout = LONG;
     (listener, server)
 }
 

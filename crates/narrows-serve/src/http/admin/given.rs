@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use http::request::Parts;
-use narrows_gateway::memory::ClientMemory;
+use narrows_upstream::memory::ClientMemory;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use http::StatusCode;
-use narrows_gateway::{Gateway, UpstreamReport, UpstreamState};
+use narrows_gateway::{Gateway, UpstreamReport};
+use narrows_upstream::State as UpstreamState;
 
 use super::answer::{self, Answer, Server, ServerDetail, ServerDetails, Servers};
 use super::ask::{NewServer, OtherServer, Save};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use http::StatusCode;
-use narrows_gateway::UpstreamState;
+use narrows_upstream::State as UpstreamState;
 
 use super::Office;
 use super::answer::{Answer, ServerCounts, Status};

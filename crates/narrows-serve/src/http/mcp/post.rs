@@ -16,9 +16,10 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use narrows_gateway::Principal;
-use narrows_gateway::memory::ClientMemory;
-use narrows_gateway::timers::{Timer, Timers};
-use narrows_gateway::{Lifetime, Opened, offload};
+use narrows_gateway::{Lifetime, Opened};
+use narrows_upstream::memory::ClientMemory;
+use narrows_upstream::offload;
+use narrows_upstream::timers::{Timer, Timers};
 use narrows_wire::{Id, Incoming, Message, decode, encode_error};
 use tokio_util::task::TaskTracker;
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use narrows_gateway::settings::{RemoteManner, Settings, UpstreamKind, UpstreamSettings};
+use narrows_gateway::settings::{RemoteManner, ServerSettings, Settings, UpstreamKind};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -106,9 +106,9 @@ async fn no_connection_in_time_is_a_timeout() {
     let mut settings = knowing([up]);
     // The gateway's connections have the longest of all limits.
     let kind = UpstreamKind::Remote(remote("http://127.0.0.1:1", RemoteManner::Rpc));
-    let mut other = UpstreamSettings::new("other", kind);
-    other.enabled = false;
-    other.connect_timeout = Duration::from_millis(50);
+    let mut other = ServerSettings::new("other", kind);
+    other.upstream.enabled = false;
+    other.upstream.connect_timeout = Duration::from_millis(50);
     settings.upstreams.push(other);
     let error = check_settings(settings, TIMEOUT).await;
     assert_eq!(error["data"]["timeout_ms"], 50);

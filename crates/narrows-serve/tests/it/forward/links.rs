@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use narrows_gateway::settings::{
-    Builtin, RemoteManner, Settings, StdioSettings, UpstreamKind, UpstreamSettings,
+    Builtin, RemoteManner, ServerSettings, Settings, StdioSettings, UpstreamKind,
 };
 use narrows_shape::Mask;
 use narrows_testkit::scripted::{Installed, Script, Step, Transport};
@@ -55,8 +55,8 @@ async fn route(kind: UpstreamKind) -> Route {
     route_with(kind, |_| {}).await
 }
 
-async fn route_with(kind: UpstreamKind, set: impl FnOnce(&mut UpstreamSettings)) -> Route {
-    let mut up = UpstreamSettings::new("up", kind);
+async fn route_with(kind: UpstreamKind, set: impl FnOnce(&mut ServerSettings)) -> Route {
+    let mut up = ServerSettings::new("up", kind);
     up.mask = Mask::new(5, 2, 1);
     set(&mut up);
     Route::start(Settings {
@@ -279,9 +279,9 @@ async fn a_server_that_is_down_is_unreachable() {
         cwd: None,
         framing: Framing::Newline,
     });
-    let mut up = UpstreamSettings::new("up", kind);
+    let mut up = ServerSettings::new("up", kind);
     up.mask = Mask::default();
-    let demo = UpstreamSettings::new("demo", UpstreamKind::Builtin(Builtin::Demo));
+    let demo = ServerSettings::new("demo", UpstreamKind::Builtin(Builtin::Demo));
     let route = Route::start(Settings {
         upstreams: vec![up, demo],
         ..knowing([])

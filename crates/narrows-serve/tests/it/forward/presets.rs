@@ -3,7 +3,7 @@
 use narrows_gateway::preset::DirectPreset;
 use narrows_gateway::preset::{Preset, Rule};
 use narrows_gateway::settings::{
-    EndpointSettings, RemoteManner, Settings, UpstreamKind, UpstreamSettings,
+    EndpointSettings, RemoteManner, ServerSettings, Settings, UpstreamKind,
 };
 use narrows_testkit::scripted::{Installed, Script, Step, Transport};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ fn restricted(kind: UpstreamKind, preset: DirectPreset) -> Settings {
         preset: Some("some".into()),
         ..EndpointSettings::named("default")
     };
-    let mut up = UpstreamSettings::new("up", kind);
+    let mut up = ServerSettings::new("up", kind);
     up.preset = preset;
     Settings {
         upstreams: vec![up],

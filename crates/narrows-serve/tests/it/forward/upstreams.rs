@@ -1,7 +1,7 @@
 //! Configured servers of plain JSON-RPC, which are upstreams of the MCP
 //! endpoints as well.
 
-use narrows_gateway::settings::{RemoteManner, Settings, UpstreamKind, UpstreamSettings};
+use narrows_gateway::settings::{RemoteManner, ServerSettings, Settings, UpstreamKind};
 use narrows_shape::Mask;
 use narrows_testkit::scripted::{Script, Step, Transport};
 use serde_json::{Value, json};
@@ -10,9 +10,9 @@ use super::server::{Server, http};
 use super::{NOTICE, PING, Route, knowing, plain, remote, result};
 use crate::within;
 
-fn upstream(id: &str, url: &str) -> UpstreamSettings {
+fn upstream(id: &str, url: &str) -> ServerSettings {
     let kind = UpstreamKind::Remote(remote(url, RemoteManner::Rpc));
-    UpstreamSettings::new(id, kind)
+    ServerSettings::new(id, kind)
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn a_configured_server_goes_before_one_of_the_same_name() {
 async fn a_disabled_server_is_not_asked() {
     let server = Server::saying(http(200, "", result("1"))).await;
     let mut up = upstream("up", &format!("http://{}", server.address));
-    up.enabled = false;
+    up.upstream.enabled = false;
     let route = Route::start(Settings {
         upstreams: vec![up],
         ..knowing([])

@@ -43,7 +43,7 @@ impl Terms {
     ) -> Terms {
         let upstream = target.and_then(|(server, tool)| {
             let mut upstreams = settings.upstreams.iter();
-            let upstream = upstreams.find(|upstream| upstream.id == server)?;
+            let upstream = upstreams.find(|upstream| upstream.upstream.id == server)?;
             Some((upstream, upstream.tool_shapes.get(tool)))
         });
         let of_tool = upstream.and_then(|(_, shape)| shape);

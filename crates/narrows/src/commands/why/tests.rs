@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use narrows_gateway::preset::{Denial, DenialSource, Why};
 use narrows_gateway::settings::{Expose, Transport};
-use narrows_gateway::{Failure, FailureKind, Found, ToolReport, UpstreamReport, UpstreamState};
+use narrows_gateway::{ToolReport, UpstreamReport};
+use narrows_upstream::{Failure, FailureKind, Found, State as UpstreamState};
 use narrows_wire::{Raw, Revision};
 
 use super::{LeftOut, Offered, Verdict, judge};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use narrows_gateway::preset::DirectPreset;
 use narrows_gateway::preset::{ToolFilter, ToolList};
 use narrows_gateway::settings::{
-    Builtin, HealthSettings, Sharing, StdioSettings, Transport, UpstreamKind, UpstreamSettings,
+    Builtin, HealthSettings, ServerSettings, Sharing, StdioSettings, Transport, UpstreamKind,
 };
 use narrows_wire::frame::Framing;
 
@@ -48,7 +48,7 @@ pub(super) struct Top<'a> {
 /// What all servers of the file come to.
 #[derive(Default)]
 pub(super) struct Servers {
-    pub(super) upstreams: Vec<UpstreamSettings>,
+    pub(super) upstreams: Vec<ServerSettings>,
     pub(super) said: HashMap<String, Transport>,
     pub(super) left_out: Vec<LeftOut>,
 }
@@ -91,8 +91,10 @@ pub(super) fn check_all(
             servers.left_out.push(out);
         } else if let Some(kind) = kind {
             let id = id.clone();
-            let upstream = UpstreamSettings { id, kind, ..common };
-            servers.upstreams.push(upstream);
+            let mut server = common;
+            server.upstream.id = id;
+            server.upstream.kind = kind;
+            servers.upstreams.push(server);
         }
     }
     servers
@@ -113,16 +115,17 @@ fn is_enabled(server: &RawServer) -> bool {
 }
 
 /// The settings that every kind of server has; id and kind are still to come.
-fn common(server: &RawServer, top: Top<'_>, problems: &mut Problems<'_>) -> UpstreamSettings {
-    let mut settings = UpstreamSettings::new("", UpstreamKind::Builtin(Builtin::Demo));
-    settings.enabled = is_enabled(server);
+fn common(server: &RawServer, top: Top<'_>, problems: &mut Problems<'_>) -> ServerSettings {
+    let mut settings = ServerSettings::new("", UpstreamKind::Builtin(Builtin::Demo));
+    let upstream = &mut settings.upstream;
+    upstream.enabled = is_enabled(server);
     if let (Some(enabled), Some(disabled)) = (server.enabled.value(), server.disabled.given())
         && *enabled == disabled.value
     {
         let what = "`enabled` and `disabled` contradict each other";
         problems.error(&disabled.at, what, "keep one of them");
     }
-    settings.sharing = match server.sharing.value() {
+    upstream.sharing = match server.sharing.value() {
         Some(SharingWord::Shared) => Sharing::Shared,
         Some(SharingWord::Session) => Sharing::Session,
         Some(SharingWord::Auto) | None => Sharing::Auto,
@@ -131,13 +134,13 @@ fn common(server: &RawServer, top: Top<'_>, problems: &mut Problems<'_>) -> Upst
         if max_links.value == 0 {
             problems.error(&max_links.at, "`max_links` is at least 1", "");
         }
-        settings.max_links = max_links.value;
+        upstream.max_links = max_links.value;
     }
     if let Some(time) = seconds(&server.startup_timeout_s, Least::MoreThanZero, problems) {
-        settings.startup_timeout = time;
+        upstream.startup_timeout = time;
     }
     if let Some(time) = seconds(&server.connect_timeout_s, Least::MoreThanZero, problems) {
-        settings.connect_timeout = time;
+        upstream.connect_timeout = time;
     }
     let own = seconds(&server.request_timeout_s, Least::MoreThanZero, problems);
     // Cline and Roo write seconds, Gemini CLI and others milliseconds. Nobody
@@ -145,10 +148,10 @@ fn common(server: &RawServer, top: Top<'_>, problems: &mut Problems<'_>) -> Upst
     let foreign = seconds(&server.timeout, Least::MoreThanZero, problems);
     let foreign = foreign.map(|time| if time > IN_SECONDS { time / 1000 } else { time });
     if let Some(time) = own.or(foreign).or(top.request_timeout) {
-        settings.request_timeout = time;
+        upstream.request_timeout = time;
         settings.rpc_timeout = time;
     }
-    settings.health = health::health(top.health, &server.health, problems);
+    upstream.health = health::health(top.health, &server.health, problems);
     settings.mask = top.mask.with(&server.shape, problems).mask();
     settings.shape = shape::choice(&server.shape, Standing::TopOrServer, problems);
     settings.tool_shapes = shape::of_tools(server, problems);

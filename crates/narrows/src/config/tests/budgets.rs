@@ -336,7 +336,10 @@ fn without_a_configuration_the_route_knows_four_servers_more() {
         "shrimp-task-manager http://127.0.0.1:8007/",
     ];
     assert_eq!(servers.collect::<Vec<_>>(), expected);
-    let upstreams = gateway.upstreams.iter().map(|upstream| &*upstream.id);
+    let upstreams = gateway
+        .upstreams
+        .iter()
+        .map(|upstream| &*upstream.upstream.id);
     assert_eq!(upstreams.collect::<Vec<_>>(), ["demo", "pruner"]);
     let configured = checked(r#"{"mcpServers": {}}"#);
     assert!(configured.gateway.rpc_servers.is_empty());

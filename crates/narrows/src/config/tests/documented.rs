@@ -111,11 +111,14 @@ fn every_transport_is_on_the_reference_page_with_an_example() {
         for other in others.split('`').skip(1).step_by(2) {
             let entry = r#""command": "x", "url": "http://x""#;
             let file = format!(r#"{{"mcpServers": {{"a": {{"type": "{other}", {entry}}}}}}}"#);
-            let transport = checked(&file).gateway.upstreams[0].kind.transport();
+            let transport = checked(&file).gateway.upstreams[0]
+                .upstream
+                .kind
+                .transport();
             assert_eq!(transport.word(), word, "{other}");
         }
         let settings = checked(&format!(r#"{{"mcpServers": {{"demo": {example}}}}}"#));
-        let transport = settings.gateway.upstreams[0].kind.transport();
+        let transport = settings.gateway.upstreams[0].upstream.kind.transport();
         assert_eq!(transport.word(), word, "{example}");
         count += 1;
     }

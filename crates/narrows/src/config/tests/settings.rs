@@ -26,11 +26,11 @@ pub(super) fn checked(text: &str) -> Checked {
 fn defaults_are_those_of_the_gateway() {
     let checked = checked(r#"{"mcpServers": {"a": {"command": "x"}}}"#);
     let server = &checked.gateway.upstreams[0];
-    assert_eq!(server.request_timeout, Duration::from_secs(300));
-    assert_eq!(server.startup_timeout, Duration::from_secs(30));
-    assert_eq!(server.connect_timeout, Duration::from_secs(5));
-    assert_eq!(server.sharing, Sharing::Auto);
-    assert_eq!(server.max_links, 8);
+    assert_eq!(server.upstream.request_timeout, Duration::from_secs(300));
+    assert_eq!(server.upstream.startup_timeout, Duration::from_secs(30));
+    assert_eq!(server.upstream.connect_timeout, Duration::from_secs(5));
+    assert_eq!(server.upstream.sharing, Sharing::Auto);
+    assert_eq!(server.upstream.max_links, 8);
     assert_eq!(checked.gateway.initialize_wait, Duration::from_secs(1));
     assert_eq!(checked.gateway.list_wait, Duration::from_secs(4));
     assert_eq!(checked.listen.to_string(), "127.0.0.1:7420");
@@ -42,7 +42,7 @@ fn defaults_are_those_of_the_gateway() {
 fn health_checks_are_set_at_the_top_and_for_servers_key_by_key() {
     let health = |top: &str, own: &str| {
         let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x" {own}}}}} {top}}}"#);
-        checked(&text).gateway.upstreams[0].health
+        checked(&text).gateway.upstreams[0].upstream.health
     };
     let default = HealthSettings::default();
     let off = HealthSettings {
@@ -108,11 +108,11 @@ fn what_is_set_arrives() {
                        "calls_per_session": 3, "grace_s": 1, "max_items_per_list": 4}}"#,
     );
     let server = &checked.gateway.upstreams[0];
-    assert_eq!(server.sharing, Sharing::Session);
-    assert_eq!(server.max_links, 2);
-    assert_eq!(server.startup_timeout, Duration::from_millis(1500));
-    assert_eq!(server.connect_timeout, Duration::from_secs(2));
-    assert_eq!(server.request_timeout, Duration::from_secs(3));
+    assert_eq!(server.upstream.sharing, Sharing::Session);
+    assert_eq!(server.upstream.max_links, 2);
+    assert_eq!(server.upstream.startup_timeout, Duration::from_millis(1500));
+    assert_eq!(server.upstream.connect_timeout, Duration::from_secs(2));
+    assert_eq!(server.upstream.request_timeout, Duration::from_secs(3));
     let endpoints: Vec<_> = checked
         .gateway
         .endpoints
@@ -170,7 +170,7 @@ fn a_quarter_of_the_memory_holds_a_message() {
 fn a_timeout_of_another_client_is_seconds_or_milliseconds() {
     let timeout = |server: &str, top: &str| {
         let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x"{server}}}}}{top}}}"#);
-        checked(&text).gateway.upstreams[0].request_timeout
+        checked(&text).gateway.upstreams[0].upstream.request_timeout
     };
     assert_eq!(timeout(r#", "timeout": 60"#, ""), Duration::from_secs(60));
     assert_eq!(
@@ -258,7 +258,7 @@ fn children_get_the_usual_variables_and_what_is_asked_for() {
         );
         let checked = checked(&text);
         let narrows_gateway::settings::UpstreamKind::Stdio(stdio) =
-            &checked.gateway.upstreams[0].kind
+            &checked.gateway.upstreams[0].upstream.kind
         else {
             panic!("a stdio server")
         };

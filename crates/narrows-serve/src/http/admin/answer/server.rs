@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use narrows_gateway::settings::Transport;
-use narrows_gateway::{ToolReport, UpstreamReport, UpstreamState};
+use narrows_gateway::{ToolReport, UpstreamReport};
 use narrows_shape::estimate_tokens;
+use narrows_upstream::State as UpstreamState;
 use narrows_wire::{Kind, Raw};
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use narrows_gateway::ResultTraits;
-use narrows_gateway::settings::{Builtin, Settings, ShapeChoice, UpstreamKind, UpstreamSettings};
+use narrows_gateway::settings::{Builtin, ServerSettings, Settings, ShapeChoice, UpstreamKind};
 use narrows_wire::Raw;
 use serde_json::{Value, json};
 
@@ -175,7 +175,7 @@ fn the_terms_are_those_of_the_tool_then_the_server_then_the_endpoint_then_the_to
     };
     let mut settings = Settings::default();
     let kind = UpstreamKind::Builtin(Builtin::Demo);
-    settings.upstreams.push(UpstreamSettings::new("a", kind));
+    settings.upstreams.push(ServerSettings::new("a", kind));
     let traits = |cap| ResultTraits { reads: None, cap };
     let target = Some(("a", "echo"));
     let terms = |settings: &Settings| Terms::of(settings, target, traits(usize::MAX));

@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use narrows_gateway::preset::{Denial, DenialSource, Why};
 use narrows_gateway::settings::Transport;
-use narrows_gateway::{Failure, FailureKind, Found, ToolReport, UpstreamReport, UpstreamState};
+use narrows_gateway::{ToolReport, UpstreamReport};
+use narrows_upstream::{Failure, FailureKind, Found, State as UpstreamState};
 use narrows_wire::{Raw, Revision};
 use serde_json::json;
 

@@ -1,0 +1,180 @@
+//! Calls that wait for a server that was lost.
+
+use std::time::Duration;
+
+use narrows_policy::Principal;
+use narrows_testkit::http_server::{Reply, Seen, Server, hello, json_reply, status};
+use narrows_upstream::exchange::EventSink;
+use narrows_wire::{ClientHello, Id, Raw, Request, Revision};
+use serde_json::{Value, json};
+
+use crate::gateway::{Door, Gateway, Lifetime};
+use crate::settings::{RemoteManner, RemoteSettings, ServerSettings, Settings, UpstreamKind};
+
+/// Fails instead of hanging.
+fn within_limit<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let limited = Box::pin(tokio::time::timeout(Duration::from_secs(20), future));
+    async { limited.await.expect("within 20 s") }
+}
+
+fn at(server: &Server) -> RemoteSettings {
+    RemoteSettings {
+        manner: RemoteManner::Http,
+        url: format!("http://{}/mcp", server.address).parse().unwrap(),
+        headers: Vec::new(),
+    }
+}
+
+fn client() -> ClientHello {
+    ClientHello {
+        capabilities: Raw::empty_object(),
+        client_info: Raw::from_static(r#"{"name":"c","version":"0"}"#),
+    }
+}
+
+fn raw(value: &Value) -> Raw {
+    Raw::parse(value.to_string().into()).expect("a test's JSON")
+}
+
+/// Answers everything, with one tool of which nothing is known.
+fn usual(seen: &Seen) -> Reply {
+    let result = match seen.what() {
+        "initialize" => hello("2025-06-18"),
+        "tools/list" => json!({"tools": [{"name": "drop", "inputSchema": {"type": "object"}}]}),
+        "tools/call" => json!({"content": [{"type": "text", "text": "done"}]}),
+        "ping" => json!({}),
+        what if what.starts_with("notifications/") => return status(202),
+        _ => return status(405),
+    };
+    json_reply(&seen.result(result))
+}
+
+#[tokio::test]
+async fn a_call_that_was_not_sent_is_sent_when_the_server_is_back() {
+    let mut server = Server::bare(|seen| async move { usual(&seen) }).await;
+    let kind = UpstreamKind::Remote(at(&server));
+    let gateway = Gateway::start(Settings {
+        upstreams: vec![ServerSettings::new("srv", kind)],
+        ..Settings::default()
+    });
+    let opening = gateway.open(
+        Door::Endpoint("default"),
+        Principal::Anonymous,
+        Lifetime::Connection,
+        Revision::LATEST_LEGACY,
+        client(),
+    );
+    let opened = within_limit(opening)
+        .await
+        .expect("an endpoint")
+        .expect("a session");
+    server.saw("tools/list").await;
+    server.stop().await;
+    let request = Request {
+        id: Id::number(1),
+        method: "tools/call".into(),
+        params: Some(raw(&json!({"name": "srv__drop", "arguments": {}}))),
+    };
+    let (sink, _events) = EventSink::channel(1);
+    let session = opened.session.clone();
+    let call = tokio::spawn(async move { session.request(request, sink).await });
+    // One thread runs all of this, so nothing comes between what is seen here
+    // and what is done about it: the next attempt finds somebody.
+    let down = async {
+        while gateway.health().down == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    within_limit(down).await;
+    assert!(!call.is_finished());
+    let mut server = Server::in_place_of(&server, |seen| async move { usual(&seen) });
+    let answer = within_limit(call).await.unwrap().expect("an answer");
+    assert!(answer.as_str().contains("done"), "{}", answer.as_str());
+    let calls = server.rest();
+    let calls = calls.iter().filter(|what| *what == "tools/call");
+    assert_eq!(calls.count(), 1);
+    gateway.shutdown().await;
+}
+
+/// A server that was lost while a call was on its way, the call, and what the
+/// gateway is told next.
+async fn retire_while_a_call_waits(
+    replaced_by: impl AsyncFnOnce(&Server) -> Option<Server>,
+    change: impl FnOnce(&mut Settings),
+) -> (String, usize) {
+    let mut server = Server::bare(|seen| async move { usual(&seen) }).await;
+    let kind = UpstreamKind::Remote(at(&server));
+    let mut settings = Settings {
+        upstreams: vec![ServerSettings::new("srv", kind)],
+        ..Settings::default()
+    };
+    let gateway = Gateway::start(settings.clone());
+    let opening = gateway.open(
+        Door::Endpoint("default"),
+        Principal::Anonymous,
+        Lifetime::Connection,
+        Revision::LATEST_LEGACY,
+        client(),
+    );
+    let opened = within_limit(opening).await.expect("an endpoint");
+    let session = opened.expect("a session").session;
+    server.saw("tools/list").await;
+    server.stop().await;
+    let request = Request {
+        id: Id::number(1),
+        method: "tools/call".into(),
+        params: Some(raw(&json!({"name": "srv__drop", "arguments": {}}))),
+    };
+    let (sink, _events) = EventSink::channel(1);
+    let call = tokio::spawn(async move { session.request(request, sink).await });
+    let down = async {
+        while gateway.health().down == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    within_limit(down).await;
+    let other = replaced_by(&server).await;
+    assert!(!call.is_finished());
+    change(&mut settings);
+    gateway.apply(settings);
+    let error = within_limit(call)
+        .await
+        .unwrap()
+        .expect_err("it is not answered");
+    let mut other = match other {
+        Some(other) => other,
+        // What would be started again is heard from now on.
+        None => Server::in_place_of(&server, |seen| async move { usual(&seen) }),
+    };
+    within_limit(gateway.shutdown()).await;
+    let calls = other.rest();
+    let calls = calls.iter().filter(|what| *what == "tools/call").count();
+    (error.to_string(), calls)
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_a_removed_server_ends_with_that_reason() {
+    let nobody = async |_: &Server| None;
+    let told = retire_while_a_call_waits(nobody, |settings| settings.upstreams.clear()).await;
+    let removed = "Server 'srv' is not available: it was removed";
+    assert_eq!(told, (removed.to_owned(), 0));
+
+    // It is being connected to, and does not answer.
+    let silent = async |server: &Server| {
+        let silent = Server::in_place_of(server, |_| std::future::pending());
+        let mut silent = silent;
+        silent.saw("initialize").await;
+        Some(silent)
+    };
+    let told = retire_while_a_call_waits(silent, |settings| settings.upstreams.clear()).await;
+    assert_eq!(told, (removed.to_owned(), 0));
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_a_disabled_server_ends_with_that_reason() {
+    let nobody = async |_: &Server| None;
+    let disable = |settings: &mut Settings| settings.upstreams[0].upstream.enabled = false;
+    let told = retire_while_a_call_waits(nobody, disable).await;
+    let disabled = "Server 'srv' is not available: it was disabled";
+    assert_eq!(told, (disabled.to_owned(), 0));
+}

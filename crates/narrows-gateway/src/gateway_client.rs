@@ -1,0 +1,80 @@
+//! Clients that are gateways themselves. They get the marks of the gateways
+//! behind each item, so that nothing goes round without end.
+
+use std::sync::Arc;
+
+use narrows_upstream::chain::via::{THROUGH_PROXY, VIA, extended, leads_back, of, with};
+use narrows_upstream::exchange::Notice;
+use narrows_wire::{ClientHello, Kind, Raw};
+
+use crate::error::Error;
+
+/// A client that is a gateway itself.
+pub(crate) struct GatewayClient {
+    /// The mark of this gateway.
+    mark: Arc<str>,
+    /// The marks of the gateways that opened sessions for this one.
+    via: Option<Arc<str>>,
+}
+
+impl GatewayClient {
+    /// Recognises a gateway by its name as a client.
+    pub(crate) fn of(client: &ClientHello, mark: &str) -> Option<GatewayClient> {
+        let name = client.client_info.member("name")?;
+        name.as_text()
+            .filter(|name| name.ends_with(THROUGH_PROXY))?;
+        let via = client.client_info.member(VIA);
+        let via = via.as_ref().and_then(Raw::as_text);
+        Some(GatewayClient {
+            mark: mark.into(),
+            via: via.map(|via| Arc::from(&*via)),
+        })
+    }
+
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
+    }
+
+    /// Returns true if its session was opened, in the end, for a session of
+    /// this gateway.
+    pub(crate) fn has_come_round(&self) -> bool {
+        let via = self.via.as_ref();
+        via.is_some_and(|via| leads_back(via, &self.mark))
+    }
+
+    /// Returns a client info with the marks up to this gateway.
+    pub(crate) fn mark_info(&self, client_info: &Raw) -> Raw {
+        let via = extended(self.via.as_deref(), &self.mark);
+        client_info.with_member(VIA, &Raw::string(&via))
+    }
+
+    /// Returns the params to pass on.
+    pub(crate) fn mark_params(&self, params: Option<Raw>) -> Result<Option<Raw>, Error> {
+        let params = params.unwrap_or_else(Raw::empty_object);
+        if params.kind() != Kind::Object {
+            return Err(Error::BadParams("params must be an object".into()));
+        }
+        let via = of(&params);
+        if via.as_ref().is_some_and(|via| leads_back(via, &self.mark)) {
+            return Err(Error::OwnServer);
+        }
+        Ok(Some(with(&params, &extended(via.as_deref(), &self.mark))))
+    }
+
+    /// Returns a notification to pass on to the client. Those that belong to a
+    /// request cannot go round.
+    pub(crate) fn mark_notice(&self, notice: Notice) -> Notice {
+        if &*notice.method == "notifications/progress" {
+            return notice;
+        }
+        let params = notice.params.unwrap_or_else(Raw::empty_object);
+        let via = extended(of(&params).as_deref(), &self.mark);
+        Notice {
+            params: Some(with(&params, &via)),
+            ..notice
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! Counts and publishes what happens on the connection to one server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use narrows_upstream::{Fault, State, ToolChange, UpstreamObserver};
+
+use crate::feed::{Feed, Happening};
+use crate::meter::{Meter, ServerMeter};
+
+pub(crate) struct ServerObserver {
+    id: Arc<str>,
+    meter: Arc<ServerMeter>,
+    feed: Arc<Feed>,
+}
+
+impl ServerObserver {
+    pub(crate) fn new(id: &str, meter: &Meter, feed: &Arc<Feed>) -> ServerObserver {
+        ServerObserver {
+            id: id.into(),
+            meter: meter.server(id),
+            feed: feed.clone(),
+        }
+    }
+}
+
+impl UpstreamObserver for ServerObserver {
+    fn call_ended(&self, method: &str, fault: Option<Fault>, took: Duration) {
+        self.meter.call_ended(method, fault, took);
+    }
+
+    fn state_changed(&self, state: &State) {
+        self.meter.state_changed(state);
+        self.feed.tell(|| Happening::ServerState {
+            server: self.id.to_string(),
+            state: state.word(),
+            reason: match state {
+                State::Down { failure, .. } => Some(failure.detail.clone()),
+                _ => None,
+            },
+        });
+    }
+
+    fn health_check_failed(&self) {
+        self.meter.health_check_failed();
+    }
+
+    fn tool_changed(&self, change: Option<ToolChange>) {
+        self.meter.tool_changed();
+        let Some(change) = change else { return };
+        self.feed.tell(|| Happening::ToolChanged {
+            server: self.id.to_string(),
+            tool: change.tool,
+            changed: change.members,
+            old: change.old,
+            new: change.new,
+        });
+    }
+}

@@ -1,0 +1,77 @@
+//! The sessions that subscribed to resources over the shared links of servers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use crate::session::Session;
+
+/// Subscribed sessions, by the server's number and its own URI.
+#[derive(Default)]
+pub(crate) struct Subscribers(Mutex<HashMap<usize, ByUri>>);
+
+/// Sessions by their serial number, for each URI.
+type ByUri = HashMap<String, HashMap<u64, Weak<Session>>>;
+
+impl Subscribers {
+    pub(crate) fn add(&self, server: usize, uri: &str, session: &Arc<Session>) {
+        let mut all = self.0.lock();
+        let by_uri = all.entry(server).or_default();
+        let sessions = by_uri.entry(uri.to_owned()).or_default();
+        sessions.insert(session.serial(), Arc::downgrade(session));
+    }
+
+    /// Returns true if no session is left, so that the gateway can unsubscribe.
+    pub(crate) fn remove(&self, server: usize, uri: &str, session: u64) -> bool {
+        let mut all = self.0.lock();
+        let Some(by_uri) = all.get_mut(&server) else {
+            return false;
+        };
+        let Some(sessions) = by_uri.get_mut(uri) else {
+            return false;
+        };
+        let was_there = sessions.remove(&session).is_some();
+        if !sessions.is_empty() {
+            return false;
+        }
+        by_uri.remove(uri);
+        if by_uri.is_empty() {
+            all.remove(&server);
+        }
+        was_there
+    }
+
+    pub(crate) fn has(&self, server: usize, uri: &str) -> bool {
+        let all = self.0.lock();
+        all.get(&server)
+            .is_some_and(|by_uri| by_uri.contains_key(uri))
+    }
+
+    pub(crate) fn uris(&self, server: usize) -> Vec<String> {
+        let all = self.0.lock();
+        let by_uri = all.get(&server).into_iter().flatten();
+        by_uri.map(|(uri, _)| uri.clone()).collect()
+    }
+
+    /// The sessions that an update of `uri` concerns, each of them once.
+    pub(crate) fn of(&self, server: usize, uri: &str) -> Vec<Arc<Session>> {
+        let all = self.0.lock();
+        let by_uri = all.get(&server).into_iter().flatten();
+        // A session may have subscribed to the whole and to the part.
+        let sessions: HashMap<u64, &Weak<Session>> = by_uri
+            .filter(|(subscribed, _)| concerns(uri, subscribed))
+            .flat_map(|(_, sessions)| sessions)
+            .map(|(serial, session)| (*serial, session))
+            .collect();
+        sessions.into_values().filter_map(Weak::upgrade).collect()
+    }
+}
+
+/// Returns true if an update of `uri` concerns a subscription to `subscribed`. A server may name a part of it (MCP 2025-11-25, resources,
+/// subscriptions), but not something else whose URI merely begins alike.
+pub(crate) fn concerns(uri: &str, subscribed: &str) -> bool {
+    uri.strip_prefix(subscribed).is_some_and(|rest| {
+        rest.is_empty() || subscribed.ends_with('/') || rest.starts_with(['/', '?', '#'])
+    })
+}

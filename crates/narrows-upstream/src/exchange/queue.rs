@@ -1,0 +1,309 @@
+//! The queue from a call, or a session, to its client.
+//!
+//! Every call has a queue and hardly any call uses it. An empty queue is one
+//! allocation, and checking it takes one uncontended lock.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::task::AtomicWaker;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::{Event, Notice};
+use crate::memory::MemoryShare;
+
+/// The longest pause of a reader whose client does not read. Shorter than the
+/// time in which a server has to give a sign of life.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Turns that other tasks get before an event of a shared link is dropped.
+const YIELDS: usize = 32;
+
+/// The sending half of the event queue of a call or a session. Sending never waits:
+/// an upstream's reader must not be held up by one client. A reader that serves
+/// this client alone waits for `EventSink::room` first.
+pub struct EventSink {
+    queue: Arc<Queue>,
+    /// Counts the events that are dropped because the queue is full.
+    dropped: Option<Arc<AtomicU64>>,
+}
+
+/// The other end of an [`EventSink`].
+pub struct EventStream {
+    queue: Arc<Queue>,
+}
+
+struct Queue {
+    capacity: usize,
+    waiting: Mutex<Waiting>,
+    sinks: AtomicUsize,
+    /// The stream, while it waits for an event.
+    stream: AtomicWaker,
+    /// Wakes senders that wait for room.
+    room: Notify,
+    /// A reader has paused for as long as it may, and there was no room yet.
+    stalled: AtomicBool,
+}
+
+#[derive(Default)]
+struct Waiting {
+    events: VecDeque<Box<Event>>,
+    /// Notices that found the queue full, by the server that they came from.
+    dropped: Vec<(Option<Arc<str>>, u64)>,
+    /// True if the stream is gone.
+    is_closed: bool,
+}
+
+impl Waiting {
+    /// A notice about the dropped ones of one server.
+    fn take_dropped(&mut self) -> Option<Box<Event>> {
+        let (server, count) = self.dropped.pop()?;
+        let notice = Notice::dropped(count, server.as_deref());
+        Some(Box::new(Event::Notice(notice)))
+    }
+}
+
+impl Queue {
+    fn has_room(&self) -> bool {
+        let waiting = self.waiting.lock();
+        waiting.is_closed || waiting.events.len() < self.capacity
+    }
+
+    /// Removes the next event and wakes senders if the queue was full.
+    fn pop(&self, waiting: &mut Waiting) -> Option<Box<Event>> {
+        let was_full = waiting.events.len() >= self.capacity;
+        let event = waiting.events.pop_front();
+        if was_full {
+            self.room.notify_waiters();
+        }
+        event
+    }
+}
+
+impl EventStream {
+    /// Returns the next event. Once the queue is empty, a notice says how many others
+    /// were dropped; `None` when nothing more can come.
+    pub async fn recv(&mut self) -> Option<Box<Event>> {
+        poll_fn(|cx| self.poll_recv(cx)).await
+    }
+
+    /// Polls for the next event, like `recv`.
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Box<Event>>> {
+        self.poll(cx, Waiting::take_dropped)
+    }
+
+    /// Polls for the next event of a call that goes on. Those that were dropped are
+    /// reported at its end, by [`EventStream::try_recv`].
+    pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Box<Event>>> {
+        self.poll(cx, |_| None)
+    }
+
+    /// Returns the next event that is there, and then what was dropped.
+    pub fn try_recv(&mut self) -> Option<Box<Event>> {
+        let mut waiting = self.queue.waiting.lock();
+        self.queue
+            .pop(&mut waiting)
+            .or_else(|| waiting.take_dropped())
+    }
+
+    /// Polls the queue; `when_empty` supplies an event if there is none.
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        when_empty: impl Fn(&mut Waiting) -> Option<Box<Event>>,
+    ) -> Poll<Option<Box<Event>>> {
+        let queue = &*self.queue;
+        // Registered before the look, so that nothing is missed. The number of
+        // sinks is read first: one that ends has sent its last event before.
+        queue.stream.register(cx.waker());
+        let is_last = queue.sinks.load(Ordering::Acquire) == 0;
+        let mut waiting = queue.waiting.lock();
+        let event = queue.pop(&mut waiting).or_else(|| when_empty(&mut waiting));
+        match event {
+            None if !is_last => Poll::Pending,
+            event => Poll::Ready(event),
+        }
+    }
+}
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        let mut waiting = self.queue.waiting.lock();
+        waiting.is_closed = true;
+        // A question refuses itself when it is dropped, which takes other locks.
+        let unread = std::mem::take(&mut waiting.events);
+        drop(waiting);
+        self.queue.room.notify_waiters();
+        drop(unread);
+    }
+}
+
+impl std::fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EventStream").finish_non_exhaustive()
+    }
+}
+
+impl EventSink {
+    pub fn channel(capacity: usize) -> (EventSink, EventStream) {
+        let queue = Arc::new(Queue {
+            capacity: capacity.max(1),
+            waiting: Mutex::default(),
+            sinks: AtomicUsize::new(1),
+            stream: AtomicWaker::new(),
+            room: Notify::new(),
+            stalled: AtomicBool::new(false),
+        });
+        let sink = EventSink {
+            queue: queue.clone(),
+            dropped: None,
+        };
+        (sink, EventStream { queue })
+    }
+
+    /// Counts dropped events in `dropped`.
+    pub fn counted(mut self, dropped: &Arc<AtomicU64>) -> EventSink {
+        self.dropped = Some(dropped.clone());
+        self
+    }
+
+    /// Events that wait to be read.
+    pub fn waiting(&self) -> usize {
+        self.queue.waiting.lock().events.len()
+    }
+
+    /// Returns false if the event was dropped: the queue is full or the stream is
+    /// closed. A dropped question refuses itself.
+    pub fn send(&self, event: Event) -> bool {
+        let queue = &*self.queue;
+        let mut waiting = queue.waiting.lock();
+        if waiting.is_closed {
+            drop(waiting);
+            return false;
+        }
+        if waiting.events.len() >= queue.capacity {
+            drop(waiting);
+            self.count_dropped(&event);
+            return false;
+        }
+        waiting.events.push_back(Box::new(event));
+        drop(waiting);
+        queue.stream.wake();
+        // Its reader has read something.
+        if queue.stalled.load(Ordering::Relaxed) {
+            queue.stalled.store(false, Ordering::Relaxed);
+        }
+        true
+    }
+
+    /// Sends a notice, charged to its client if it is large. A large one is
+    /// dropped while more is held for clients than the limits allow. Returns
+    /// false if it was dropped.
+    pub fn send_notice(&self, mut notice: Notice, memory: &Arc<MemoryShare>) -> bool {
+        if notice.is_large() {
+            if memory.is_over() || memory.budget().is_over() {
+                self.count_dropped(&Event::Notice(notice));
+                return false;
+            }
+            notice.params = notice.params.map(|params| memory.hold_raw(params));
+        }
+        self.send(Event::Notice(notice))
+    }
+
+    fn count_dropped(&self, event: &Event) {
+        if let Event::Notice(notice) = event {
+            let mut waiting = self.queue.waiting.lock();
+            let server = notice.server.as_ref();
+            let mut counts = waiting.dropped.iter_mut();
+            match counts.find(|(of, _)| of.as_ref() == server) {
+                Some((_, count)) => *count += 1,
+                None => waiting.dropped.push((server.cloned(), 1)),
+            }
+            drop(waiting);
+            self.queue.stream.wake();
+        }
+        if let Some(dropped) = &self.dropped {
+            dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns true if the next event would be dropped.
+    pub fn is_full(&self) -> bool {
+        !self.queue.has_room()
+    }
+
+    /// Lets other tasks run until there is room for an event, but never waits:
+    /// the reader serves other clients, too. A client that reads nothing
+    /// meanwhile is not considered again until it has read something.
+    pub async fn yield_for_room(&self) {
+        let stalled = &self.queue.stalled;
+        if stalled.load(Ordering::Relaxed) {
+            return;
+        }
+        for _ in 0..YIELDS {
+            tokio::task::yield_now().await;
+            if !self.is_full() {
+                return;
+            }
+        }
+        stalled.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until there is room for an event, or the stream is gone. A client
+    /// that reads nothing for [`LONGEST_PAUSE`] is not waited for again until
+    /// it has read something.
+    pub async fn room(&self) {
+        let stalled = &self.queue.stalled;
+        if !self.is_full() || stalled.load(Ordering::Relaxed) {
+            return;
+        }
+        if timeout(LONGEST_PAUSE, self.wait_for_room()).await.is_err() {
+            stalled.store(true, Ordering::Relaxed);
+        }
+    }
+
+    async fn wait_for_room(&self) {
+        loop {
+            let mut room = pin!(self.queue.room.notified());
+            room.as_mut().enable();
+            if !self.is_full() {
+                return;
+            }
+            room.await;
+        }
+    }
+}
+
+impl Clone for EventSink {
+    fn clone(&self) -> EventSink {
+        self.queue.sinks.fetch_add(1, Ordering::Relaxed);
+        EventSink {
+            queue: self.queue.clone(),
+            dropped: self.dropped.clone(),
+        }
+    }
+}
+
+impl Drop for EventSink {
+    fn drop(&mut self) {
+        if self.queue.sinks.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.queue.stream.wake();
+        }
+    }
+}
+
+impl std::fmt::Debug for EventSink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EventSink").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

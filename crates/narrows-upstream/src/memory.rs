@@ -1,0 +1,448 @@
+//! Memory that is held for clients: one budget for the bodies of their
+//! requests, one for the responses that wait to be written to them.
+//!
+//! Bytes are charged when they are held and released when the last slice of
+//! them is dropped, wherever that is: [`MemoryPermit::attach`] ties the charge
+//! to the [`Bytes`] themselves. Every charge counts toward the budget and
+//! toward the share of one client, which is a quarter of the budget.
+//!
+//! Messages of less than [`SMALL`] bytes are not charged. They cost no more
+//! than the call that they belong to, and the number of calls is limited.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use narrows_wire::Raw;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// Smaller messages are not charged.
+pub const SMALL: usize = 4 * 1024;
+
+/// Responses of less than this never wait for memory: they are charged, and
+/// slow readers make room for them.
+pub const WAIT_ABOVE: usize = 64 * 1024;
+
+/// The part of a budget that one client may hold: one in so many.
+const CLIENTS: usize = 4;
+
+/// The budgets of one gateway. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    pub requests: Arc<MemoryBudget>,
+    pub responses: Arc<MemoryBudget>,
+}
+
+impl Memory {
+    pub fn new(max_request_bytes: usize, max_response_bytes: usize) -> Memory {
+        Memory {
+            requests: Arc::new(MemoryBudget::new(max_request_bytes)),
+            responses: Arc::new(MemoryBudget::new(max_response_bytes)),
+        }
+    }
+
+    /// The shares of one more client.
+    pub fn client(&self) -> ClientMemory {
+        ClientMemory {
+            requests: Arc::new(MemoryShare::new(self.requests.clone())),
+            responses: Arc::new(MemoryShare::new(self.responses.clone())),
+        }
+    }
+}
+
+/// The bytes that may be held for all clients together.
+#[derive(Debug)]
+pub struct MemoryBudget {
+    limit: usize,
+    used: AtomicUsize,
+    /// The part of that which an overdraft permit holds.
+    overdrawn: AtomicUsize,
+    refused: AtomicU64,
+    /// Slow readers that were closed for it.
+    closed_readers: AtomicU64,
+    /// Callers of [`MemoryPermit::grow`] that wait.
+    waiting: AtomicUsize,
+    released: Notify,
+    /// Raised when more is held than the limit, or somebody waits.
+    pressed: Notify,
+    /// Several half-read responses could fill the budget and wait for each
+    /// other. The holder of this may go beyond the limit and finishes.
+    overdraft: Arc<Semaphore>,
+}
+
+/// One client's share of a budget.
+#[derive(Debug)]
+pub struct MemoryShare {
+    budget: Arc<MemoryBudget>,
+    used: AtomicUsize,
+    overdrawn: AtomicUsize,
+}
+
+/// The two shares of one client. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct ClientMemory {
+    pub requests: Arc<MemoryShare>,
+    pub responses: Arc<MemoryShare>,
+}
+
+impl ClientMemory {
+    /// Shares without a limit.
+    pub fn unlimited() -> ClientMemory {
+        Memory::new(usize::MAX, usize::MAX).client()
+    }
+}
+
+/// A charge, released when it is dropped.
+#[must_use = "bytes are charged only while this is held"]
+pub struct MemoryPermit {
+    share: Arc<MemoryShare>,
+    bytes: usize,
+    overdraft: Option<Overdraft>,
+}
+
+/// Leave to go beyond the limit, and by how much that was done.
+struct Overdraft {
+    share: Arc<MemoryShare>,
+    bytes: usize,
+    _turn: OwnedSemaphorePermit,
+}
+
+/// The budget, or the client's share of it, has no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryFull;
+
+impl MemoryBudget {
+    fn new(limit: usize) -> MemoryBudget {
+        MemoryBudget {
+            limit,
+            used: AtomicUsize::new(0),
+            overdrawn: AtomicUsize::new(0),
+            refused: AtomicU64::new(0),
+            closed_readers: AtomicU64::new(0),
+            waiting: AtomicUsize::new(0),
+            released: Notify::new(),
+            pressed: Notify::new(),
+            overdraft: Arc::new(Semaphore::new(1)),
+        }
+    }
+
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Messages that were refused because the budget or a share was full.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    pub fn closed_readers(&self) -> u64 {
+        self.closed_readers.load(Ordering::Relaxed)
+    }
+
+    /// Returns true if more bytes are held than the limit allows, overdraft aside.
+    pub fn is_over(&self) -> bool {
+        self.used()
+            .saturating_sub(self.overdrawn.load(Ordering::Relaxed))
+            > self.limit
+    }
+
+    /// Returns true if a response waits for memory.
+    pub fn is_waited_for(&self) -> bool {
+        self.waiting.load(Ordering::SeqCst) > 0
+    }
+
+    /// Ready when more is held than may be, or somebody waits for memory.
+    pub async fn pressed(&self) {
+        self.pressed.notified().await;
+    }
+
+    pub fn count_closed_reader(&self) {
+        self.closed_readers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Waits while more is held than the limit, for at most `limit`. For
+    /// readers of connections that many clients share: they must not wait
+    /// for one client, only for the moment that closing it takes.
+    pub async fn settle(&self, limit: Duration) {
+        if !self.is_over() {
+            return;
+        }
+        self.pressed.notify_one();
+        let settled = async {
+            loop {
+                let mut released = std::pin::pin!(self.released.notified());
+                released.as_mut().enable();
+                if !self.is_over() {
+                    return;
+                }
+                released.await;
+            }
+        };
+        let _waiting = Waiting::new(self);
+        let _ = timeout(limit, settled).await;
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        take(&self.used, bytes, self.limit)
+    }
+
+    fn release(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::SeqCst);
+        // Waiters register before they read `used`, so this cannot miss one.
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.released.notify_waiters();
+        }
+    }
+}
+
+impl MemoryShare {
+    fn new(budget: Arc<MemoryBudget>) -> MemoryShare {
+        MemoryShare {
+            budget,
+            used: AtomicUsize::new(0),
+            overdrawn: AtomicUsize::new(0),
+        }
+    }
+
+    pub fn budget(&self) -> &Arc<MemoryBudget> {
+        &self.budget
+    }
+
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Returns true if the client holds more than its share.
+    pub fn is_over(&self) -> bool {
+        self.used()
+            .saturating_sub(self.overdrawn.load(Ordering::Relaxed))
+            > self.limit()
+    }
+
+    /// Checks for room without taking it; a refusal is counted.
+    pub fn check(&self, bytes: usize) -> Result<(), MemoryFull> {
+        let fits = self.used().saturating_add(bytes) <= self.limit()
+            && self.budget.used().saturating_add(bytes) <= self.budget.limit;
+        match fits {
+            true => Ok(()),
+            false => Err(self.refuse()),
+        }
+    }
+
+    /// A permit for nothing yet.
+    pub fn permit(self: &Arc<Self>) -> MemoryPermit {
+        MemoryPermit {
+            share: self.clone(),
+            bytes: 0,
+            overdraft: None,
+        }
+    }
+
+    /// Charges bytes that are held already, whether there is room or not.
+    pub fn charge(self: &Arc<Self>, bytes: usize) -> MemoryPermit {
+        let mut permit = self.permit();
+        permit.force(bytes);
+        permit
+    }
+
+    /// Charges a message until its last slice is dropped.
+    pub fn hold(self: &Arc<Self>, message: Bytes) -> Bytes {
+        match message.len() {
+            0..SMALL => message,
+            bytes => self.charge(bytes).attach(message),
+        }
+    }
+
+    /// The same for a JSON value.
+    pub fn hold_raw(self: &Arc<Self>, value: Raw) -> Raw {
+        match value.len() {
+            0..SMALL => value,
+            bytes => value.keeping(self.charge(bytes)),
+        }
+    }
+
+    fn limit(&self) -> usize {
+        self.budget.limit / CLIENTS
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        if !take(&self.used, bytes, self.limit()) {
+            return false;
+        }
+        let taken = self.budget.take(bytes);
+        if !taken {
+            self.used.fetch_sub(bytes, Ordering::SeqCst);
+        }
+        taken
+    }
+
+    fn refuse(&self) -> MemoryFull {
+        self.budget.refused.fetch_add(1, Ordering::Relaxed);
+        MemoryFull
+    }
+}
+
+impl MemoryPermit {
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Charges more, or refuses and counts the refusal.
+    pub fn try_grow(&mut self, bytes: usize) -> Result<(), MemoryFull> {
+        if !self.share.take(bytes) {
+            return Err(self.share.refuse());
+        }
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Charges more, and waits until there is room for it.
+    pub async fn grow(&mut self, bytes: usize) {
+        if self.share.take(bytes) {
+            self.bytes += bytes;
+        } else {
+            Box::pin(self.wait_for(bytes)).await;
+        }
+    }
+
+    async fn wait_for(&mut self, bytes: usize) {
+        if self.overdraft.is_some() {
+            return self.force(bytes);
+        }
+        let budget = self.share.budget.clone();
+        let _waiting = Waiting::new(&budget);
+        budget.pressed.notify_one();
+        loop {
+            let mut released = std::pin::pin!(budget.released.notified());
+            released.as_mut().enable();
+            if self.share.take(bytes) {
+                self.bytes += bytes;
+                return;
+            }
+            tokio::select! {
+                biased;
+                () = released => {}
+                Ok(turn) = budget.overdraft.clone().acquire_owned() => {
+                    self.overdraft = Some(Overdraft {
+                        share: self.share.clone(),
+                        bytes: 0,
+                        _turn: turn,
+                    });
+                    return self.force(bytes);
+                }
+            }
+        }
+    }
+
+    /// Charges more, whether there is room or not.
+    pub fn force(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        if let Some(overdraft) = &mut self.overdraft {
+            overdraft.extend(bytes);
+        }
+        let share = self.share.used.fetch_add(bytes, Ordering::SeqCst) + bytes;
+        let all = self.share.budget.used.fetch_add(bytes, Ordering::SeqCst) + bytes;
+        if self.overdraft.is_none() && (all > self.share.budget.limit || share > self.share.limit())
+        {
+            self.share.budget.pressed.notify_one();
+        }
+    }
+
+    pub fn shrink_to(&mut self, bytes: usize) {
+        if let Some(less) = self.bytes.checked_sub(bytes).filter(|less| *less > 0) {
+            self.bytes = bytes;
+            self.share.used.fetch_sub(less, Ordering::SeqCst);
+            self.share.budget.release(less);
+        }
+    }
+
+    /// The first `bytes` of the charge as a permit of their own.
+    pub fn split(&mut self, bytes: usize) -> MemoryPermit {
+        if self.bytes < bytes {
+            self.force(bytes - self.bytes);
+        }
+        self.bytes -= bytes;
+        MemoryPermit {
+            share: self.share.clone(),
+            bytes,
+            overdraft: self.overdraft.take(),
+        }
+    }
+
+    /// The charge for `bytes`, more or less than it was for.
+    pub fn resized(mut self, bytes: usize) -> MemoryPermit {
+        if self.bytes < bytes {
+            self.force(bytes - self.bytes);
+        }
+        self.shrink_to(bytes);
+        self
+    }
+
+    /// Keeps the charge until the last slice of `message` is dropped.
+    pub fn attach(self, message: Bytes) -> Bytes {
+        narrows_wire::keeping(message, self)
+    }
+}
+
+impl Overdraft {
+    fn extend(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.share.overdrawn.fetch_add(bytes, Ordering::Relaxed);
+        let budget = &self.share.budget;
+        budget.overdrawn.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Overdraft {
+    fn drop(&mut self) {
+        self.share
+            .overdrawn
+            .fetch_sub(self.bytes, Ordering::Relaxed);
+        let budget = &self.share.budget;
+        budget.overdrawn.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for MemoryPermit {
+    fn drop(&mut self) {
+        self.shrink_to(0);
+    }
+}
+
+impl fmt::Debug for MemoryPermit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemoryPermit({})", self.bytes)
+    }
+}
+
+/// Counts one waiter until it is dropped.
+struct Waiting<'a>(&'a MemoryBudget);
+
+impl<'a> Waiting<'a> {
+    fn new(budget: &'a MemoryBudget) -> Waiting<'a> {
+        budget.waiting.fetch_add(1, Ordering::SeqCst);
+        Waiting(budget)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn take(used: &AtomicUsize, bytes: usize, limit: usize) -> bool {
+    let more = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= limit);
+    used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more)
+        .is_ok()
+}

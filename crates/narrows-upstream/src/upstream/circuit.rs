@@ -1,0 +1,165 @@
+//! What calls to a server that is down are told, and what they bring about.
+//!
+//! The supervisor's next attempt is the probe: until it has connected, said
+//! hello and read the lists, every call is answered at once with the reason
+//! and the time of that attempt. A call shows that somebody waits, so it
+//! brings a far attempt nearer, though never within [`SPACING`] of the last.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::{Failure, Link, State, Upstream};
+use crate::error::Error;
+
+/// Between two attempts of which calls hastened the second.
+pub(super) const SPACING: Duration = Duration::from_secs(5);
+
+/// The longest pause before an attempt that a call sits through.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What is remembered between two attempts.
+#[derive(Default)]
+pub(super) struct Circuit {
+    /// When the last attempt failed, or the connection was lost.
+    failed: Mutex<Option<Instant>>,
+    /// Raised when the next attempt was brought nearer.
+    hastened: Notify,
+}
+
+impl State {
+    /// In which time a server that is down is tried again; zero while it is
+    /// being tried.
+    pub fn next_try(&self) -> Option<Duration> {
+        match self {
+            State::Down { next_try, .. } => {
+                next_try.map(|next_try| next_try.saturating_duration_since(Instant::now()))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Upstream {
+    /// Why a call to it is refused without being sent. Whoever asks has a call
+    /// for it, so the next attempt may come sooner.
+    pub fn down(&self) -> Error {
+        self.hasten();
+        let state = self.state.borrow();
+        let reason = match &*state {
+            State::Disabled => "it is disabled".to_owned(),
+            State::Starting => "it is still starting".to_owned(),
+            State::Up { .. } => "the connection was just lost".to_owned(),
+            State::Down { failure, .. } => failure.detail.clone(),
+        };
+        let next_try = state.next_try();
+        drop(state);
+        self.refused(reason, next_try)
+    }
+
+    /// Why a call that lost its connection was not sent again, though it was
+    /// waited for the next one.
+    pub fn lost(&self, failure: &Failure) -> Error {
+        let next_try = self.state.borrow().next_try();
+        self.refused(self.secrets.blot(failure.detail.clone()), next_try)
+    }
+
+    /// The error for a call that `reason` keeps from being answered.
+    pub(super) fn refused(&self, mut reason: String, next_try: Option<Duration>) -> Error {
+        let next_try = match next_try {
+            Some(Duration::ZERO) => {
+                reason.push_str("; it is being tried again");
+                None
+            }
+            next_try => next_try,
+        };
+        Error::Down {
+            server: self.settings.id.clone(),
+            reason,
+            next_try,
+        }
+    }
+
+    /// Waits for a shared link in place of one that was lost, until the
+    /// deadline at most. False as soon as there is little hope: an attempt to
+    /// connect anew has failed, or the next one is far.
+    pub async fn is_up_again(&self, lost: &Arc<Link>, deadline: Instant) -> bool {
+        let mut states = self.state.subscribe();
+        let mut seen = None;
+        let waiting = async {
+            loop {
+                match &*states.borrow_and_update() {
+                    State::Up { .. } => {
+                        let link = self.shared.load();
+                        if link.as_ref().is_some_and(|link| !Arc::ptr_eq(link, lost)) {
+                            return true;
+                        }
+                    }
+                    State::Down {
+                        attempts, next_try, ..
+                    } => {
+                        let failed = seen.is_some_and(|seen| seen != *attempts);
+                        let soon = Instant::now() + PATIENCE;
+                        if failed || next_try.is_none_or(|next_try| next_try > soon) {
+                            return false;
+                        }
+                        seen = Some(*attempts);
+                    }
+                    State::Starting => {}
+                    State::Disabled => return false,
+                }
+                if states.changed().await.is_err() {
+                    return false;
+                }
+            }
+        };
+        timeout_at(deadline, waiting).await.unwrap_or(false)
+    }
+
+    /// Notes that an attempt failed or the connection was lost just now.
+    pub(super) fn opened_circuit(&self) {
+        *self.circuit.failed.lock() = Some(Instant::now());
+    }
+
+    /// Ready when the next attempt is due.
+    pub(super) async fn next_try_due(&self) {
+        loop {
+            let due = match &*self.state.borrow() {
+                State::Down { next_try, .. } => *next_try,
+                _ => return,
+            };
+            let pause = async {
+                match due {
+                    Some(due) => sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = pause => return,
+                () = self.circuit.hastened.notified() => {}
+            }
+        }
+    }
+
+    fn hasten(&self) {
+        let failed = *self.circuit.failed.lock();
+        let Some(failed) = failed else { return };
+        let earliest = (failed + SPACING).max(Instant::now());
+        let nearer = self.state.send_if_modified(|state| match state {
+            State::Down {
+                next_try: Some(next_try),
+                ..
+            } if earliest < *next_try => {
+                *next_try = earliest;
+                true
+            }
+            _ => false,
+        });
+        if nearer {
+            self.circuit.hastened.notify_one();
+        }
+    }
+}

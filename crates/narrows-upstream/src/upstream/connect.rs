@@ -1,0 +1,209 @@
+//! Which transport carries a link: the one place that knows them all.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::channel::Channel;
+use super::duplex::{Duplex, Quoting};
+use super::http::{HttpLink, Manner};
+use super::link::{Ears, Failure, FailureKind, Found, ServerHello};
+use super::starts::StartSlot;
+use super::stdio::StderrHistory;
+use super::{Carrier, Link, Upstream, sse, stdio, ws};
+use crate::exchange::ClientHello;
+use crate::settings::{RemoteManner, RemoteSettings, Transport, UpstreamKind};
+
+/// A connection that was just made.
+pub(super) struct Connected {
+    pub(super) link: Link,
+    pub(super) hello: ServerHello,
+    pub(super) found: Found,
+}
+
+impl Connected {
+    fn found_by(mut self, how: String) -> Connected {
+        self.found.how = Some(how);
+        self
+    }
+}
+
+impl Upstream {
+    /// Waits until a child process may start; servers without one start at once.
+    pub(super) async fn start_slot(&self) -> Option<StartSlot> {
+        match self.settings.kind {
+            UpstreamKind::Stdio(_) => Some(self.surroundings.starts.acquire().await),
+            UpstreamKind::Remote(_) | UpstreamKind::Builtin(_) => None,
+        }
+    }
+
+    /// Opens and initialises one connection, when there is a slot for it.
+    pub(super) async fn connect(
+        self: &Arc<Self>,
+        hello: &ClientHello,
+        ears: Arc<dyn Ears>,
+    ) -> Result<Connected, Failure> {
+        let slot = self.start_slot().await;
+        self.connect_in(slot, hello, ears, None).await
+    }
+
+    /// Opens and initialises one connection. The history is that of the
+    /// processes that this one follows.
+    pub(super) async fn connect_in(
+        self: &Arc<Self>,
+        slot: Option<StartSlot>,
+        hello: &ClientHello,
+        ears: Arc<dyn Ears>,
+        history: Option<&Arc<StderrHistory>>,
+    ) -> Result<Connected, Failure> {
+        let around = &self.surroundings;
+        let max = around.limits.max_message_bytes;
+        let channel = match &self.settings.kind {
+            UpstreamKind::Remote(remote) if remote.manner == RemoteManner::HttpOrSse => {
+                return self.connect_somehow(remote, hello, ears).await;
+            }
+            UpstreamKind::Remote(remote) => {
+                let (transport, limit) = (remote.manner.transport(), self.settings.startup_timeout);
+                return self.connect_to(remote, transport, hello, ears, limit).await;
+            }
+            UpstreamKind::Stdio(settings) => stdio::open(
+                settings,
+                self.slug.clone(),
+                &around.guard,
+                &around.chain,
+                history,
+                max,
+                around.limits.grace,
+            )?,
+            UpstreamKind::Builtin(which) => around.builtins.open(*which),
+        };
+        let startup = self.settings.startup_timeout;
+        let transport = self.settings.kind.transport();
+        let greeting = self.greet(channel, transport, hello, ears, startup);
+        match slot {
+            Some(slot) => slot.hold(greeting).await,
+            None => greeting.await,
+        }
+    }
+
+    /// Streamable HTTP, or what came before it (MCP 2025-03-26, transports,
+    /// backwards compatibility: a refused POST, then a GET).
+    async fn connect_somehow(
+        self: &Arc<Self>,
+        remote: &RemoteSettings,
+        hello: &ClientHello,
+        ears: Arc<dyn Ears>,
+    ) -> Result<Connected, Failure> {
+        let deadline = Instant::now() + self.settings.startup_timeout;
+        let left = || deadline.saturating_duration_since(Instant::now());
+        // It was older last time, and most likely still is.
+        let known = self.older_since.lock().clone();
+        if let Some(how) = known {
+            let older = self.connect_to(remote, Transport::Sse, hello, ears.clone(), left());
+            match older.await {
+                Err(failure) if failure.kind == FailureKind::WrongTransport => {
+                    *self.older_since.lock() = None;
+                }
+                settled => return settled.map(|connected| connected.found_by(how)),
+            }
+        }
+        let present = self.connect_to(remote, Transport::Http, hello, ears.clone(), left());
+        let refused = match present.await {
+            Err(failure) if failure.kind == FailureKind::WrongTransport => failure,
+            settled => return settled,
+        };
+        let older = self.connect_to(remote, Transport::Sse, hello, ears, left());
+        match older.await {
+            Ok(connected) => {
+                *self.older_since.lock() = Some(refused.detail.clone());
+                Ok(connected.found_by(refused.detail))
+            }
+            // Neither is what it speaks: the present one's answer tells more.
+            Err(Failure {
+                kind: FailureKind::WrongTransport | FailureKind::TimedOut,
+                ..
+            }) => Err(refused),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Opens and initialises one connection over `transport`, whatever is configured.
+    pub(super) async fn connect_to(
+        self: &Arc<Self>,
+        remote: &RemoteSettings,
+        transport: Transport,
+        hello: &ClientHello,
+        ears: Arc<dyn Ears>,
+        limit: Duration,
+    ) -> Result<Connected, Failure> {
+        let around = &self.surroundings;
+        let max = around.limits.max_message_bytes;
+        let manner = match transport {
+            Transport::Rpc => Manner::Rpc,
+            Transport::Sse | Transport::WebSocket => {
+                let began = Instant::now();
+                let opening = async {
+                    match transport {
+                        Transport::WebSocket => ws::open(&around.http, remote, max).await,
+                        _ => sse::open(&around.http, remote, self.slug.clone(), max).await,
+                    }
+                };
+                let late = |_| {
+                    let told = format!("not connected within {:.1} s", limit.as_secs_f64());
+                    Failure::new(FailureKind::TimedOut, told)
+                };
+                let opened = tokio::time::timeout(limit, Box::pin(opening)).await;
+                let channel = opened.map_err(late)??;
+                let left = limit.saturating_sub(began.elapsed());
+                return self.greet(channel, transport, hello, ears, left).await;
+            }
+            Transport::Http => Manner::Streamable,
+            Transport::Stdio | Transport::Builtin => unreachable!("they have no address"),
+        };
+        let (link, hello) = HttpLink::open(
+            around.http.clone(),
+            remote,
+            manner,
+            self.slug.clone(),
+            self.next_serial(),
+            hello,
+            ears,
+            max,
+            limit,
+        )
+        .await?;
+        Ok(Connected {
+            link: Link(Carrier::Http(link)),
+            hello,
+            found: Found::configured(transport),
+        })
+    }
+
+    async fn greet(
+        &self,
+        channel: Channel,
+        transport: Transport,
+        hello: &ClientHello,
+        ears: Arc<dyn Ears>,
+        limit: Duration,
+    ) -> Result<Connected, Failure> {
+        let (slug, tasks) = (self.slug.clone(), &self.surroundings.tasks);
+        let serial = self.next_serial();
+        let quoting = Quoting {
+            secrets: self.secrets.clone(),
+            is_stdout: transport == Transport::Stdio,
+        };
+        let opened = Duplex::open(channel, slug, serial, quoting, hello, ears, limit, tasks).await;
+        opened.map(|(link, hello)| Connected {
+            link: Link(Carrier::Duplex(link)),
+            hello,
+            found: Found::configured(transport),
+        })
+    }
+
+    fn next_serial(&self) -> u64 {
+        self.surroundings.links.fetch_add(1, Ordering::Relaxed)
+    }
+}

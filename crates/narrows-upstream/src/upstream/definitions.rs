@@ -1,0 +1,396 @@
+//! Digests of the tool definitions last seen, so that a server that changes
+//! one is noticed.
+//!
+//! A client, or the person behind it, may have approved a tool by its
+//! description. Digests are kept for one run of the gateway, over restarts and
+//! reconnects of a server, until the server is removed from the configuration.
+//! Tools that appear or vanish are no changes.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use narrows_wire::text::hex;
+use narrows_wire::{Kind, Raw};
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+
+use super::{Item, Offer, Upstream};
+use crate::exchange::Asks;
+use crate::hooks::ToolChange;
+
+/// Tools that are remembered, of all servers together. Those beyond it are not
+/// compared.
+const MAX_TOOLS: usize = 50_000;
+
+/// Changes of one server that are logged and told within [`WINDOW`]. All are
+/// counted.
+const TOLD_PER_WINDOW: u32 = 20;
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// Nested values beyond this depth are compared as they are written.
+const MAX_DEPTH: usize = 64;
+
+/// The members that a change is told of by name; all others are `other`.
+const MEMBERS: [&str; 8] = [
+    "title",
+    "description",
+    "inputSchema",
+    "outputSchema",
+    "annotations",
+    "execution",
+    "icons",
+    "_meta",
+];
+const OTHER: &str = "other";
+
+type Digest = [u8; 32];
+
+/// Definitions of the tools of all servers.
+#[derive(Default)]
+pub struct Definitions(Mutex<Seen>);
+
+#[derive(Default)]
+struct Seen {
+    /// By the number of the server and what the client that saw them can be
+    /// asked: servers may have other tools for other clients.
+    servers: HashMap<(usize, Asks), HashMap<Box<str>, Definition>>,
+    tools: usize,
+    /// True once it was logged that there are too many tools.
+    is_full: bool,
+    told: HashMap<usize, Told>,
+}
+
+/// The digests of one tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Definition {
+    whole: Digest,
+    /// Of [`MEMBERS`] and of all others together; `None` where there is none.
+    members: Box<[Option<Digest>; MEMBERS.len() + 1]>,
+}
+
+/// Reports about one server in the current window.
+struct Told {
+    since: Instant,
+    count: u32,
+    left_out: u64,
+}
+
+/// A tool whose definition is another than before.
+#[derive(Debug, PartialEq, Eq)]
+struct Change {
+    tool: Box<str>,
+    old: Digest,
+    new: Digest,
+    members: Vec<&'static str>,
+}
+
+impl Upstream {
+    /// Compares tools with what was seen of them before, and tells what changed.
+    pub fn compare_definitions(&self, asks: Asks, offer: &Offer) {
+        let definitions = &self.surroundings.definitions;
+        for change in definitions.compare((self.index, asks), &offer.tools) {
+            match definitions.may_tell(self.index) {
+                Some(left_out) => self.report(change, left_out),
+                None => self.observer.tool_changed(None),
+            }
+        }
+    }
+
+    fn report(&self, change: Change, left_out: u64) {
+        let Change {
+            tool,
+            old,
+            new,
+            members,
+        } = change;
+        let tool: String = tool.chars().take(200).collect();
+        let (old, new) = (hex(&old), hex(&new));
+        let left_out = (left_out > 0).then_some(left_out);
+        tracing::warn!(
+            server = %self.settings.id,
+            tool,
+            changed = members.join(", "),
+            old,
+            new,
+            left_out,
+            "the server changed the definition of a tool after it was first seen"
+        );
+        let payload = Raw::from_serialize(&serde_json::json!({
+            "server": self.settings.id,
+            "tool": tool,
+            "changed": members,
+            "old": old,
+            "new": new,
+        }));
+        tracing::warn!(
+            target: "narrows::event",
+            event = "downstream.tool.changed",
+            payload = payload.as_str()
+        );
+        self.observer.tool_changed(Some(ToolChange {
+            tool,
+            members,
+            old,
+            new,
+        }));
+    }
+}
+
+impl Definitions {
+    /// The tools that are other ones than when they were last seen.
+    fn compare(&self, server: (usize, Asks), tools: &[Item]) -> Vec<Change> {
+        // Read before the lock is taken: schemas may be long.
+        let read: Vec<(&str, Definition)> = tools
+            .iter()
+            .map(|item| (&*item.key, Definition::of(&item.raw)))
+            .collect();
+        let mut seen = self.0.lock();
+        let Seen {
+            servers,
+            tools,
+            is_full,
+            ..
+        } = &mut *seen;
+        let known = servers.entry(server).or_default();
+        let mut changes = Vec::new();
+        for (name, new) in read {
+            match known.get_mut(name) {
+                Some(old) if *old == new => {}
+                Some(old) => {
+                    let old = std::mem::replace(old, new.clone());
+                    changes.push(Change {
+                        tool: name.into(),
+                        old: old.whole,
+                        new: new.whole,
+                        members: old.differences(&new),
+                    });
+                }
+                None if *tools >= MAX_TOOLS => {
+                    if !std::mem::replace(is_full, true) {
+                        tracing::warn!(
+                            "tool definitions beyond {MAX_TOOLS} are not watched for changes"
+                        );
+                    }
+                }
+                None => {
+                    *tools += 1;
+                    known.insert(name.into(), new);
+                }
+            }
+        }
+        changes
+    }
+
+    /// Forgets the tools of a server that was removed.
+    pub fn forget(&self, server: usize) {
+        let mut seen = self.0.lock();
+        seen.servers.retain(|(own, _), _| *own != server);
+        seen.tools = seen.servers.values().map(HashMap::len).sum();
+        seen.is_full &= seen.tools >= MAX_TOOLS;
+        seen.told.remove(&server);
+    }
+
+    /// Returns the number of unreported changes if one more change may be
+    /// reported, `None` if not: a server could fill the log otherwise.
+    fn may_tell(&self, server: usize) -> Option<u64> {
+        let now = Instant::now();
+        let mut seen = self.0.lock();
+        let told = seen.told.entry(server).or_insert(Told {
+            since: now,
+            count: 0,
+            left_out: 0,
+        });
+        if now.duration_since(told.since) > WINDOW {
+            told.since = now;
+            told.count = 0;
+        }
+        if told.count >= TOLD_PER_WINDOW {
+            told.left_out += 1;
+            return None;
+        }
+        told.count += 1;
+        Some(std::mem::take(&mut told.left_out))
+    }
+}
+
+impl Definition {
+    fn of(tool: &Raw) -> Definition {
+        let mut hashes: Box<[Option<Sha256>; MEMBERS.len() + 1]> = Box::default();
+        let mut all: Vec<_> = tool.members().collect();
+        all.sort_by(|one, other| one.0.cmp(&other.0));
+        for (name, value) in all {
+            let place = MEMBERS.iter().position(|member| *member == name);
+            let place = place.unwrap_or(MEMBERS.len());
+            let hash = hashes[place].get_or_insert_default();
+            add_text(hash, &name);
+            add_value(hash, &value, 0);
+        }
+        let members = hashes.map(|hash| hash.map(|hash| Digest::from(hash.finalize())));
+        let mut whole = Sha256::new();
+        for member in &members {
+            whole.update([u8::from(member.is_some())]);
+            whole.update(member.unwrap_or_default());
+        }
+        Definition {
+            whole: whole.finalize().into(),
+            members: Box::new(members),
+        }
+    }
+
+    /// The members that are not the same in both.
+    fn differences(&self, other: &Definition) -> Vec<&'static str> {
+        let names = MEMBERS.into_iter().chain([OTHER]);
+        let pairs = self.members.iter().zip(other.members.iter());
+        names
+            .zip(pairs)
+            .filter(|(_, (one, other))| one != other)
+            .map(|(name, _)| name)
+            .collect()
+    }
+}
+
+/// Adds a value in a form in which the order of members and white space make
+/// no difference: some servers write their maps in any order.
+fn add_value(hash: &mut Sha256, value: &Raw, depth: usize) {
+    match value.kind() {
+        Kind::Object if depth < MAX_DEPTH => {
+            let mut members: Vec<_> = value.members().collect();
+            members.sort_by(|one, other| one.0.cmp(&other.0));
+            hash.update(b"{");
+            for (name, value) in members {
+                add_text(hash, &name);
+                add_value(hash, &value, depth + 1);
+            }
+            hash.update(b"}");
+        }
+        Kind::Array if depth < MAX_DEPTH => {
+            hash.update(b"[");
+            for element in value.elements() {
+                add_value(hash, &element, depth + 1);
+            }
+            hash.update(b"]");
+        }
+        Kind::String => add_text(hash, &value.as_text().unwrap_or_default()),
+        _ => {
+            hash.update(value.as_bytes());
+            hash.update(b",");
+        }
+    }
+}
+
+/// Adds a text with its length, so that no text runs into the next.
+fn add_text(hash: &mut Sha256, text: &str) {
+    hash.update(b"\"");
+    hash.update((text.len() as u64).to_le_bytes());
+    hash.update(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::upstream::ListKind;
+
+    fn items(tools: &[&str]) -> Vec<Item> {
+        let item = |tool: &&str| {
+            let raw = Raw::parse(tool.to_string().into()).expect("a test's JSON");
+            Item::read(ListKind::Tools, raw).expect("a tool")
+        };
+        tools.iter().map(item).collect()
+    }
+
+    /// Shows the changes from one list to the next as `tool: member, member`.
+    #[track_caller]
+    fn check(old: &[&str], new: &[&str], expected: &[&str]) {
+        let definitions = Definitions::default();
+        let server = (0, Asks::default());
+        assert_eq!(definitions.compare(server, &items(old)), []);
+        let changes = definitions.compare(server, &items(new));
+        let shown: Vec<String> = changes
+            .iter()
+            .map(|change| format!("{}: {}", change.tool, change.members.join(", ")))
+            .collect();
+        assert_eq!(shown, expected);
+        assert_eq!(definitions.compare(server, &items(new)), [], "told once");
+    }
+
+    #[test]
+    fn a_change_is_told_by_its_members() {
+        check(
+            &[r#"{"name":"a","description":"x","inputSchema":{"type":"object"}}"#],
+            &[
+                r#"{"name":"a","description":"y","inputSchema":{"type":"object","a":1},"annotations":{}}"#,
+            ],
+            &["a: description, inputSchema, annotations"],
+        );
+        check(
+            &[r#"{"name":"a","description":"x","more":1}"#],
+            &[r#"{"name":"a","more":2}"#],
+            &["a: description, other"],
+        );
+    }
+
+    #[test]
+    fn order_and_white_space_are_no_change() {
+        check(
+            &[r#"{"name":"a","inputSchema":{"type":"object","properties":{"b":{},"c":{}}}}"#],
+            &[
+                r#"{ "inputSchema": {"properties":{"c":{}, "b":{}},"type":"\u006fbject"}, "name":"a"}"#,
+            ],
+            &[],
+        );
+    }
+
+    #[test]
+    fn tools_that_come_and_go_are_no_change_unless_they_come_back_changed() {
+        check(&[r#"{"name":"a"}"#], &[r#"{"name":"b"}"#], &[]);
+        let definitions = Definitions::default();
+        let server = (0, Asks::default());
+        let compare = |tools: &[&str]| definitions.compare(server, &items(tools)).len();
+        assert_eq!(compare(&[r#"{"name":"a","description":"x"}"#]), 0);
+        assert_eq!(compare(&[]), 0);
+        assert_eq!(compare(&[r#"{"name":"a","description":"y"}"#]), 1);
+    }
+
+    #[test]
+    fn a_removed_server_is_forgotten_and_makes_room_for_others() {
+        let definitions = Definitions::default();
+        let (first, other) = ((1, Asks::default()), (2, Asks::default()));
+        definitions.compare(first, &items(&[r#"{"name":"a"}"#]));
+        definitions.0.lock().tools = MAX_TOOLS;
+        let changed = |server| {
+            let old = items(&[r#"{"name":"a"}"#]);
+            let new = items(&[r#"{"name":"a","description":"x"}"#]);
+            definitions.compare(server, &old);
+            definitions.compare(server, &new).len()
+        };
+        assert_eq!(changed(other), 0, "there is no room");
+        definitions.forget(1);
+        assert_eq!(changed(other), 1);
+        assert_eq!(definitions.0.lock().tools, 1);
+    }
+
+    #[test]
+    fn deep_values_are_compared_without_an_end_of_the_stack() {
+        let deep = |end: &str| {
+            let (open, close) = ("[".repeat(5_000), "]".repeat(5_000));
+            format!(r#"{{"name":"a","inputSchema":{open}{end}{close}}}"#)
+        };
+        let (old, new) = (deep("1"), deep("2"));
+        check(&[&old], &[&new], &["a: inputSchema"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn so_many_changes_are_told_and_the_rest_is_counted() {
+        let definitions = Definitions::default();
+        for _ in 0..TOLD_PER_WINDOW {
+            assert_eq!(definitions.may_tell(1), Some(0));
+        }
+        for _ in 0..5 {
+            assert_eq!(definitions.may_tell(1), None);
+        }
+        assert_eq!(definitions.may_tell(2), Some(0));
+        tokio::time::advance(WINDOW + Duration::from_secs(1)).await;
+        assert_eq!(definitions.may_tell(1), Some(5));
+    }
+}

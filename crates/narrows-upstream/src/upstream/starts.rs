@@ -1,0 +1,90 @@
+//! Start slots: how many child processes start at the same time.
+//!
+//! A server that starts (an interpreter, a package runner) keeps a core busy.
+//! Many at once slow each other down until all of them miss their time limit,
+//! so each waits for a slot before it is spawned. Servers at an address need
+//! no slot: they run already.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// A server that takes longer is waiting for something, a download or a login,
+/// and must not hold up the others.
+const LONGEST: Duration = Duration::from_secs(3);
+
+#[derive(Debug, Clone)]
+pub struct StartSlots(Arc<Semaphore>);
+
+/// Free again when dropped.
+#[derive(Debug)]
+pub struct StartSlot {
+    _permit: OwnedSemaphorePermit,
+}
+
+impl StartSlots {
+    pub fn new(count: usize) -> StartSlots {
+        StartSlots(Arc::new(Semaphore::new(count.max(1))))
+    }
+
+    pub async fn acquire(&self) -> StartSlot {
+        let slot = self.0.clone().acquire_owned().await;
+        StartSlot {
+            _permit: slot.expect("the semaphore is never closed"),
+        }
+    }
+}
+
+impl Default for StartSlots {
+    /// Two for each core.
+    fn default() -> StartSlots {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        StartSlots::new(2 * cores)
+    }
+}
+
+impl StartSlot {
+    /// Holds the slot for as long as `starting` takes, or [`LONGEST`].
+    pub async fn hold<T>(self, starting: impl Future<Output = T>) -> T {
+        let mut starting = pin!(starting);
+        match timeout(LONGEST, &mut starting).await {
+            Ok(done) => done,
+            Err(_) => {
+                drop(self);
+                starting.await
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use tokio::time::{Instant, sleep};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slot_is_free_again_when_its_server_has_started_or_failed() {
+        let slots = StartSlots::new(1);
+        let began = Instant::now();
+        let slot = slots.acquire().await;
+        slot.hold(sleep(Duration::from_secs(1))).await;
+        slots.acquire().await;
+        assert_eq!(began.elapsed().as_secs(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slot_is_free_again_while_its_server_takes_long() {
+        let slots = StartSlots::new(1);
+        let began = Instant::now();
+        let slot = slots.acquire().await;
+        let slow = tokio::spawn(slot.hold(sleep(Duration::from_secs(30))));
+        slots.acquire().await;
+        assert_eq!(began.elapsed(), LONGEST);
+        slow.await.expect("it ends");
+        assert_eq!(began.elapsed().as_secs(), 30);
+    }
+}

@@ -1,0 +1,40 @@
+//! The settings of a link that outlive it: subscriptions and the log level.
+
+use narrows_wire::Raw;
+
+use super::{Link, Outgoing, Upstream};
+
+impl Upstream {
+    /// Sets the level of log messages on one link. A server that refuses it
+    /// logs as it likes; nobody is hurt.
+    pub async fn set_level(&self, link: &Link, level: &str) {
+        let params = Raw::empty_object().with_member("level", &Raw::string(level));
+        let limit = self.settings.startup_timeout;
+        let call = Outgoing::own("logging/setLevel", Some(params), limit);
+        if link.request(call).await.is_err() {
+            tracing::debug!(server = %self.settings.id, level, "the log level was not accepted");
+        }
+    }
+
+    pub async fn unsubscribe(&self, uri: &str) {
+        let params = Raw::empty_object().with_member("uri", &Raw::string(uri));
+        if let Ok(link) = self.shared_link() {
+            let limit = self.settings.startup_timeout;
+            let call = Outgoing::own("resources/unsubscribe", Some(params), limit);
+            // Nobody listens any more, so nobody is hurt if it fails.
+            let _ = link.request(call).await;
+        }
+    }
+
+    pub async fn subscribe_again(&self, link: &Link, uri: &str) {
+        let params = Raw::empty_object().with_member("uri", &Raw::string(uri));
+        let call = Outgoing::own(
+            "resources/subscribe",
+            Some(params),
+            self.settings.startup_timeout,
+        );
+        if link.request(call).await.is_err() {
+            tracing::warn!(server = %self.settings.id, uri, "could not subscribe again after a reconnect");
+        }
+    }
+}

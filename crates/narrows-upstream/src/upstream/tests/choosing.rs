@@ -1,0 +1,424 @@
+//! Which transport is spoken to a server that may speak several, and what is
+//! told of one that speaks another.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::super::guard::LazyGuard;
+use super::super::link::{Failure, FailureKind, Found, Outgoing};
+use super::super::supervisor::SharedEars;
+use super::super::ws::tests::server::Server as WebSocketServer;
+use super::super::{Connected, State, Surroundings, Upstream, supervise};
+use super::server::{Reply, Seen, Server, event, events, hello, json_reply, reply, status};
+use super::{Addressed, LIMITS, LONG, NoBuiltins, NoObserver, client, ears, soon};
+use crate::exchange::{Ask, AskKey, Notice};
+use crate::settings::{RemoteManner, RemoteSettings, Transport, UpstreamKind, UpstreamSettings};
+
+pub(super) fn upstream(manner: RemoteManner, settings: RemoteSettings) -> Arc<Upstream> {
+    upstream_with(manner, settings, |_| {})
+}
+
+/// The same with other settings.
+pub(super) fn upstream_with(
+    manner: RemoteManner,
+    settings: RemoteSettings,
+    set: impl FnOnce(&mut UpstreamSettings),
+) -> Arc<Upstream> {
+    let kind = UpstreamKind::Remote(RemoteSettings { manner, ..settings });
+    let mut settings = UpstreamSettings::new("srv", kind);
+    set(&mut settings);
+    let around = Arc::new(surroundings());
+    Arc::new(Upstream::new(
+        0,
+        "srv",
+        settings,
+        around,
+        Arc::new(NoObserver),
+    ))
+}
+
+pub(super) fn surroundings() -> Surroundings {
+    let stop = CancellationToken::new();
+    let guard = LazyGuard::default();
+    Surroundings::new(
+        LIMITS,
+        client(),
+        String::new(),
+        guard,
+        Arc::new(NoBuiltins),
+        stop,
+    )
+}
+
+async fn connect(upstream: &Arc<Upstream>) -> Result<Connected, Failure> {
+    let (ears, _) = ears();
+    let ours = super::hello();
+    soon(upstream.connect(&ours, ears)).await
+}
+
+/// Why there is no connection, and what is spoken instead.
+async fn failure(upstream: &Arc<Upstream>) -> Failure {
+    let failure = connect(upstream).await.err().expect("it must not connect");
+    soon(upstream.explain(failure)).await
+}
+
+/// Greets over HTTP+SSE, and refuses what is posted elsewhere.
+async fn older(refuse: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {
+    let stream = Mutex::new(None::<mpsc::UnboundedSender<String>>);
+    Server::bare(move |seen: Seen| {
+        let reply = match (seen.method.as_str(), seen.uri.path()) {
+            ("GET", "/mcp") => {
+                let (sender, reply) = events();
+                let endpoint = "event: endpoint\ndata: /messages\n\n";
+                sender.send(endpoint.to_owned()).unwrap();
+                *stream.lock() = Some(sender);
+                reply
+            }
+            ("POST", "/messages") => {
+                let result = match seen.what() {
+                    "initialize" => hello("2024-11-05"),
+                    _ => json!({"tools": []}),
+                };
+                if !seen.body["id"].is_null()
+                    && let Some(stream) = &*stream.lock()
+                {
+                    let _ = stream.send(event(&seen.result(result)));
+                }
+                status(202)
+            }
+            _ => refuse(&seen),
+        };
+        async move { reply }
+    })
+    .await
+}
+
+/// Answers every request with this.
+async fn stubborn(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {
+    Server::bare(move |seen| {
+        let reply = respond(&seen);
+        async move { reply }
+    })
+    .await
+}
+
+async fn streamable() -> Server {
+    Server::start(|_| async { status(500) }).await
+}
+
+async fn rpc() -> Server {
+    let respond = |seen: &Seen| match (seen.uri.path(), seen.what()) {
+        ("/mcp/rpc", "initialize") => json_reply(&seen.result(hello("2025-06-18"))),
+        ("/mcp/rpc", _) => status(204),
+        _ => status(404),
+    };
+    stubborn(respond).await
+}
+
+/// Opens WebSockets, and says of all else that it must be one.
+async fn websocket() -> (RemoteSettings, AbortOnDropHandle<()>) {
+    let server = WebSocketServer::start().await;
+    let mut settings = server.settings();
+    settings.url = format!("http://{}/mcp", server.address).parse().unwrap();
+    let serving = tokio::spawn(async move {
+        let mut open = Vec::new();
+        loop {
+            let asked = server.accept().await;
+            match &*asked.head.header("upgrade") {
+                "websocket" => {
+                    let mut peer = asked.shake("mcp").await;
+                    open.push(tokio::spawn(async move { peer.greet().await }));
+                }
+                _ => {
+                    let refusal = "HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\n\r\n";
+                    asked.say_last(refusal).await;
+                }
+            }
+        }
+    });
+    (settings, AbortOnDropHandle::new(serving))
+}
+
+#[tokio::test]
+async fn an_older_server_is_found_by_its_refusal() {
+    let page = "<html>Cannot POST /mcp</html>";
+    for (code, kind, body, how) in [
+        (404, "text/plain", "what?", "HTTP 404 Not Found: what?"),
+        (404, "text/html", page, "HTTP 404 Not Found: a web page"),
+        (405, "", "", "HTTP 405 Method Not Allowed"),
+        (400, "", "of s3cr3t-1", "HTTP 400 Bad Request: of ***"),
+    ] {
+        let mut server = older(move |_| reply(code, kind, body)).await;
+        let mut settings = server.settings();
+        settings.headers = vec![("x-key".parse().unwrap(), "s3cr3t-1".parse().unwrap())];
+        let upstream = upstream(RemoteManner::HttpOrSse, settings);
+        let Connected { link, found, .. } = connect(&upstream).await.expect("it connects");
+        let how = format!("http://{}/mcp answered {how}", server.address);
+        let expected = Found {
+            transport: Transport::Sse,
+            how: Some(how),
+        };
+        assert_eq!(found, expected);
+        let call = Outgoing::own("tools/list", None, LONG);
+        let listed = soon(link.request(call)).await.unwrap();
+        assert_eq!(listed.as_str(), r#"{"tools":[]}"#);
+        for (what, path) in [
+            ("initialize", "/mcp"),
+            ("GET", "/mcp"),
+            ("initialize", "/messages"),
+        ] {
+            assert_eq!(server.saw(what).await.uri, path);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_present_server_is_asked_for_nothing_older() {
+    let server = streamable().await;
+    let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+    let connected = connect(&upstream).await.expect("it connects");
+    assert_eq!(connected.found, Found::configured(Transport::Http));
+}
+
+#[tokio::test]
+async fn a_refusal_in_the_servers_own_words_is_no_reason_to_ask_for_older() {
+    let error = |seen: &Seen| {
+        let error = json!({"code": -1, "message": "not you"});
+        json!({"jsonrpc": "2.0", "id": seen.body["id"], "error": error}).to_string()
+    };
+    for (code, kind) in [
+        (200, FailureKind::Refused),
+        (400, FailureKind::Refused),
+        (404, FailureKind::Refused),
+        (401, FailureKind::SignIn),
+        (403, FailureKind::SignIn),
+        (500, FailureKind::Refused),
+    ] {
+        let mut server = older(move |seen| reply(code, "application/json", &error(seen))).await;
+        let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+        let failure = failure(&upstream).await;
+        assert_eq!((failure.kind, failure.speaks), (kind, None), "{code}");
+        assert_eq!(server.rest(), ["initialize"], "{code}");
+    }
+    // Without words, what is wrong is not the transport either.
+    for (code, kind) in [
+        (401, FailureKind::SignIn),
+        (429, FailureKind::Refused),
+        (503, FailureKind::Refused),
+    ] {
+        let mut server = older(move |_| status(code)).await;
+        let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+        assert_eq!(failure(&upstream).await.kind, kind);
+        assert_eq!(server.rest(), ["initialize"], "{code}");
+    }
+}
+
+/// Another gateway in front of the older transport refuses like this.
+#[tokio::test]
+async fn an_error_that_names_no_request_is_no_answer() {
+    let refusal = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"not here"}}"#;
+    let server = older(move |_| reply(405, "application/json", refusal)).await;
+    let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+    let Connected { found, .. } = connect(&upstream).await.expect("it connects");
+    assert_eq!(found.transport, Transport::Sse);
+    let how = found.how.expect("it was found");
+    assert!(
+        how.ends_with("HTTP 405 Method Not Allowed: not here"),
+        "{how}"
+    );
+}
+
+#[tokio::test]
+async fn what_was_found_is_tried_first_the_next_time() {
+    let mut server = older(|_| status(422)).await;
+    let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+    for expected in [&["initialize", "GET"][..], &["GET", "initialize"]] {
+        let Connected { link, found, .. } = connect(&upstream).await.expect("it connects");
+        assert!(found.how.expect("still told").contains("HTTP 422"));
+        link.close().await;
+        assert_eq!(server.rest()[..2], *expected);
+    }
+}
+
+#[tokio::test]
+async fn of_two_refusals_the_present_ones_is_told() {
+    let refuse = |seen: &Seen| match seen.what() {
+        "initialize" => reply(405, "text/plain", "no posts"),
+        _ => reply(404, "text/plain", "no stream"),
+    };
+    let mut server = stubborn(refuse).await;
+    let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+    let failure = connect(&upstream).await.err().expect("it must not connect");
+    let expected = format!(
+        "http://{}/mcp answered HTTP 405 Method Not Allowed: no posts",
+        server.address
+    );
+    assert_eq!(failure.kind, FailureKind::WrongTransport);
+    assert_eq!(failure.detail, expected);
+    assert_eq!(server.rest(), ["initialize", "GET"]);
+}
+
+#[tokio::test]
+async fn an_older_server_in_trouble_is_told_by_its_trouble() {
+    let refuse = |seen: &Seen| match seen.what() {
+        "initialize" => status(405),
+        _ => reply(401, "text/plain", "who?"),
+    };
+    let server = stubborn(refuse).await;
+    let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+    let failure = failure(&upstream).await;
+    assert_eq!(failure.kind, FailureKind::SignIn);
+    assert!(
+        failure
+            .detail
+            .ends_with("/mcp answered HTTP 401 Unauthorized: who?")
+    );
+}
+
+/// What a server is said to speak that is configured in this manner.
+async fn speaks(manner: RemoteManner, settings: RemoteSettings) -> Option<Transport> {
+    let failure = failure(&upstream(manner, settings)).await;
+    assert_eq!(failure.kind, FailureKind::WrongTransport, "{manner:?}");
+    failure.speaks
+}
+
+#[tokio::test]
+async fn what_a_server_speaks_instead_is_found_out() {
+    use RemoteManner::{Http, HttpOrSse, Rpc, Sse, WebSocket};
+    for manner in [Http, WebSocket, Rpc] {
+        let server = older(|_| status(405)).await;
+        let spoken = speaks(manner, server.settings()).await;
+        assert_eq!(spoken, Some(Transport::Sse), "{manner:?}");
+    }
+    for manner in [Sse, WebSocket] {
+        let mut server = streamable().await;
+        let spoken = speaks(manner, server.settings()).await;
+        assert_eq!(spoken, Some(Transport::Http), "{manner:?}");
+        // What was opened to find it out is closed again.
+        server.saw("DELETE").await;
+    }
+    for manner in [HttpOrSse, Http, Sse, Rpc] {
+        let (settings, _serving) = websocket().await;
+        let spoken = speaks(manner, settings).await;
+        assert_eq!(spoken, Some(Transport::WebSocket), "{manner:?}");
+    }
+    for manner in [HttpOrSse, Http, Sse, WebSocket] {
+        let server = rpc().await;
+        let spoken = speaks(manner, server.settings()).await;
+        assert_eq!(spoken, Some(Transport::Rpc), "{manner:?}");
+    }
+    for manner in [HttpOrSse, Http, Sse, WebSocket, Rpc] {
+        let server = stubborn(|_| reply(200, "text/html", "<html>hi</html>")).await;
+        let spoken = speaks(manner, server.settings()).await;
+        assert_eq!(spoken, None, "{manner:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_spoken_is_found_out_once_and_told_each_time() {
+    let mut server = older(|_| status(405)).await;
+    let upstream = upstream(RemoteManner::Http, server.settings());
+    assert_eq!(failure(&upstream).await.speaks, Some(Transport::Sse));
+    assert!(server.rest().contains(&"GET".to_owned()));
+    for _ in 0..3 {
+        assert_eq!(failure(&upstream).await.speaks, Some(Transport::Sse));
+        assert_eq!(server.rest(), ["initialize"]);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_silent_to_one_question_is_asked_the_next() {
+    let respond = |seen: Seen| async move {
+        match (seen.what(), seen.header("upgrade"), seen.uri.path()) {
+            // Neither an answer nor a refusal.
+            ("GET", "", _) => std::future::pending().await,
+            ("initialize", _, "/mcp/rpc") => json_reply(&seen.result(hello("2025-06-18"))),
+            _ => status(404),
+        }
+    };
+    let server = Server::bare(respond).await;
+    let upstream = upstream(RemoteManner::Http, server.settings());
+    let refused = connect(&upstream).await.err().expect("it must not connect");
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    let failure = upstream.explain(refused).await;
+    assert_eq!(failure.speaks, Some(Transport::Rpc));
+    let took = began.elapsed();
+    let (least, most) = (Duration::from_secs(3), Duration::from_millis(3_100));
+    assert!(took >= least && took < most, "{took:?}");
+}
+
+pub(super) struct Deaf;
+
+impl SharedEars for Deaf {
+    fn notice(&self, _: &Arc<Upstream>, _: Notice) {}
+    fn ask(&self, _: &Arc<Upstream>, _: Ask) {}
+    fn withdraw(&self, _: &Arc<Upstream>, _: AskKey) {}
+    fn level(&self) -> Option<&'static str> {
+        None
+    }
+    fn subscribed(&self, _: &Upstream) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Runs the upstream until it is in such a state.
+async fn supervised(upstream: &Arc<Upstream>, wanted: impl FnMut(&State) -> bool) -> State {
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(supervise(upstream.clone(), stop.clone(), Arc::new(Deaf)));
+    let mut states = upstream.state.subscribe();
+    let state = soon(states.wait_for(wanted)).await.unwrap().clone();
+    stop.cancel();
+    soon(running).await.unwrap();
+    state
+}
+
+#[tokio::test]
+async fn how_a_server_was_found_is_part_of_its_state() {
+    let server = older(|_| status(405)).await;
+    let up = upstream(RemoteManner::HttpOrSse, server.settings());
+    let state = supervised(&up, State::settled).await;
+    let State::Up { found, .. } = state else {
+        panic!("{state:?}")
+    };
+    assert_eq!(found.transport, Transport::Sse);
+    assert!(found.how.unwrap().contains("HTTP 405"));
+
+    // What it speaks stays known, however often it is tried.
+    let down = upstream(RemoteManner::Http, server.settings());
+    let state = supervised(&down, |state| {
+        matches!(state, State::Down { attempts: 2, .. })
+    });
+    let State::Down { failure, .. } = state.await else {
+        unreachable!("waited for it")
+    };
+    assert_eq!(failure.speaks, Some(Transport::Sse));
+}
+
+#[tokio::test]
+async fn a_server_of_newer_revisions_alone_names_them() {
+    let listed = r#"{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}"#;
+    let told = r#"{"code":-32000,"message":"Bad Request: Unsupported protocol version: 2025-11-25 (supported versions: 2026-07-28)"}"#;
+    for (id, error) in [("null", listed), ("1", listed), ("null", told), ("1", told)] {
+        let server = stubborn(move |_| {
+            let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
+            reply(400, "application/json", &body)
+        })
+        .await;
+        let failure = failure(&upstream(RemoteManner::Http, server.settings())).await;
+        assert_eq!(
+            failure.kind,
+            FailureKind::UnsupportedRevision,
+            "{failure:?}"
+        );
+        let expected = "it refuses our protocol version: it speaks MCP 2026-07-28 only; \
+                        we speak 2024-11-05 to 2025-11-25";
+        assert_eq!(failure.detail, expected);
+    }
+}

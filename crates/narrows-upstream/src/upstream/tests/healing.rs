@@ -1,0 +1,414 @@
+//! Servers that are there and do nothing, and what calls to a server that is
+//! down are told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use narrows_wire::Raw;
+use narrows_wire::frame::Framing;
+use serde_json::json;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::super::circuit::SPACING;
+use super::super::link::{Failure, FailureKind, LinkError, Outgoing};
+use super::super::{Link, StartSlots, State, Surroundings, Upstream, supervise};
+use super::choosing::{Deaf, surroundings, upstream, upstream_with};
+use super::server::{Reply, Seen, Server, events, hello, json_reply, status};
+use super::{Addressed, LONG, NoObserver, soon};
+use crate::error::Error;
+use crate::settings::{
+    HealthSettings, RemoteManner, StdioSettings, UpstreamKind, UpstreamSettings,
+};
+
+/// Asked at once and given up soon: for servers that do not answer.
+const STRICT: HealthSettings = HealthSettings {
+    interval: Some(Duration::from_millis(20)),
+    timeout: Duration::from_millis(100),
+    failures: 2,
+    busy: Duration::ZERO,
+};
+
+/// Asked as often, and never given up: for servers that do answer, however
+/// slow the machine is.
+const PATIENT: HealthSettings = HealthSettings {
+    timeout: LONG,
+    failures: 1,
+    ..STRICT
+};
+
+struct Running {
+    upstream: Arc<Upstream>,
+    supervisor: AbortOnDropHandle<()>,
+}
+
+impl Running {
+    async fn start(manner: RemoteManner, server: &Server, health: HealthSettings) -> Running {
+        let set = |settings: &mut UpstreamSettings| settings.health = health;
+        let upstream = upstream_with(manner, server.settings(), set);
+        let stop = CancellationToken::new();
+        let supervisor = supervise(upstream.clone(), stop, Arc::new(Deaf));
+        let running = Running {
+            upstream,
+            supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor)),
+        };
+        running
+            .until(|state| matches!(state, State::Up { .. }))
+            .await;
+        running
+    }
+
+    async fn until(&self, wanted: impl FnMut(&State) -> bool) -> State {
+        let mut states = self.upstream.state.subscribe();
+        soon(states.wait_for(wanted)).await.unwrap().clone()
+    }
+
+    /// Why it went down.
+    async fn failure(&self) -> Arc<Failure> {
+        let down = self.until(|state| matches!(state, State::Down { .. }));
+        match down.await {
+            State::Down { failure, .. } => failure,
+            _ => unreachable!("waited for it"),
+        }
+    }
+
+    fn link(&self) -> Arc<Link> {
+        self.upstream.shared_link().expect("it is up")
+    }
+
+    fn call(&self) -> JoinHandle<Result<Raw, LinkError>> {
+        let link = self.link();
+        tokio::spawn(async move { link.request(Outgoing::own("tools/call", None, LONG)).await })
+    }
+}
+
+/// Lists nothing, and answers pings with what `answer` says.
+async fn pinged<R>(answer: impl Fn(Seen) -> R + Send + Sync + 'static) -> Server
+where
+    R: Future<Output = Reply> + Send + 'static,
+{
+    Server::start(move |seen| {
+        let answer = (seen.what() == "ping").then(|| answer(seen.clone()));
+        async move {
+            match (answer, seen.what()) {
+                (Some(answer), _) => answer.await,
+                (None, "tools/call") => std::future::pending().await,
+                (None, _) => json_reply(&seen.result(json!({"tools": []}))),
+            }
+        }
+    })
+    .await
+}
+
+fn refusal(seen: &Seen) -> Reply {
+    let error = json!({"code": -32601, "message": "Method not found"});
+    json_reply(&json!({"jsonrpc": "2.0", "id": seen.body["id"], "error": error}).to_string())
+}
+
+/// A server that answers so is alive, however often it is asked.
+async fn check_alive(manner: RemoteManner, mut server: Server) {
+    let running = Running::start(manner, &server, PATIENT).await;
+    let link = running.link();
+    for _ in 0..5 {
+        server.saw("ping").await;
+    }
+    assert!(matches!(running.upstream.state(), State::Up { .. }));
+    assert!(Arc::ptr_eq(&link, &running.link()), "it was connected anew");
+}
+
+#[tokio::test]
+async fn every_answer_to_a_ping_is_a_sign_of_life() {
+    let alive = |answer: fn(&Seen) -> Reply| pinged(move |seen| async move { answer(&seen) });
+    let result = alive(|seen| json_reply(&seen.result(json!({})))).await;
+    check_alive(RemoteManner::Http, result).await;
+    check_alive(RemoteManner::Http, alive(refusal).await).await;
+    // It has too much to do, which is more than nothing.
+    check_alive(RemoteManner::Http, alive(|_| status(429)).await).await;
+}
+
+#[tokio::test]
+async fn of_plain_json_rpc_any_answer_of_http_is_one() {
+    let server = Server::bare(|seen| async move {
+        match seen.what() {
+            "initialize" => json_reply(&seen.result(hello("2025-06-18"))),
+            "ping" => status(500),
+            _ => json_reply(&seen.result(json!({"tools": []}))),
+        }
+    });
+    check_alive(RemoteManner::Rpc, server.await).await;
+}
+
+/// A server that answers its first pings so is given up, and comes back.
+async fn check_given_up<R>(answer: fn(Seen) -> R)
+where
+    R: Future<Output = Reply> + Send + 'static,
+{
+    let asked = AtomicUsize::new(0);
+    let server = pinged(move |seen| {
+        let hangs = asked.fetch_add(1, Ordering::Relaxed) < 2;
+        let answer = hangs.then(|| answer(seen.clone()));
+        async move {
+            match answer {
+                Some(answer) => answer.await,
+                None => refusal(&seen),
+            }
+        }
+    });
+    let server = server.await;
+    let running = Running::start(RemoteManner::Http, &server, STRICT).await;
+    let failure = running.failure().await;
+    assert_eq!(failure.kind, FailureKind::TimedOut);
+    assert_eq!(
+        failure.detail,
+        "it did not answer 2 health checks (0.1 s each)"
+    );
+    running
+        .until(|state| matches!(state, State::Up { .. }))
+        .await;
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_given_up_and_connected_anew() {
+    check_given_up(|_| std::future::pending::<Reply>()).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_only_begun_is_none() {
+    check_given_up(|_| async {
+        let (sender, reply) = events();
+        // The stream stays open.
+        std::mem::forget(sender);
+        reply
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_proxy_says_for_a_server_that_is_gone_is_no_sign_of_life() {
+    check_given_up(|_| async { status(502) }).await;
+}
+
+#[tokio::test]
+async fn calls_end_with_the_link_that_is_given_up() {
+    let mut server = pinged(|_| std::future::pending::<Reply>()).await;
+    let running = Running::start(RemoteManner::Http, &server, STRICT).await;
+    let call = running.call();
+    server.saw("tools/call").await;
+    let outcome = soon(call).await.unwrap();
+    let Err(LinkError::Closed { failure, sent }) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(failure.kind, FailureKind::TimedOut);
+    assert!(sent);
+}
+
+#[tokio::test]
+async fn a_server_at_work_is_not_given_up() {
+    let mut server = pinged(|_| std::future::pending::<Reply>()).await;
+    let busy = HealthSettings {
+        failures: 1,
+        busy: LONG,
+        ..STRICT
+    };
+    let slow = HealthSettings {
+        interval: Some(LONG),
+        ..busy
+    };
+    let running = Running::start(RemoteManner::Http, &server, slow).await;
+    let link = running.link();
+    let call = running.call();
+    server.saw("tools/call").await;
+    // Watched from here on only, so that no ping comes before the call.
+    let watched = link.watched();
+    let watching =
+        super::super::health::watch(watched.vitals(), &busy, |limit| watched.ping(limit));
+    tokio::select! {
+        failure = watching => panic!("{failure:?}"),
+        () = async {
+            for _ in 0..4 {
+                server.saw("ping").await;
+            }
+        } => {}
+    }
+    call.abort();
+    let _ = call.await;
+    // With nothing to do it has no excuse.
+    let watching =
+        super::super::health::watch(watched.vitals(), &busy, |limit| watched.ping(limit));
+    assert_eq!(soon(watching).await.kind, FailureKind::TimedOut);
+}
+
+#[tokio::test]
+async fn a_request_that_found_no_connection_was_not_sent() {
+    let mut server = pinged(|seen| async move { refusal(&seen) }).await;
+    let running = Running::start(RemoteManner::Http, &server, PATIENT).await;
+    let link = running.link();
+    let call = running.call();
+    server.saw("tools/call").await;
+    server.stop().await;
+    let outcome = soon(call).await.unwrap();
+    let lost = matches!(outcome, Err(LinkError::Closed { sent: true, .. }));
+    assert!(lost, "{outcome:?}");
+    let outcome = soon(link.request(Outgoing::own("tools/call", None, LONG))).await;
+    let unsent = matches!(outcome, Err(LinkError::Closed { sent: false, .. }));
+    assert!(unsent, "{outcome:?}");
+}
+
+fn failure() -> Arc<Failure> {
+    Arc::new(Failure::new(FailureKind::Connect, "nobody is there"))
+}
+
+/// An upstream that nobody supervises.
+async fn idle() -> Arc<Upstream> {
+    let server = Server::bare(|_| async { status(404) }).await;
+    upstream(RemoteManner::Http, server.settings())
+}
+
+#[track_caller]
+fn told(error: &Error) -> String {
+    assert!(matches!(error, Error::Down { .. }), "{error:?}");
+    error.to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_to_a_server_that_is_down_is_told_when_it_is_tried_again() {
+    let upstream = idle().await;
+    upstream.go_down(
+        failure(),
+        2,
+        Some(Instant::now() + Duration::from_millis(1_200)),
+    );
+    assert_eq!(
+        told(&upstream.down()),
+        "Server 'srv' is not available: nobody is there; it is tried again in 1.2 s"
+    );
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(
+        told(&upstream.down()),
+        "Server 'srv' is not available: nobody is there; it is being tried again"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_brings_a_far_attempt_nearer_but_not_too_near_to_the_last() {
+    let upstream = idle().await;
+    let began = Instant::now();
+    upstream.go_down(failure(), 9, Some(began + Duration::from_secs(60)));
+    let other = upstream.clone();
+    let due = tokio::spawn(async move { other.next_try_due().await });
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(
+        told(&upstream.down()),
+        "Server 'srv' is not available: nobody is there; it is tried again in 4.0 s"
+    );
+    upstream.down();
+    soon(due).await.unwrap();
+    assert_eq!(began.elapsed().as_secs(), SPACING.as_secs());
+
+    // Long after the last attempt it is tried at once.
+    let began = Instant::now();
+    upstream.go_down(failure(), 10, Some(began + Duration::from_secs(60)));
+    sleep(Duration::from_secs(30)).await;
+    let other = upstream.clone();
+    let due = tokio::spawn(async move { other.next_try_due().await });
+    upstream.down();
+    soon(due).await.unwrap();
+    assert_eq!(began.elapsed().as_secs(), 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_calls_and_the_attempt_comes_when_it_is_due() {
+    let upstream = idle().await;
+    let began = Instant::now();
+    upstream.go_down(failure(), 9, Some(began + Duration::from_secs(60)));
+    upstream.next_try_due().await;
+    assert_eq!(began.elapsed().as_secs(), 60);
+}
+
+#[tokio::test]
+async fn a_call_does_not_sit_through_long_pauses_or_a_second_failure() {
+    let mut server = pinged(|seen| async move { refusal(&seen) }).await;
+    let running = Running::start(RemoteManner::Http, &server, PATIENT).await;
+    let lost = running.link();
+    let upstream = idle().await;
+    let limit = Instant::now() + LONG;
+    upstream.go_down(failure(), 7, Some(Instant::now() + Duration::from_secs(30)));
+    assert!(!soon(upstream.is_up_again(&lost, limit)).await, "a pause");
+
+    upstream.go_down(failure(), 1, Some(Instant::now() + Duration::from_secs(1)));
+    let (other, link) = (upstream.clone(), lost.clone());
+    let waiting = tokio::spawn(async move { other.is_up_again(&link, limit).await });
+    while upstream.state.receiver_count() == 0 {
+        tokio::task::yield_now().await;
+    }
+    upstream.go_down(failure(), 2, Some(Instant::now() + Duration::from_secs(1)));
+    assert!(!soon(waiting).await.unwrap(), "a failure");
+
+    // The very link that was lost is none.
+    let none = running.upstream.is_up_again(&lost, Instant::now());
+    assert!(!none.await);
+    let upstream = running.upstream.clone();
+    let waiting = tokio::spawn(async move { upstream.is_up_again(&lost, limit).await });
+    running.link().close().await;
+    server.saw("initialize").await;
+    assert!(soon(waiting).await.unwrap(), "it is there again");
+}
+
+#[tokio::test]
+async fn a_retired_server_is_not_started_again() {
+    let mut server = pinged(|seen| async move { refusal(&seen) }).await;
+    let mut running = Running::start(RemoteManner::Http, &server, PATIENT).await;
+    // A call is on its way, so it is not ended at once.
+    let _flight = soon(running.upstream.board()).await.expect("it is up");
+    running.link().close().await;
+    running
+        .until(|state| matches!(state, State::Down { .. }))
+        .await;
+    server.rest();
+    running.upstream.retire(None);
+    soon(&mut running.supervisor).await.expect("it ends");
+    assert_eq!(server.rest(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_time_of_a_server_counts_from_its_spawn() {
+    let starts = StartSlots::new(1);
+    let taken = starts.acquire().await;
+    let kind = UpstreamKind::Stdio(StdioSettings {
+        command: "sleep".into(),
+        args: vec!["600".into()],
+        env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        cwd: None,
+        framing: Framing::Newline,
+    });
+    let mut settings = UpstreamSettings::new("srv", kind);
+    settings.startup_timeout = Duration::from_millis(100);
+    let around = Surroundings {
+        starts: starts.clone(),
+        ..surroundings()
+    };
+    let upstream = Arc::new(Upstream::new(
+        0,
+        "srv",
+        settings,
+        Arc::new(around),
+        Arc::new(NoObserver),
+    ));
+    let supervisor = supervise(upstream.clone(), CancellationToken::new(), Arc::new(Deaf));
+    let running = Running {
+        upstream,
+        supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor)),
+    };
+    // Longer than it may take to start.
+    sleep(Duration::from_secs(1)).await;
+    assert!(
+        !running.upstream.is_settled(),
+        "it has not been started yet"
+    );
+    drop(taken);
+    let failure = running.failure().await;
+    assert_eq!(failure.kind, FailureKind::TimedOut, "{failure:?}");
+}
