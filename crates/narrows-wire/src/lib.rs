@@ -11,6 +11,7 @@
 mod envelope;
 mod error;
 pub mod frame;
+mod id;
 mod item;
 mod revision;
 pub mod sse;
@@ -20,10 +21,11 @@ pub mod text;
 pub mod token;
 
 pub use envelope::{
-    Id, Incoming, Message, Notification, Request, Response, decode, encode_error,
-    encode_notification, encode_request, encode_result, result_parts,
+    Incoming, Message, Notification, Request, Response, decode, encode_error, encode_notification,
+    encode_request, encode_result, result_parts,
 };
 pub use error::Error;
+pub use id::Id;
 pub use item::ItemKind;
 pub use narrows_json::{Edit, Error as JsonError, Kind, Raw, keeping};
 pub use revision::Revision;
