@@ -7,6 +7,8 @@
 
 use std::borrow::Cow;
 
+use percent_encoding::percent_decode_str;
+
 /// A server that decodes again what it has decoded is hardly to be found.
 const DECODINGS: usize = 3;
 
@@ -232,43 +234,12 @@ fn cleaned(text: Cow<'_, str>) -> Cow<'_, str> {
 fn undone(text: &str) -> Cow<'_, str> {
     let mut undone = Cow::Borrowed(text);
     for _ in 0..DECODINGS {
-        match decode(&undone) {
-            Some(next) => undone = Cow::Owned(next),
-            None => break,
+        match Cow::<[u8]>::from(percent_decode_str(&undone)) {
+            Cow::Owned(next) => undone = Cow::Owned(String::from_utf8_lossy(&next).into_owned()),
+            Cow::Borrowed(_) => break,
         }
     }
     undone
-}
-
-/// `None` if there is nothing to decode.
-fn decode(text: &str) -> Option<String> {
-    let (head, mut rest) = text.split_once('%')?;
-    let mut bytes = head.as_bytes().to_vec();
-    let mut changed = false;
-    loop {
-        match rest
-            .get(..2)
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok())
-        {
-            Some(byte) if rest.as_bytes()[0] != b'+' => {
-                bytes.push(byte);
-                rest = &rest[2..];
-                changed = true;
-            }
-            _ => bytes.push(b'%'),
-        }
-        match rest.split_once('%') {
-            Some((literal, behind)) => {
-                bytes.extend_from_slice(literal.as_bytes());
-                rest = behind;
-            }
-            None => {
-                bytes.extend_from_slice(rest.as_bytes());
-                break;
-            }
-        }
-    }
-    changed.then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]

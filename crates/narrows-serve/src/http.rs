@@ -39,6 +39,7 @@ use crate::duplex::DuplexSettings;
 mod admin;
 mod answer;
 mod body;
+mod channel;
 mod connection;
 mod current;
 mod entry;

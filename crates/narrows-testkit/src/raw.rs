@@ -15,16 +15,20 @@
 //! [`Http`] is below them: requests and answers, with no idea of MCP's streams.
 
 mod client;
+mod event;
 mod events;
 mod http;
+mod response;
 mod sse;
 mod stdio;
 mod streamable;
 mod websocket;
 
 pub use client::{Any, Client, Line, Waiting};
-pub use events::{Event, Events};
-pub use http::{Http, MCP_HEADERS, Response};
+pub use event::Event;
+pub use events::Events;
+pub use http::{Http, MCP_HEADERS};
+pub use response::Response;
 pub use sse::Sse;
 pub use stdio::Stdio;
 pub use streamable::Streamable;

@@ -17,14 +17,17 @@
 //! server.release("go");
 //! ```
 
+mod connection;
 mod events;
 mod http;
 mod installed;
 mod listen;
 mod options;
+mod reply;
 mod rpc;
 mod server;
 mod sse;
+mod state;
 mod stdio;
 mod usual;
 mod websocket;

@@ -12,6 +12,7 @@ mod client_hello;
 mod envelope;
 mod error;
 pub mod frame;
+mod id;
 mod item;
 pub mod redact;
 mod revision;
@@ -23,10 +24,11 @@ pub mod token;
 
 pub use client_hello::{Asks, ClientHello};
 pub use envelope::{
-    Id, Incoming, Message, Notification, Request, Response, decode, encode_error,
-    encode_notification, encode_request, encode_result, result_parts,
+    Incoming, Message, Notification, Request, Response, decode, encode_error, encode_notification,
+    encode_request, encode_result, result_parts,
 };
 pub use error::Error;
+pub use id::Id;
 pub use item::ItemKind;
 pub use narrows_json::{Edit, Error as JsonError, Kind, Raw, keeping};
 pub use revision::Revision;

@@ -1,6 +1,9 @@
 //! Bytes and names as text: hexadecimal and percent-encoded.
 
+use std::borrow::Cow;
 use std::fmt::Write;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// Returns the bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
@@ -11,21 +14,23 @@ pub fn hex(bytes: &[u8]) -> String {
     text
 }
 
+/// All bytes but the unreserved characters of RFC 3986.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
 /// Returns the text with everything but the unreserved characters of RFC 3986
 /// as `%` and two digits.
 pub fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            _ => {
-                let _ = write!(encoded, "%{byte:02X}");
-            }
-        }
-    }
-    encoded
+    utf8_percent_encode(text, RESERVED).to_string()
+}
+
+/// Returns the text that a percent-encoded one stands for. A `%` without two
+/// digits stays, and bytes that are not UTF-8 are replaced.
+pub fn percent_decoded(text: &str) -> Cow<'_, str> {
+    percent_decode_str(text).decode_utf8_lossy()
 }
 
 #[cfg(test)]
@@ -37,5 +42,7 @@ mod tests {
         assert_eq!(hex(&[0, 10, 255]), "000aff");
         assert_eq!(percent_encoded("a-Z_0.~"), "a-Z_0.~");
         assert_eq!(percent_encoded("a b/\u{e4}%"), "a%20b%2F%C3%A4%25");
+        assert_eq!(percent_decoded("a%20b%2f%C3%A4%25"), "a b/\u{e4}%");
+        assert_eq!(percent_decoded("%zz%4%ff%"), "%zz%4\u{fffd}%");
     }
 }

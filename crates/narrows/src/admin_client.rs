@@ -6,6 +6,7 @@
 //! answer is blotted out before anybody can print it.
 
 mod choice;
+mod explain;
 mod site;
 mod trouble;
 

@@ -26,7 +26,6 @@ mod why;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use narrows_gateway::settings::Settings;
@@ -36,31 +35,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::ConfigOption;
 use crate::config::{self, Config, Environment, LeftOut, Problem, Severity};
+use crate::exit::Exit;
 use crate::nearest::nearest_few;
 use crate::terminal::{Status, counted, grouped, plain, say};
 
 /// The first argument of the process that starts a server.
 pub(crate) const SUBREAPER: &str = "__subreaper";
-
-/// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exit {
-    Done,
-    /// It did not work.
-    Failed,
-    /// Wrong usage or configuration.
-    Usage,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(match exit {
-            Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-        })
-    }
-}
 
 /// Reads the configuration for a command that starts servers; if it is wrong,
 /// says all that is to be said.

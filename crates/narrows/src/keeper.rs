@@ -72,7 +72,7 @@ struct Inner {
     follow_admin: OnceLock<FollowAdmin>,
     follow_file: OnceLock<FollowFile>,
     state: Arc<Mutex<State>>,
-    status: std::sync::Mutex<Status>,
+    status: parking_lot::Mutex<Status>,
     added: AddedServers,
 }
 
@@ -151,7 +151,7 @@ impl Keeper {
             follow_admin: OnceLock::new(),
             follow_file: OnceLock::new(),
             state: Arc::new(Mutex::new(state)),
-            status: std::sync::Mutex::new(Status {
+            status: parking_lot::Mutex::new(Status {
                 shown,
                 preset_folder,
             }),
@@ -161,7 +161,7 @@ impl Keeper {
 
     /// The file, and the folder of presets that it names.
     pub(crate) fn files(&self) -> (Option<PathBuf>, Option<PathBuf>) {
-        let status = self.0.status();
+        let status = self.0.status.lock();
         (self.0.file.get().cloned(), status.preset_folder.clone())
     }
 
@@ -193,7 +193,7 @@ impl Keeper {
     }
 
     pub(crate) fn set_watched(&self, watched: bool) {
-        self.0.status().shown.watched = watched;
+        self.0.status.lock().shown.watched = watched;
     }
 
     /// Reads the file again and takes up what is new in it.
@@ -239,7 +239,7 @@ impl Operations for Keeper {
     }
 
     fn status(&self) -> ConfigurationStatus {
-        self.0.status().shown.clone()
+        self.0.status.lock().shown.clone()
     }
 }
 
@@ -263,11 +263,11 @@ impl Inner {
             tracing::warn!("an unsaved change does not fit the new configuration: {line}");
         }
         state.overlay = overlay;
-        let was_refused = !self.status().shown.problems.is_empty();
+        let was_refused = !self.status.lock().shown.problems.is_empty();
         let is_same_text = state.text == text;
         state.text = text;
         let applied = self.apply(state, config, None);
-        self.status().shown.problems.clear();
+        self.status.lock().shown.problems.clear();
         if was_refused && is_same_text {
             tracing::info!("the configuration file says again what is in force");
         }
@@ -279,13 +279,13 @@ impl Inner {
 
     /// Everything stays as it is, which is said once.
     fn refuse(&self, problems: Vec<String>, tell: Tell) -> Reloaded {
-        let is_news = self.status().shown.problems != problems;
+        let is_news = self.status.lock().shown.problems != problems;
         if tell == Tell::Now && is_news {
             for problem in &problems {
                 tracing::warn!("the configuration stays as it was: {problem}");
             }
             self.gateway.tell_refused(&problems);
-            self.status().shown.problems = problems;
+            self.status.lock().shown.problems = problems;
         }
         Reloaded::Refused
     }
@@ -378,7 +378,7 @@ impl Inner {
             })
         })?;
         let file = self.file.get_or_init(|| file);
-        self.status().shown.file = Some(file.clone());
+        self.status.lock().shown.file = Some(file.clone());
         self.file_created.notify_waiters();
         if let Some(follow) = self.follow_file.get() {
             follow(file);
@@ -438,7 +438,7 @@ impl Inner {
         state.text = text;
         state.overlay = overlay;
         let changed = self.apply(state, config, server_of(change));
-        self.status().shown.problems.clear();
+        self.status.lock().shown.problems.clear();
         Changed {
             saved_to: Some(path.to_owned()),
             ..changed
@@ -474,7 +474,7 @@ impl Inner {
             }
             applied.settings.push("admin".to_owned());
         }
-        let before = self.status().shown.left_out.clone();
+        let before = self.status.lock().shown.left_out.clone();
         let newly_left_out = told_by_left_out(&mut applied, &before, &left_out, &settings);
         state.settings = settings;
         state.fixed = fixed;
@@ -483,7 +483,7 @@ impl Inner {
             let told = summary(&applied, &newly_left_out);
             tracing::info!("the configuration was taken up: {told}");
         }
-        let mut status = self.status();
+        let mut status = self.status.lock();
         status.preset_folder = preset_folder;
         status.shown.applied_at = clock::now().rfc3339();
         status.shown.unsaved = state.overlay.lines();
@@ -597,13 +597,7 @@ impl Inner {
     }
 
     fn preset_folder(&self) -> Option<PathBuf> {
-        self.status().preset_folder.clone()
-    }
-
-    fn status(&self) -> std::sync::MutexGuard<'_, Status> {
-        self.status
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.status.lock().preset_folder.clone()
     }
 }
 

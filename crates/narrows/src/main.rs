@@ -8,6 +8,7 @@ mod admin_client;
 mod cli;
 mod commands;
 mod config;
+mod exit;
 mod keeper;
 mod nearest;
 mod runtime_file;
@@ -23,9 +24,10 @@ use clap::Parser;
 
 use crate::cli::{Cli, Command, LogLevel};
 use crate::commands::{
-    Exit, call, check, filter, presets, pruner, serve, servers, sessions, stdio, tools,
+    call, check, filter, presets, pruner, serve, servers, sessions, stdio, tools,
 };
 use crate::config::Environment;
+use crate::exit::Exit;
 use crate::telemetry::Telemetry;
 use crate::terminal::say;
 

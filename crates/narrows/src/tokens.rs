@@ -1,26 +1,76 @@
-//! An exact count of tokens, for commands that tell what was saved.
+//! How many tokens a text is, for commands that tell what was saved.
 //!
-//! The vocabulary (o200k, that of today's OpenAI models; others count much the
-//! same) is in the program and takes a third of a second to load, so it is
-//! loaded when somebody asks for it and not before.
+//! With the feature `tokens` the count is exact: the vocabulary (o200k, that of
+//! today's OpenAI models; others count much the same) is in the program and
+//! takes a third of a second to load, so it is loaded when it is needed and not
+//! before. Without the feature the count is the estimate that the gateway uses
+//! for its own decisions.
 
-use std::sync::LazyLock;
+#[cfg(feature = "tokens")]
+pub(crate) use exact::{LABEL, count};
 
-use tiktoken_rs::CoreBPE;
+#[cfg(not(feature = "tokens"))]
+pub(crate) use estimated::{LABEL, count};
 
-/// How many tokens a text is. `None` if the vocabulary cannot be loaded.
-pub(crate) fn count(text: &str) -> Option<usize> {
-    static VOCABULARY: LazyLock<Option<CoreBPE>> = LazyLock::new(|| tiktoken_rs::o200k_base().ok());
-    let vocabulary = VOCABULARY.as_ref()?;
-    Some(vocabulary.encode_ordinary(text).len())
+#[cfg(feature = "tokens")]
+mod exact {
+    use std::sync::LazyLock;
+
+    use tiktoken_rs::{CoreBPE, O200K_BASE_PAT_STR, Rank};
+
+    /// All tokens in the order of their numbers, each behind its length; see `build.rs`.
+    const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k"));
+
+    pub(crate) const LABEL: &str = "tokens";
+
+    /// Returns the number of tokens. `None` if the vocabulary cannot be loaded.
+    pub(crate) fn count(text: &str) -> Option<usize> {
+        static VOCABULARY: LazyLock<Option<CoreBPE>> = LazyLock::new(|| unpack(PACKED));
+        let vocabulary = VOCABULARY.as_ref()?;
+        Some(vocabulary.encode_ordinary(text).len())
+    }
+
+    /// Special tokens are left out: no text that is counted has any.
+    fn unpack(mut packed: &[u8]) -> Option<CoreBPE> {
+        let tokens = std::iter::from_fn(|| {
+            let (length, rest) = packed.split_first()?;
+            let (token, rest) = rest.split_at_checked(usize::from(*length))?;
+            packed = rest;
+            Some(token.to_vec())
+        });
+        let encoder = tokens.zip(0 as Rank..).collect();
+        CoreBPE::new(encoder, Default::default(), O200K_BASE_PAT_STR).ok()
+    }
+
+    #[cfg(test)]
+    mod tests {
+        #[test]
+        fn the_packed_vocabulary_is_that_of_the_crate() {
+            let whole = tiktoken_rs::o200k_base().expect("the crate carries it");
+            let packed = super::unpack(super::PACKED).expect("it has been packed");
+            let bytes = |of: &super::CoreBPE, number| of.decode_bytes(&[number]).ok();
+            for number in 0..199_999 {
+                assert_eq!(bytes(&packed, number), bytes(&whole, number), "{number}");
+            }
+            let text = include_str!("tokens.rs");
+            assert_eq!(packed.encode_ordinary(text), whole.encode_ordinary(text));
+        }
+
+        #[test]
+        fn words_are_counted_as_the_vocabulary_has_them() {
+            assert_eq!(super::count(""), Some(0));
+            assert_eq!(super::count("hello world"), Some(2));
+            assert_eq!(super::count("<|endoftext|>"), Some(7));
+        }
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn words_are_counted_as_the_vocabulary_has_them() {
-        assert_eq!(super::count(""), Some(0));
-        assert_eq!(super::count("hello world"), Some(2));
-        assert_eq!(super::count("<|endoftext|>"), Some(7));
+#[cfg(not(feature = "tokens"))]
+mod estimated {
+    pub(crate) const LABEL: &str = "~tokens";
+
+    /// Returns the estimated number of tokens.
+    pub(crate) fn count(text: &str) -> Option<usize> {
+        Some(narrows_shape::estimate_tokens(text))
     }
 }

@@ -6,6 +6,7 @@
 
 use jsonschema::{Draft, PatternOptions, Validator};
 use narrows_wire::Raw;
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::effort::{self, Counted, Effort};
@@ -97,7 +98,8 @@ impl Compiled {
 /// What a reference within the schema points to.
 pub(super) fn resolve<'v>(root: &'v Value, reference: &Value) -> Option<&'v Value> {
     let fragment = reference.as_str()?.strip_prefix('#')?;
-    root.pointer(&percent_decoded(fragment)?)
+    // Pointers in URIs have their special characters escaped.
+    root.pointer(&percent_decode_str(fragment).decode_utf8().ok()?)
 }
 
 /// The draft that `$schema` names. One that nobody knows is taken away: it
@@ -133,21 +135,4 @@ pub(super) fn validator(schema: &Value, draft: Draft) -> Result<Validator, Strin
     built
         .or_else(|_| options.with_pattern_options(backtracking).build(schema))
         .map_err(|error| error.to_string().chars().take(300).collect())
-}
-
-/// Pointers in URIs have their special characters escaped; `None` for what is
-/// no text then.
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let mut digit = || char::from(rest.next()?).to_digit(16);
-                u8::try_from(digit()? * 16 + digit()?).ok()?
-            }
-            _ => byte,
-        });
-    }
-    String::from_utf8(bytes).ok()
 }

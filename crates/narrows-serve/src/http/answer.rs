@@ -1,4 +1,4 @@
-//! Whole answers of the MCP endpoints.
+//! Whole answers, to MCP requests and to others.
 
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use http::header::{
 use http::{Response, StatusCode};
 use narrows_upstream::memory::ClientMemory;
 use narrows_wire::Id;
+use serde_json::Value;
 
 use super::body::Body;
 use crate::error::Refused;
@@ -103,4 +104,23 @@ pub(super) fn charged_to(mut answer: Response<Body>, memory: &ClientMemory) -> R
 
 pub(super) fn message(status: StatusCode, message: Bytes) -> Response<Body> {
     json(status, Body::whole(message))
+}
+
+/// A refusal outside MCP, where no JSON-RPC is spoken.
+pub(super) fn refused_page(refused: &Refused) -> Response<Body> {
+    let mut page = page(
+        refused.status(),
+        &serde_json::json!({ "error": refused.message() }),
+    );
+    let headers = page.headers_mut();
+    explain(headers, refused.challenge(), refused.retry_after());
+    page.map(Body::Page)
+}
+
+/// JSON outside MCP.
+pub(super) fn page(status: StatusCode, value: &Value) -> Response<axum::body::Body> {
+    let mut answer = Response::new(axum::body::Body::from(value.to_string()));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, JSON);
+    answer
 }

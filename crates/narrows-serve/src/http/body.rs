@@ -12,8 +12,8 @@ use narrows_upstream::memory::{MemoryFull, MemoryShare, SMALL};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::channel::Channel;
 use super::events::Events;
-use super::sse::Channel;
 use crate::error::Refused;
 
 /// Up to here an answer is one buffer: copying a few kilobytes costs less than

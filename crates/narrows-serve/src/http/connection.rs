@@ -23,13 +23,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
 use super::current::Current;
+use super::entry::RequestOrigin;
 use super::head::Head;
 use super::occupancy::Place;
 use super::pages::{Pages, Reader};
 use super::poll_when_woken::PollWhenWoken;
 use super::socket::Socket;
 use super::target::Way;
-use super::{Edge, admin, answer, entry, forward, guard, mcp, pages, rpc, sse, ws};
+use super::{Edge, admin, answer, entry, forward, guard, mcp, rpc, sse, ws};
 use crate::error::{ForwardRefusal, Refused};
 
 /// Bodies up to here are taken over by the system at once.
@@ -40,13 +41,6 @@ const PART_OF_HEAD: Duration = Duration::from_millis(100);
 
 /// Longer heads are answered 431.
 const MAX_HEADER_BYTES: usize = 16 * 1024;
-
-/// Who is at the other end, as handed to the router with each request.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Peer {
-    /// True if it is on this machine, and speaks for itself.
-    pub(super) from_here: bool,
-}
 
 pub(super) struct Connection {
     edge: Arc<Edge>,
@@ -156,7 +150,7 @@ impl Connection {
             return match way {
                 Some(_) => answer::refused(None, &refused),
                 None if is_admin => admin::refused(refused),
-                None => pages::refused(&refused),
+                None => answer::refused_page(&refused),
             };
         }
         let origin = head.origin.cloned();
@@ -169,7 +163,7 @@ impl Connection {
             None => Ok(Principal::Anonymous),
         };
         let mut answer = match (way, entered) {
-            (Some(way), Err(refused)) => entry::refused(&way, refused),
+            (Some(way), Err(refused)) => refuse(&way, refused),
             (Some(Way::Mcp(target)), Ok(principal)) => {
                 match mcp::enter(edge, &target, principal, &parts.method, &head) {
                     mcp::Entered::Answer(answer) => answer,
@@ -235,10 +229,10 @@ impl Connection {
                 Ok(reader) => {
                     let from_here = entry::is_from_here(&head, self.peer.ip());
                     parts.headers = headers;
-                    parts.extensions.insert(Peer { from_here });
+                    parts.extensions.insert(RequestOrigin { from_here });
                     Box::pin(self.page(parts, body, reader, is_admin)).await
                 }
-                Err(refused) => pages::refused(&refused),
+                Err(refused) => answer::refused_page(&refused),
             },
         };
         if let Some(origin) = origin {
@@ -323,5 +317,14 @@ impl Connection {
             Err(Refused::NoToken) => Ok(None),
             Err(refused) => Err(refused),
         }
+    }
+}
+
+/// A refusal in the form of the way in.
+fn refuse(way: &Way<'_>, refused: Refused) -> Response<Body> {
+    tracing::debug!(?refused, "refused");
+    match way {
+        Way::Forward(server) => forward::refused(server, None, &ForwardRefusal::Edge(refused)),
+        _ => answer::refused(None, &refused),
     }
 }

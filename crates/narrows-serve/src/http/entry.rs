@@ -5,20 +5,26 @@
 
 use std::net::IpAddr;
 
+use http::Method;
 use http::header::HeaderValue;
-use http::{Method, Response};
 use narrows_gateway::Principal;
 use narrows_gateway::meter::RefusedFor;
 use narrows_gateway::{ClientPermit, Peer, Unidentified};
 
-use super::body::Body;
+use super::Edge;
 use super::head::Head;
 use super::target::Way;
-use super::{Edge, answer, forward};
-use crate::error::{ForwardRefusal, Refused};
+use crate::error::Refused;
 
 #[cfg(test)]
 mod tests;
+
+/// Where a request comes from, as handed to the router with each request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RequestOrigin {
+    /// True if the client is on this machine and speaks for itself.
+    pub(super) from_here: bool,
+}
 
 /// Finds out who asks, and whether that way in is among its rights.
 pub(super) async fn enter(
@@ -97,15 +103,6 @@ pub(super) fn permit(edge: &Edge, principal: &Principal) -> Result<Option<Client
 pub(super) fn is_from_here(head: &Head<'_>, peer: IpAddr) -> bool {
     // A socket for both families tells 127.0.0.1 as ::ffff:127.0.0.1.
     peer.to_canonical().is_loopback() && !head.passed_on
-}
-
-/// A refusal in the form of the way in.
-pub(super) fn refused(way: &Way<'_>, refused: Refused) -> Response<Body> {
-    tracing::debug!(?refused, "refused");
-    match way {
-        Way::Forward(server) => forward::refused(server, None, &ForwardRefusal::Edge(refused)),
-        _ => answer::refused(None, &refused),
-    }
 }
 
 /// The token of a header. What is there but cannot be read as one is a token

@@ -12,8 +12,8 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Response, StatusCode};
 
 use self::text::Format;
-use super::connection::Peer;
-use super::{Edge, pages};
+use super::entry::RequestOrigin;
+use super::{Edge, answer};
 use crate::error::Refused;
 
 /// How long who brings a wrong token waits for the answer.
@@ -75,7 +75,7 @@ pub(super) async fn metrics(
     State(edge): State<Arc<Edge>>,
     request: Request,
 ) -> Response<axum::body::Body> {
-    let peer = request.extensions().get::<Peer>();
+    let peer = request.extensions().get::<RequestOrigin>();
     let from_here = peer.is_some_and(|peer| peer.from_here);
     let access = &edge.settings.metrics;
     if let Err(refused) = access.check(from_here, bearer(request.headers())) {
@@ -107,7 +107,7 @@ pub(super) async fn metrics(
 }
 
 fn refuse(refused: &Refused) -> Response<axum::body::Body> {
-    pages::refused(refused).map(axum::body::Body::new)
+    answer::refused_page(refused).map(axum::body::Body::new)
 }
 
 /// The token of `Authorization: Bearer`; the scheme is in any case (RFC 9110,

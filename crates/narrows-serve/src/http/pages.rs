@@ -8,17 +8,17 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::routing::get;
-use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use narrows_gateway::Door;
 use narrows_gateway::Principal;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::answer::{page, refused_page};
 use super::body::Body;
-use super::{Edge, Front, admin, answer, metrics};
+use super::{Edge, Front, admin, metrics};
 use crate::error::Refused;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -56,21 +56,15 @@ fn router(edge: Arc<Edge>) -> Router {
         .route("/health", get(health))
         .route("/ready", get(ready))
         .route("/metrics", get(metrics::metrics))
-        .fallback(async || refused(&Refused::UnknownPath).map(axum::body::Body::new))
-        .method_not_allowed_fallback(async || refused(&Refused::Method).map(axum::body::Body::new))
+        .fallback(async || refused_page(&Refused::UnknownPath).map(axum::body::Body::new))
+        .method_not_allowed_fallback(async || {
+            refused_page(&Refused::Method).map(axum::body::Body::new)
+        })
         .with_state(edge.clone());
     match admin::router(edge) {
         Some(admin) => pages.merge(admin),
         None => pages,
     }
-}
-
-/// A refusal outside MCP, where no JSON-RPC is spoken.
-pub(super) fn refused(refused: &Refused) -> Response<Body> {
-    let mut page = page(refused.status(), &json!({ "error": refused.message() }));
-    let headers = page.headers_mut();
-    answer::explain(headers, refused.challenge(), refused.retry_after());
-    page.map(Body::Page)
 }
 
 /// Who reads a page, where that is known.
@@ -146,13 +140,4 @@ async fn index(
     text.push_str("\nThe pruner (plain JSON-RPC):\n  /rpc\n");
     text.push_str("\nHealth and figures:\n  /health\n  /ready\n  /metrics\n");
     text
-}
-
-fn page(status: StatusCode, value: &Value) -> Response<axum::body::Body> {
-    let mut answer = Response::new(axum::body::Body::from(value.to_string()));
-    *answer.status_mut() = status;
-    answer
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    answer
 }

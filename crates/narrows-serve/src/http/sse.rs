@@ -6,27 +6,24 @@
 //! loop of `duplex`, what that says goes to the stream. When the stream breaks
 //! off, the client is gone.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
 use http::header::{ALLOW, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use narrows_gateway::Principal;
-use narrows_upstream::memory::{ClientMemory, MemoryShare};
+use narrows_upstream::memory::ClientMemory;
 use narrows_upstream::offload;
+use narrows_wire::decode;
 use narrows_wire::token::random_id;
-use narrows_wire::{decode, sse};
 use parking_lot::RwLock;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
+use tokio::time::timeout;
 
 use super::body::{self, Body};
-use super::events::encode;
+use super::channel::Channel;
 use super::head::Head;
 use super::target::{MESSAGES, Target};
 use super::{Edge, answer, guard};
@@ -35,9 +32,6 @@ use crate::error::Refused;
 
 #[cfg(test)]
 mod tests;
-
-/// Events that are ready together go out together, up to about this much.
-const GATHER: usize = 64 * 1024;
 
 /// Posted messages that wait for their turn, or are still being read.
 const INBOX: usize = 8;
@@ -130,7 +124,8 @@ fn start(
     let settings = edge.duplex();
     let (outgoing, written) = mpsc::channel(settings.queue);
     let responses = memory.responses.clone();
-    let channel = Channel::new(&id, written, responses, edge.settings.keep_alive);
+    let post_to = format!("{MESSAGES}?{SESSION}={id}");
+    let channel = Channel::new(post_to, written, responses, edge.settings.keep_alive);
     let entry = Entry::new(edge, &id, inbox);
     let (edge, target) = (edge.clone(), target.into_owned());
     edge.tasks.clone().spawn(async move {
@@ -248,86 +243,5 @@ async fn take_in(edge: &Edge, found: Found, body: RequestBody) -> Result<(), Ref
     match inbox.is_closed() {
         true => Err(Refused::UnknownStream),
         false => Ok(()),
-    }
-}
-
-/// The stream, as the bytes of server-sent events. When it is dropped, the
-/// client is gone.
-pub(super) struct Channel {
-    /// The first event.
-    opening: Option<Bytes>,
-    written: mpsc::Receiver<Bytes>,
-    /// What is ready to be written.
-    ready: VecDeque<Bytes>,
-    /// The memory shares of the client.
-    memory: Arc<MemoryShare>,
-    beat: Interval,
-    ended: bool,
-}
-
-impl Channel {
-    fn new(
-        id: &str,
-        written: mpsc::Receiver<Bytes>,
-        memory: Arc<MemoryShare>,
-        keep_alive: Duration,
-    ) -> Channel {
-        let mut beat = interval_at(Instant::now() + keep_alive, keep_alive);
-        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let place = format!("{MESSAGES}?{SESSION}={id}");
-        let mut opening = BytesMut::new();
-        sse::encode(&event("endpoint", place.into()), &mut opening);
-        Channel {
-            opening: Some(opening.freeze()),
-            written,
-            ready: VecDeque::new(),
-            memory,
-            beat,
-            ended: false,
-        }
-    }
-
-    pub(super) fn memory(&self) -> &Arc<MemoryShare> {
-        &self.memory
-    }
-
-    pub(super) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        if let Some(opening) = self.opening.take() {
-            return Poll::Ready(Some(opening));
-        }
-        if let Some(ready) = self.ready.pop_front() {
-            return Poll::Ready(Some(ready));
-        }
-        let mut bytes = BytesMut::new();
-        while !self.ended && bytes.len() < GATHER && self.ready.is_empty() {
-            match self.written.poll_recv(cx) {
-                Poll::Ready(Some(message)) => {
-                    let event = event("message", message);
-                    encode(&event, &self.memory, &mut bytes, &mut self.ready);
-                }
-                Poll::Ready(None) => self.ended = true,
-                Poll::Pending => break,
-            }
-        }
-        if !bytes.is_empty() {
-            return Poll::Ready(Some(bytes.freeze()));
-        }
-        if let Some(ready) = self.ready.pop_front() {
-            return Poll::Ready(Some(ready));
-        }
-        if self.ended {
-            return Poll::Ready(None);
-        }
-        self.beat
-            .poll_tick(cx)
-            .map(|_| Some(Bytes::from_static(sse::COMMENT)))
-    }
-}
-
-fn event(kind: &str, data: Bytes) -> sse::Event {
-    sse::Event {
-        event: Some(kind.into()),
-        data,
-        ..sse::Event::default()
     }
 }

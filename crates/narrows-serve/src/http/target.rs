@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use narrows_gateway::Door;
+use percent_encoding::percent_decode_str;
 
 #[cfg(test)]
 mod tests;
@@ -134,19 +135,11 @@ fn segment(raw: &str) -> Option<Cow<'_, str>> {
     if raw.is_empty() || raw.contains('/') {
         return None;
     }
-    if !raw.contains('%') {
-        return Some(Cow::Borrowed(raw));
+    let mut escapes = raw.split('%').skip(1).map(str::as_bytes);
+    let is_escape =
+        |text: &[u8]| matches!(text, [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit());
+    if !escapes.all(is_escape) {
+        return None;
     }
-    let mut decoded = Vec::with_capacity(raw.len());
-    let mut bytes = raw.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            decoded.push(byte);
-            continue;
-        }
-        let high = char::from(bytes.next()?).to_digit(16)?;
-        let low = char::from(bytes.next()?).to_digit(16)?;
-        decoded.push((high * 16 + low) as u8);
-    }
-    String::from_utf8(decoded).ok().map(Cow::Owned)
+    percent_decode_str(raw).decode_utf8().ok()
 }

@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use percent_encoding::percent_decode_str;
+
 /// Words that cannot name a type of ours: reserved ones, the language's own
 /// types and type operators, and `Record`, which the output itself uses.
 const TAKEN: &[&str] = &[
@@ -157,31 +159,10 @@ pub(super) fn last_segment(reference: &str) -> String {
         .replace("~0", "~")
 }
 
+/// Text that is not UTF-8 when it is decoded stays as it is.
 fn percent_decoded(text: &str) -> Cow<'_, str> {
-    if !text.contains('%') {
-        return Cow::Borrowed(text);
-    }
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let digit = |place: usize| bytes.get(place).and_then(|&b| char::from(b).to_digit(16));
-        match (byte, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                // Two hexadecimal digits are at most 255.
-                decoded.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            _ => {
-                decoded.push(byte);
-                at += 1;
-            }
-        }
-    }
-    match String::from_utf8(decoded) {
-        Ok(decoded) => Cow::Owned(decoded),
-        Err(_) => Cow::Borrowed(text),
-    }
+    let decoded = percent_decode_str(text).decode_utf8();
+    decoded.unwrap_or(Cow::Borrowed(text))
 }
 
 #[cfg(test)]

@@ -1,14 +1,12 @@
-//! Event streams, read as the HTML standard says: lines end in LF, CR or both,
-//! and an event is only one when a blank line has ended it.
-
-use std::collections::VecDeque;
+//! Answers that are event streams, read event by event.
 
 use serde_json::Value;
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
 
-use super::http::{Length, Response, read_body, read_piece};
+use super::event::{Decoder, Event};
 use super::limited;
+use super::response::{Length, Response, read_body, read_piece};
 
 /// An answer that is an event stream, read event by event.
 #[derive(Debug)]
@@ -18,14 +16,6 @@ pub struct Events {
     stream: BufReader<TcpStream>,
     length: Length,
     decoder: Decoder,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Event {
-    pub event: Option<String>,
-    pub id: Option<String>,
-    pub retry: Option<u64>,
-    pub data: String,
 }
 
 impl Events {
@@ -63,7 +53,7 @@ impl Events {
     /// The next event, however long it takes to come.
     pub(super) async fn read(&mut self) -> Option<Event> {
         loop {
-            if let Some(event) = self.decoder.ready.pop_front() {
+            if let Some(event) = self.decoder.next() {
                 return Some(event);
             }
             let more = read_piece(&mut self.stream, &mut self.length).await?;
@@ -86,78 +76,3 @@ impl Events {
         self.head
     }
 }
-
-impl Event {
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.data)
-            .unwrap_or_else(|error| panic!("not JSON ({error}): {self:?}"))
-    }
-
-    /// The message of MCP that this carries, if it does.
-    pub(super) fn into_message(self) -> Option<String> {
-        let named = matches!(self.event.as_deref(), None | Some("message"));
-        (named && !self.data.is_empty()).then_some(self.data)
-    }
-
-    pub(super) fn all(bytes: &[u8]) -> Vec<Event> {
-        let mut decoder = Decoder::default();
-        decoder.push(bytes);
-        decoder.ready.into()
-    }
-}
-
-#[derive(Debug, Default)]
-struct Decoder {
-    /// Of a line that has not ended.
-    begun: Vec<u8>,
-    /// A LF that comes next belongs to a line end that was seen already.
-    after_cr: bool,
-    event: Event,
-    data: Vec<String>,
-    ready: VecDeque<Event>,
-}
-
-impl Decoder {
-    fn push(&mut self, bytes: &[u8]) {
-        let mut rest = bytes;
-        while let Some(first) = rest.first() {
-            if std::mem::take(&mut self.after_cr) && *first == b'\n' {
-                rest = &rest[1..];
-                continue;
-            }
-            let end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
-            let Some(end) = end else {
-                return self.begun.extend_from_slice(rest);
-            };
-            self.begun.extend_from_slice(&rest[..end]);
-            self.after_cr = rest[end] == b'\r';
-            rest = &rest[end + 1..];
-            let line = std::mem::take(&mut self.begun);
-            self.line(String::from_utf8(line).expect("events are text"));
-        }
-    }
-
-    fn line(&mut self, line: String) {
-        if line.is_empty() {
-            let mut event = std::mem::take(&mut self.event);
-            event.data = std::mem::take(&mut self.data).join("\n");
-            // Comments leave nothing.
-            if event != Event::default() {
-                self.ready.push_back(event);
-            }
-            return;
-        }
-        let (name, value) = line.split_once(':').unwrap_or((&line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match name {
-            "event" => self.event.event = Some(value.to_owned()),
-            "id" => self.event.id = Some(value.to_owned()),
-            "retry" => self.event.retry = value.parse().ok(),
-            "data" => self.data.push(value.to_owned()),
-            _ => {}
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,8 +1,10 @@
 //! A client of HTTP+SSE, as revision 2024-11-05 has it.
 
 use super::client::{Client, Line, Waiting};
-use super::events::{Event, Events};
-use super::http::{Http, MCP_HEADERS, Response};
+use super::event::Event;
+use super::events::Events;
+use super::http::{Http, MCP_HEADERS};
+use super::response::Response;
 
 /// A client with a stream that it hears everything on. Every message is posted
 /// on a connection of its own.

@@ -6,7 +6,8 @@ use tokio::task::JoinSet;
 
 use super::client::{Client, Line, Waiting};
 use super::events::Events;
-use super::http::{Http, MCP_HEADERS, Response};
+use super::http::{Http, MCP_HEADERS};
+use super::response::Response;
 
 /// A client with a session. Every message is posted on a connection of its own;
 /// once it is initialized it listens to a GET as well, if the server has one,

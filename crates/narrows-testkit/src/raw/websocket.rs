@@ -9,8 +9,9 @@ use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 use super::client::{Client, Line, Waiting};
-use super::http::{Http, Response};
+use super::http::Http;
 use super::limited;
+use super::response::Response;
 use crate::websocket::{
     Assembly, CLOSE, Frame, Message, PONG, Role, SUBPROTOCOL, TEXT, accept_key,
 };

@@ -10,7 +10,8 @@ use http::{Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Frame;
 
-use super::listen::{Body, Connection, response};
+use super::connection::Connection;
+use super::reply::{Body, response};
 use super::server::{Output, Outputs};
 use super::{LineEnd, SseOptions};
 

@@ -1,41 +1,21 @@
 //! The scripted server over Streamable HTTP, as the revisions with sessions
 //! have it: one endpoint, POST, GET and DELETE.
 
-use std::sync::{Arc, Mutex};
-
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::connection::Connection;
 use super::events::{Ends, Events};
-use super::listen::{Answer, Body, Connection, Listening, header, hung_up, plain, status, whole};
-use super::server::{Out, Output, Outputs, Server};
+use super::reply::{Answer, Body, header, hung_up, plain, status, whole};
+use super::server::{Output, Server};
+use super::state::{General, ListenerState};
 
 const SESSION: &str = "mcp-session-id";
 
-/// What belongs to no request; it waits here until a GET asks for it.
-pub(super) struct General {
-    sender: Out,
-    /// Taken by the stream that is open.
-    outputs: Arc<Mutex<Option<Outputs>>>,
-}
-
-impl General {
-    pub(super) fn holding(said: &[Output]) -> General {
-        let (sender, outputs) = mpsc::unbounded_channel();
-        for output in said {
-            sender.send(output.clone()).expect("we hold the other end");
-        }
-        General {
-            sender,
-            outputs: Arc::new(Mutex::new(Some(outputs))),
-        }
-    }
-}
-
 pub(super) async fn answer(
-    at: &Listening,
+    at: &ListenerState,
     connection: Connection,
     head: &Parts,
     text: &str,
@@ -62,7 +42,7 @@ pub(super) async fn answer(
     }
 }
 
-async fn post(at: &Listening, connection: Connection, text: &str, message: &Value) -> Answer {
+async fn post(at: &ListenerState, connection: Connection, text: &str, message: &Value) -> Answer {
     let server = &at.server;
     if message["method"].is_null() || message.get("id").is_none() {
         server.hear(text, &at.general.sender);

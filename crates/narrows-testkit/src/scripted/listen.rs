@@ -1,44 +1,24 @@
 //! The scripted server on a port: who comes by which path is spoken to in which
 //! transport. All of them share one server, so a test may mix them.
 
-use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
+use http::{Method, Request, StatusCode};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
+use super::connection::{Connection, Wire};
+use super::reply::{Answer, header, plain, status};
 use super::server::{Output, Server};
+use super::state::{General, ListenerState, Streams};
 use super::{http as streamable, rpc, sse, websocket};
-
-pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
-
-/// An error breaks the connection.
-pub(super) type Answer = Result<Response<Body>, io::Error>;
-
-/// What all connections share.
-pub(super) struct Listening {
-    pub(super) server: Arc<Server>,
-    pub(super) address: SocketAddr,
-    pub(super) general: streamable::General,
-    pub(super) streams: sse::Streams,
-    /// What the script says at the start.
-    pub(super) greeting: Vec<Output>,
-}
 
 /// Prints the address and serves until stdin ends, which it does with the test.
 pub(super) async fn serve(server: Arc<Server>) -> io::Result<()> {
@@ -48,11 +28,11 @@ pub(super) async fn serve(server: Arc<Server>) -> io::Result<()> {
     let (out, mut outputs) = mpsc::unbounded_channel();
     server.start(&out).await;
     let greeting: Vec<Output> = std::iter::from_fn(|| outputs.try_recv().ok()).collect();
-    let at = Arc::new(Listening {
+    let at = Arc::new(ListenerState {
         server,
         address,
-        general: streamable::General::holding(&greeting),
-        streams: sse::Streams::default(),
+        general: General::holding(&greeting),
+        streams: Streams::default(),
         greeting,
     });
     tokio::spawn(async move {
@@ -79,7 +59,7 @@ pub(super) async fn serve(server: Arc<Server>) -> io::Result<()> {
 }
 
 async fn answer(
-    at: Arc<Listening>,
+    at: Arc<ListenerState>,
     connection: Connection,
     mut request: Request<Incoming>,
 ) -> Answer {
@@ -121,109 +101,3 @@ fn recorded(head: &Parts, body: &str) -> String {
     }
     record.to_string()
 }
-
-/// The error of a connection that is broken because the script says so.
-pub(super) fn hung_up() -> io::Error {
-    io::Error::other("as the script says")
-}
-
-pub(super) fn header<'a>(head: &'a Parts, name: &str) -> Option<&'a str> {
-    head.headers.get(name).and_then(|value| value.to_str().ok())
-}
-
-/// As a [`Step::Status`](super::Step::Status) says.
-pub(super) fn status(code: u16, headers: Vec<(String, String)>, body: String) -> Response<Body> {
-    let code = StatusCode::from_u16(code).expect("the script gives a status that there is");
-    let mut response = plain(code, &body);
-    for (name, value) in headers {
-        let name = http::HeaderName::try_from(name).expect("the script gives a header's name");
-        let value = value.parse().expect("the script gives a header's value");
-        response.headers_mut().insert(name, value);
-    }
-    response
-}
-
-pub(super) fn plain(status: StatusCode, text: &str) -> Response<Body> {
-    whole(status, "text/plain", text.to_owned())
-}
-
-pub(super) fn whole(status: StatusCode, kind: &str, text: String) -> Response<Body> {
-    let body = Full::new(Bytes::from(text)).map_err(|never: Infallible| match never {});
-    response(status, kind, body.boxed_unsync())
-}
-
-pub(super) fn response(status: StatusCode, kind: &str, body: Body) -> Response<Body> {
-    let response = Response::builder()
-        .status(status)
-        .header("content-type", kind)
-        .body(body);
-    response.expect("a status and a plain header")
-}
-
-/// What may be done to the connection that a request came on.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Connection(Arc<Behaviour>);
-
-#[derive(Debug, Default)]
-struct Behaviour {
-    piece: AtomicUsize,
-    broken: AtomicBool,
-}
-
-impl Connection {
-    /// Writes so many bytes at a time from now on; 0: all at once.
-    pub(super) fn write_in_pieces_of(&self, size: usize) {
-        self.0.piece.store(size, Ordering::Relaxed);
-    }
-
-    /// Breaks it off as soon as all that was said is written.
-    pub(super) fn break_off(&self) {
-        self.0.broken.store(true, Ordering::Relaxed);
-    }
-}
-
-/// The stream of a connection. It does its part below any framing, so that cuts
-/// fall where no library would make them.
-struct Wire {
-    stream: TcpStream,
-    connection: Connection,
-}
-
-impl AsyncRead for Wire {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Wire {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let bytes = match self.connection.0.piece.load(Ordering::Relaxed) {
-            0 => bytes,
-            size => &bytes[..size.min(bytes.len())],
-        };
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    /// Called when all is written, by hyper as by ourselves.
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.connection.0.broken.load(Ordering::Relaxed) {
-            return Poll::Ready(Err(hung_up()));
-        }
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-}
-
-#[cfg(test)]
-mod tests;

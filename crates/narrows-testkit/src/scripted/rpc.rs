@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::listen::{Answer, hung_up, status, whole};
+use super::reply::{Answer, hung_up, status, whole};
 use super::server::{Output, Server};
 
 pub(super) async fn post(server: &Arc<Server>, text: &str) -> Answer {

@@ -1,8 +1,7 @@
 //! The scripted server over HTTP+SSE, as revision 2024-11-05 has it: a GET
 //! opens the stream that everything is said on, and says where to post.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use http::request::Parts;
 use http::{Response, StatusCode};
@@ -10,25 +9,17 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::Endpoint;
+use super::connection::Connection;
 use super::events::{Ended, Ends, Events, event};
-use super::listen::{Body, Connection, Listening, plain, status};
-use super::server::{Out, Output};
+use super::reply::{Body, plain, status};
+use super::server::Output;
+use super::state::ListenerState;
 
-/// The open streams, by the ids of their sessions.
-#[derive(Default)]
-pub(super) struct Streams(Mutex<Known>);
-
-#[derive(Default)]
-struct Known {
-    opened: usize,
-    streams: HashMap<String, Out>,
-}
-
-pub(super) fn open(at: &Arc<Listening>, connection: Connection) -> Response<Body> {
+pub(super) fn open(at: &Arc<ListenerState>, connection: Connection) -> Response<Body> {
     let options = &at.server.script.sse;
     connection.write_in_pieces_of(options.piece);
     let (out, outputs) = mpsc::unbounded_channel();
-    let id = register(at, out.clone());
+    let id = at.register_stream(out.clone());
     let endpoint = match &options.endpoint {
         Endpoint::Path => format!("/messages?session_id={id}"),
         Endpoint::Relative => format!("messages?session_id={id}"),
@@ -43,7 +34,7 @@ pub(super) fn open(at: &Arc<Listening>, connection: Connection) -> Response<Body
     let mut events = Events::new(connection, outputs, Ends::Never);
     events.form = options.clone();
     events.on_end(move |_, ended| {
-        forget(&home, &id);
+        home.forget_stream(&id);
         if ended == Ended::ByClient {
             home.server.record(&json!({ "sse": "lost" }).to_string());
         }
@@ -52,10 +43,10 @@ pub(super) fn open(at: &Arc<Listening>, connection: Connection) -> Response<Body
 }
 
 /// Accepts a message, and answers it on the stream.
-pub(super) async fn post(at: &Listening, head: &Parts, text: &str) -> Response<Body> {
+pub(super) async fn post(at: &ListenerState, head: &Parts, text: &str) -> Response<Body> {
     let query = head.uri.query().unwrap_or_default();
     let id = query.strip_prefix("session_id=").unwrap_or_default();
-    let Some(stream) = find(at, id) else {
+    let Some(stream) = at.find_stream(id) else {
         return plain(StatusCode::NOT_FOUND, "no such session");
     };
     let message: Value = serde_json::from_str(text).unwrap_or_default();
@@ -84,29 +75,4 @@ pub(super) async fn post(at: &Listening, head: &Parts, text: &str) -> Response<B
         }
     });
     plain(StatusCode::ACCEPTED, "Accepted")
-}
-
-fn register(at: &Listening, stream: Out) -> String {
-    let mut known = at.streams.0.lock().expect("nothing panics here");
-    known.opened += 1;
-    let id = format!("{}-stream-{}", at.server.script.name, known.opened);
-    known.streams.insert(id.clone(), stream);
-    let mut sessions = at.server.sessions.lock().expect("no step panics");
-    sessions.push(id.clone());
-    id
-}
-
-/// The script may have forgotten the session while its stream is there.
-fn find(at: &Listening, id: &str) -> Option<Out> {
-    let known = at.streams.0.lock().expect("nothing panics here");
-    let stream = known.streams.get(id).cloned();
-    let sessions = at.server.sessions.lock().expect("no step panics");
-    stream.filter(|_| sessions.iter().any(|known| known == id))
-}
-
-fn forget(at: &Listening, id: &str) {
-    let mut known = at.streams.0.lock().expect("nothing panics here");
-    known.streams.remove(id);
-    let mut sessions = at.server.sessions.lock().expect("no step panics");
-    sessions.retain(|known| known != id);
 }

@@ -13,15 +13,17 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 
 use super::WebSocketOptions;
-use super::listen::{Body, Connection, Listening, header, plain};
+use super::connection::Connection;
+use super::reply::{Body, header, plain};
 use super::server::{Out, Output, Outputs, Server};
+use super::state::ListenerState;
 use crate::websocket::{
     Assembly, BINARY, Frame, Message, PING, PONG, Role, SUBPROTOCOL, TEXT, accept_key,
 };
 
 /// Answers the handshake; the connection is then spoken on.
 pub(super) fn accept(
-    at: Arc<Listening>,
+    at: Arc<ListenerState>,
     connection: &Connection,
     head: &Parts,
     upgrade: OnUpgrade,
@@ -50,7 +52,7 @@ pub(super) fn accept(
     response.body(Body::default()).expect("plain headers")
 }
 
-async fn converse(at: &Listening, connection: impl AsyncRead + AsyncWrite) {
+async fn converse(at: &ListenerState, connection: impl AsyncRead + AsyncWrite) {
     let (reader, writer) = tokio::io::split(connection);
     let (out, outputs) = mpsc::unbounded_channel();
     for output in &at.greeting {

@@ -6,9 +6,11 @@ use std::ops::Range;
 use bytes::Bytes;
 use narrows_json::{Scanner, text};
 
-use super::{ID_MAX, Id, Incoming, Message, Notification, Request, Response};
-use crate::{Error, JsonError, Kind, Raw};
+use super::{Incoming, Message, Notification, Request, Response};
+use crate::id::ID_MAX;
+use crate::{Error, Id, JsonError, Kind, Raw};
 
+/// Methods are looked up, and no honest peer needs a longer one.
 const METHOD_MAX: usize = 1024;
 /// Every entry of a batch costs an answer, so their number is bounded.
 const BATCH_MAX: usize = 1000;

@@ -237,6 +237,6 @@ fn tell_savings(before: &str, after: &str) {
     say(format_args!("{:10} {:>12} {:>12}", "", "before", "after"));
     line("characters", chars(before), chars(after));
     if let (Some(before), Some(after)) = (tokens::count(before), tokens::count(after)) {
-        line("tokens", before, after);
+        line(tokens::LABEL, before, after);
     }
 }

@@ -12,7 +12,9 @@ mod presets;
 mod recovery;
 mod remote;
 mod server;
+mod server_check;
 mod shape;
+mod stdio;
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,11 +1,11 @@
 //! Servers that were added while the program runs.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 
 use narrows_gateway::{Gateway, UpstreamReport};
 use narrows_serve::admin::Change;
 use narrows_upstream::State as UpstreamState;
+use parking_lot::Mutex;
 
 /// The ids of servers that were added. A server that is added once more before
 /// it has ever come up is replaced: the second command corrects the first.
@@ -26,7 +26,7 @@ impl AddedServers {
 
     /// Notes a change that was made.
     pub(super) fn note(&self, change: &Change) {
-        let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = self.0.lock();
         match change {
             Change::AddServer { id, .. } => drop(ids.insert(id.clone())),
             Change::RemoveServer { id } => drop(ids.remove(id)),
@@ -35,7 +35,7 @@ impl AddedServers {
     }
 
     fn has(&self, id: &str) -> bool {
-        let ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ids = self.0.lock();
         ids.contains(id)
     }
 }

@@ -6,10 +6,12 @@
 //! the queue full are dropped and counted.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 /// Lines that may wait.
 const QUEUE: usize = 4096;
@@ -60,8 +62,8 @@ impl Pipe {
             return;
         }
         let (finished, changed) = &*self.finished;
-        let guard = finished.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = changed.wait_timeout_while(guard, LAST_LINES, |finished| !*finished);
+        let mut finished = finished.lock();
+        changed.wait_while_for(&mut finished, |finished| !*finished, LAST_LINES);
     }
 
     fn write_all(&self, waiting: &Receiver<Item>) {
@@ -75,7 +77,7 @@ impl Pipe {
                 }
                 Item::Finish => {
                     let (finished, changed) = &*self.finished;
-                    *finished.lock().unwrap_or_else(PoisonError::into_inner) = true;
+                    *finished.lock() = true;
                     changed.notify_all();
                 }
             }

@@ -11,7 +11,7 @@ use http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderValue};
 use super::Office;
 use super::refusal::Refusal;
 use crate::admin::TokenOrigin;
-use crate::http::connection::Peer;
+use crate::http::entry::RequestOrigin;
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +38,7 @@ pub(super) async fn check(
 
 async fn admit(
     office: &Office,
-    peer: Option<Peer>,
+    peer: Option<RequestOrigin>,
     headers: &HeaderMap,
 ) -> Result<TokenOrigin, Refusal> {
     if !peer.is_some_and(|peer| office.desk.admits_others() || peer.from_here) {

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use narrows_gateway::Gateway;
 use narrows_gateway::settings::Settings;
 use tokio_util::sync::CancellationToken;

@@ -4,7 +4,7 @@ use http::{HeaderName, HeaderValue, Uri};
 use narrows_gateway::settings::{RemoteManner, RemoteSettings, Transport};
 
 use super::address::{Schemes, mended, wrong_port};
-use super::server::{Desk, pairs};
+use super::server_check::{ServerCheck, pairs};
 use crate::config::expand::Forms;
 use crate::config::problem::At;
 use crate::config::raw::{RawServer, SharingWord};
@@ -21,7 +21,7 @@ pub(super) fn implied(url: &str) -> Transport {
     }
 }
 
-impl Desk<'_, '_> {
+impl ServerCheck<'_, '_> {
     pub(super) fn remote(&mut self, at: &At, server: &RawServer) -> Option<RemoteSettings> {
         let headers = self.headers(server);
         let given = server.url.given();

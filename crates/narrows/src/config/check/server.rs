@@ -1,39 +1,31 @@
 //! One server of the file into the settings of one upstream.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use narrows_gateway::preset::DirectPreset;
 use narrows_gateway::preset::{ToolFilter, ToolList};
 use narrows_gateway::settings::{
-    Builtin, HealthSettings, ServerSettings, Sharing, StdioSettings, Transport, UpstreamKind,
+    Builtin, HealthSettings, ServerSettings, Sharing, Transport, UpstreamKind,
 };
-use narrows_wire::frame::Framing;
 
-use super::env_file::EnvFile;
 use super::presets::Presets;
 use super::remote::implied;
+use super::server_check::ServerCheck;
 use super::shape::{self, MaskLimits, Standing};
 use super::{Least, LeftOut, entries, health, seconds};
-use crate::config::expand::{
-    Forms, NOBODY_TO_ASK, Scope, Unexpanded, expand, expand_home, only_in_editor, whole_variable,
-};
+use crate::config::expand::Scope;
 use crate::config::problem::{At, Problems};
 use crate::config::raw::{
-    Entry, InheritEnv, PresetChoice, RawFile, RawServer, SharingWord, StdioMode, Tools,
-    TransportWord,
+    Entry, PresetChoice, RawFile, RawServer, SharingWord, Tools, TransportWord,
 };
-use crate::config::read::{Given, Map};
+use crate::config::read::Given;
 
 /// The built-in servers by name.
 const BUILTIN: &[(&str, Builtin)] = &[("demo", Builtin::Demo), ("pruner", Builtin::Pruner)];
 
 /// The largest `timeout` that counts as seconds; see the raw key.
 const IN_SECONDS: Duration = Duration::from_secs(1000);
-
-/// Lines of an env file that are told one by one.
-const LINES_TOLD: usize = 5;
 
 /// What the top of the file says for servers that do not say it themselves.
 #[derive(Clone, Copy)]
@@ -68,21 +60,11 @@ pub(super) fn check_all(
         };
         let id = &entry.id.value;
         problems.server = Some(id.clone());
-        let mut desk = Desk {
-            scope,
-            problems,
-            enabled: is_enabled(server),
-            said: None,
-            transport: None,
-            unset: Vec::new(),
-            asks: false,
-            editor: None,
-            env_file: None,
-        };
-        let kind = desk.kind(entry, server);
+        let mut check = ServerCheck::new(scope, problems, is_enabled(server));
+        let kind = check.kind(entry, server);
         let place = servers.upstreams.len() + servers.left_out.len();
-        let out = desk.left_out(id, place);
-        if let Some(said) = desk.said {
+        let out = check.left_out(id, place);
+        if let Some(said) = check.said {
             servers.said.insert(id.clone(), said);
         }
         let common = common(server, top, problems);
@@ -200,27 +182,7 @@ fn tool_list(at: &At, names: &[Given<String>]) -> ToolList {
     ToolList::new(&at.path, names.iter().map(|name| name.value.as_str()))
 }
 
-/// What is at hand while one server is checked.
-pub(super) struct Desk<'a, 'p> {
-    scope: Scope<'a>,
-    pub(super) problems: &'a mut Problems<'p>,
-    /// A server that is not started may name variables that are not set.
-    pub(super) enabled: bool,
-    /// What carries its messages, where the file says so.
-    pub(super) said: Option<Transport>,
-    /// The same as far as it is known, said or not.
-    pub(super) transport: Option<Transport>,
-    /// Variables that are not set.
-    unset: Vec<String>,
-    /// Whether there is a value that a user would have to be asked for.
-    asks: bool,
-    /// Why a variable of an editor has no value.
-    editor: Option<String>,
-    /// Why its env file cannot be used.
-    env_file: Option<String>,
-}
-
-impl Desk<'_, '_> {
+impl ServerCheck<'_, '_> {
     fn kind(&mut self, entry: &Entry, server: &RawServer) -> Option<UpstreamKind> {
         let at = &entry.at;
         let transport = self.transport(at, server)?;
@@ -232,36 +194,6 @@ impl Desk<'_, '_> {
                 self.remote(at, server).map(UpstreamKind::Remote)
             }
         }
-    }
-
-    /// Why the server has to be left out, if it has to.
-    fn left_out(&self, id: &str, place: usize) -> Option<LeftOut> {
-        let mut reasons = Vec::new();
-        if !self.unset.is_empty() {
-            let names = self.unset.join(", ");
-            reasons.push(format!("environment variable {names} is not set"));
-        }
-        if self.asks {
-            reasons.push(NOBODY_TO_ASK.to_owned());
-        }
-        reasons.extend(self.editor.clone());
-        reasons.extend(self.env_file.clone());
-        let transport = self.transport?;
-        (!reasons.is_empty()).then(|| LeftOut {
-            id: id.to_owned(),
-            place,
-            transport,
-            kind: if self.asks {
-                "unsupported_input"
-            } else if self.editor.is_some() {
-                "editor_variable"
-            } else if self.unset.is_empty() {
-                "unreadable_env_file"
-            } else {
-                "unset_variable"
-            },
-            reason: reasons.join("; "),
-        })
     }
 
     fn transport(&mut self, at: &At, server: &RawServer) -> Option<Transport> {
@@ -298,51 +230,6 @@ impl Desk<'_, '_> {
         }
     }
 
-    fn stdio(&mut self, at: &At, server: &RawServer) -> Option<StdioSettings> {
-        if server.command.is_absent() {
-            let help = "add \"command\": \"npx\", \"args\": [...]";
-            self.problems
-                .error(at, "a stdio server needs a `command`", help);
-        }
-        self.pointless(server.url.at(), "url", "");
-        self.pointless(server.headers.at(), "headers", "");
-        let env = self.variables(server);
-        let args = server.args.value().map_or(&[][..], Vec::as_slice);
-        let command = server.command.value().map_or(&[][..], |command| &command.0);
-        // All of them are looked at before the first that failed ends it, so
-        // that every variable that is missing is told at once.
-        let words: Vec<Option<String>> = command
-            .iter()
-            .chain(args)
-            .map(|word| self.text(word, Forms::Dollar))
-            .collect();
-        let cwd = self.cwd(server);
-        let given = server.command.given()?;
-        if command
-            .first()
-            .is_none_or(|program| program.value.trim().is_empty())
-        {
-            self.problems.error(
-                &given.at,
-                "the `command` is empty",
-                "name the program to run",
-            );
-            return None;
-        }
-        let mut words = words.into_iter().collect::<Option<Vec<String>>>()?;
-        let program = words.remove(0);
-        Some(StdioSettings {
-            command: expand_home(&program, self.scope.environment),
-            args: words,
-            env: self.child_environment(server, env?),
-            cwd,
-            framing: match server.stdio_mode.value() {
-                Some(StdioMode::ContentLength) => Framing::ContentLength,
-                Some(StdioMode::Newline) | None => Framing::Newline,
-            },
-        })
-    }
-
     fn builtin(&mut self, entry: &Entry, server: &RawServer) -> Option<Builtin> {
         let name = server.name.given().unwrap_or(&entry.id);
         let found = BUILTIN.iter().find(|(known, _)| *known == name.value);
@@ -354,163 +241,6 @@ impl Desk<'_, '_> {
         }
         found.map(|(_, builtin)| *builtin)
     }
-
-    /// The variables of the server's `envFile`, and after them its own `env`,
-    /// expanded: the last of a name counts.
-    fn variables(&mut self, server: &RawServer) -> Option<Vec<(String, String)>> {
-        let mut variables = self.env_file(server);
-        for (name, value) in pairs(server.env.value()) {
-            if name.value.is_empty() || name.value.contains(['=', '\0']) {
-                let what = format!("`{}` is no name for a variable", name.value);
-                self.problems.error(&name.at, what, "");
-            }
-            match (self.text(value, Forms::DollarAndBare), &mut variables) {
-                (Some(value), Some(variables)) => variables.push((name.value.clone(), value)),
-                _ => variables = None,
-            }
-        }
-        variables
-    }
-
-    /// The variables in the server's `envFile`; `None` after a problem.
-    fn env_file(&mut self, server: &RawServer) -> Option<Vec<(String, String)>> {
-        let Some(given) = server.env_file.given() else {
-            return Some(Vec::new());
-        };
-        let text = self.text(given, Forms::Dollar)?;
-        // A server that is not started needs none.
-        if !self.enabled {
-            return Some(Vec::new());
-        }
-        let path = expand_home(&text, self.scope.environment);
-        let path = self.scope.folder.join(path);
-        let name = path.display();
-        match EnvFile::read(&path) {
-            Ok(file) => {
-                for line in file.ignored.iter().take(LINES_TOLD) {
-                    let what = format!(
-                        "line {line} of the env file '{name}' is not NAME=VALUE and is ignored"
-                    );
-                    let help = "write NAME=VALUE, or start comments with #";
-                    self.problems.warn(&given.at, what, help);
-                }
-                let more = file.ignored.len().saturating_sub(LINES_TOLD);
-                if more > 0 {
-                    let lines = if more == 1 { "line is" } else { "lines are" };
-                    let what = format!("{more} more {lines} ignored in the env file '{name}'");
-                    self.problems.warn(&given.at, what, "");
-                }
-                Some(file.variables)
-            }
-            Err(why) => {
-                let what = format!("the env file '{name}' cannot be read: {why}");
-                let starts = match given.value.contains("${workspaceFolder}") {
-                    true => {
-                        "`${workspaceFolder}` stands for the folder of this configuration \
-                             file, or the one above `.vscode` and `.cursor`"
-                    }
-                    false => "a relative one starts at the folder of this configuration file",
-                };
-                let help = format!(
-                    "create it, or fix the path: {starts}; then save this file again or send \
-                     SIGHUP to the gateway"
-                );
-                self.problems.left_out(&given.at, what.clone(), help);
-                self.env_file = Some(what);
-                None
-            }
-        }
-    }
-
-    fn child_environment(
-        &self,
-        server: &RawServer,
-        own: Vec<(String, String)>,
-    ) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
-        let inherit = server.inherit_env.value().unwrap_or(&InheritEnv::Usual);
-        self.scope.environment.for_child(inherit, own)
-    }
-
-    fn cwd(&mut self, server: &RawServer) -> Option<PathBuf> {
-        let given = server.cwd.given()?;
-        let text = self.text(given, Forms::Dollar)?;
-        Some(
-            self.scope
-                .folder
-                .join(expand_home(&text, self.scope.environment)),
-        )
-    }
-
-    /// A text with its variables replaced; `None` after a problem.
-    pub(super) fn text(&mut self, given: &Given<String>, forms: Forms) -> Option<String> {
-        if forms == Forms::DollarAndBare
-            && let Some(name) = whole_variable(&given.value)
-        {
-            return Some(self.whole_variable(given, name));
-        }
-        let expanded = match expand(&given.value, forms, self.scope) {
-            Ok(expanded) => expanded,
-            Err(_) if !self.enabled => given.value.clone(),
-            Err(unexpanded) => {
-                for (what, help) in unexpanded.told() {
-                    match unexpanded {
-                        Unexpanded::Malformed => self.problems.error(&given.at, what, help),
-                        _ => self.problems.left_out(&given.at, what, help),
-                    }
-                }
-                match unexpanded {
-                    Unexpanded::Unset(names) => self.note_unset(names),
-                    Unexpanded::Input => self.asks = true,
-                    Unexpanded::Editor(name) => self.editor = Some(only_in_editor(&name)),
-                    Unexpanded::Malformed => {}
-                }
-                return None;
-            }
-        };
-        if expanded.contains('\0') {
-            self.problems
-                .error(&given.at, "there is a NUL character in it", "");
-            return None;
-        }
-        Some(expanded)
-    }
-
-    /// The value of `$NAME`, which stays as it is if there is no such variable:
-    /// other programs may mean something else by it.
-    fn whole_variable(&mut self, given: &Given<String>, name: &str) -> String {
-        if let Some(value) = self.scope.environment.text(name) {
-            return value.to_owned();
-        }
-        if self.enabled {
-            let what =
-                format!("environment variable {name} is not set, so that `${name}` stays as it is");
-            let help = format!("set it, or write ${{{name}:-...}} for a default");
-            self.problems.warn(&given.at, what, help);
-        }
-        given.value.clone()
-    }
-
-    fn note_unset(&mut self, names: Vec<String>) {
-        for name in names {
-            if !self.unset.contains(&name) {
-                self.unset.push(name);
-            }
-        }
-    }
-
-    pub(super) fn pointless(&mut self, at: Option<&At>, key: &str, help: &str) {
-        if let (Some(at), Some(transport)) = (at, self.transport) {
-            let word = transport.word();
-            let what = format!("`{key}` means nothing to a server of type {word}");
-            self.problems.warn(at, what, help);
-        }
-    }
-}
-
-pub(super) fn pairs(
-    map: Option<&Map<String>>,
-) -> impl Iterator<Item = &(Given<String>, Given<String>)> {
-    map.into_iter().flat_map(|map| &map.0)
 }
 
 fn of_word(word: TransportWord) -> Transport {

@@ -1,15 +1,19 @@
 //! A text of JSON with comments in which single values are replaced, added and
 //! removed, and every other byte stays where it is.
 //!
-//! The places come from the parser that also reads the configuration; a change
-//! is a splice of the text. A syntax tree that is printed again would have to
-//! be trusted with every comment, a splice cannot lose what it does not touch.
+//! The places of values, commas and comments come from the parser that also
+//! reads the configuration; a change is a splice of the text, and a splice
+//! cannot lose what it does not touch. The syntax tree of `jsonc-parser` prints
+//! a text as it was, but its edits do not fit: removing a member removes the
+//! comments on its line, and adding one to an object on one line breaks that
+//! line and those of its neighbours.
 
 use std::ops::Range;
 
 use jsonc_parser::ast::{self, ObjectPropName};
 use jsonc_parser::common::Ranged;
-use jsonc_parser::{CollectOptions, parse_to_ast};
+use jsonc_parser::tokens::{Token, TokenAndRange};
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, parse_to_ast};
 use serde_json::{Number, Value};
 
 use super::EditError;
@@ -294,39 +298,39 @@ impl Document {
 
     /// The comma that comes next, behind whitespace and comments.
     fn comma_after(&self, from: usize) -> Option<usize> {
-        let at = self.skip_trivia(from);
-        self.text[at..].starts_with(',').then_some(at)
-    }
-
-    fn skip_trivia(&self, from: usize) -> usize {
-        let mut at = from;
-        loop {
-            let rest = &self.text[at..];
-            let trimmed = rest.trim_start();
-            at += rest.len() - trimmed.len();
-            match comment_len(trimmed) {
-                0 => return at,
-                len => at += len,
-            }
-        }
+        let tokens = self.tokens_after(from);
+        let next = tokens.iter().find(|token| !is_comment(token))?;
+        matches!(next.token, Token::Comma).then(|| next.start())
     }
 
     /// Where comments end that stand on the same line, and whether the last of
     /// them goes to its end.
     fn end_of_remarks(&self, from: usize) -> (usize, bool) {
         let mut end = from;
-        loop {
-            let rest = &self.text[end..];
-            let trimmed = rest.trim_start_matches([' ', '\t']);
-            let len = comment_len(trimmed);
-            if len == 0 || trimmed[..len].contains(['\n', '\r']) {
-                return (end, false);
+        for token in self.tokens_after(from) {
+            let on_the_line = !self.text[end..token.end()].contains(['\n', '\r']);
+            if !is_comment(&token) || !on_the_line {
+                break;
             }
-            end += rest.len() - trimmed.len() + len;
-            if trimmed.starts_with("//") {
+            end = token.end();
+            if matches!(token.token, Token::CommentLine(_)) {
                 return (end, true);
             }
         }
+        (end, false)
+    }
+
+    /// The tokens that begin at a place or behind it, comments among them.
+    fn tokens_after(&self, from: usize) -> Vec<TokenAndRange<'_>> {
+        let options = CollectOptions {
+            comments: CommentCollectionStrategy::AsTokens,
+            tokens: true,
+        };
+        let parsed = parse_to_ast(&self.text, &options, &syntax());
+        let mut tokens = parsed.ok().and_then(|parsed| parsed.tokens);
+        let tokens = tokens.get_or_insert_default();
+        let first = tokens.partition_point(|token| token.start() < from);
+        tokens.split_off(first)
     }
 
     /// A range and what would be left of its lines for nothing.
@@ -393,15 +397,8 @@ fn span(value: &ast::Value<'_>) -> Range<usize> {
     value.start()..value.end()
 }
 
-/// The length of the comment that a text begins with, or 0.
-fn comment_len(text: &str) -> usize {
-    if text.starts_with("//") {
-        text.find(['\n', '\r']).unwrap_or(text.len())
-    } else if let Some(inner) = text.strip_prefix("/*") {
-        inner.find("*/").map_or(text.len(), |end| end + 4)
-    } else {
-        0
-    }
+fn is_comment(token: &TokenAndRange<'_>) -> bool {
+    matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_))
 }
 
 /// Whether a value of the text is this one. The parser bounds its depth.

@@ -1,0 +1,76 @@
+//! What the connections of a listening server share.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::mpsc;
+
+use super::server::{Out, Output, Outputs, Server};
+
+/// What all connections share.
+pub(super) struct ListenerState {
+    pub(super) server: Arc<Server>,
+    pub(super) address: SocketAddr,
+    pub(super) general: General,
+    pub(super) streams: Streams,
+    /// What the script says at the start.
+    pub(super) greeting: Vec<Output>,
+}
+
+impl ListenerState {
+    pub(super) fn register_stream(&self, stream: Out) -> String {
+        let mut known = self.streams.0.lock().expect("nothing panics here");
+        known.opened += 1;
+        let id = format!("{}-stream-{}", self.server.script.name, known.opened);
+        known.streams.insert(id.clone(), stream);
+        let mut sessions = self.server.sessions.lock().expect("no step panics");
+        sessions.push(id.clone());
+        id
+    }
+
+    /// Returns an open stream. The script may have forgotten the session while its stream is there.
+    pub(super) fn find_stream(&self, id: &str) -> Option<Out> {
+        let known = self.streams.0.lock().expect("nothing panics here");
+        let stream = known.streams.get(id).cloned();
+        let sessions = self.server.sessions.lock().expect("no step panics");
+        stream.filter(|_| sessions.iter().any(|known| known == id))
+    }
+
+    pub(super) fn forget_stream(&self, id: &str) {
+        let mut known = self.streams.0.lock().expect("nothing panics here");
+        known.streams.remove(id);
+        let mut sessions = self.server.sessions.lock().expect("no step panics");
+        sessions.retain(|known| known != id);
+    }
+}
+
+/// Messages of Streamable HTTP that belong to no request. They wait until a GET asks for them.
+pub(super) struct General {
+    pub(super) sender: Out,
+    /// Taken by the stream that is open.
+    pub(super) outputs: Arc<Mutex<Option<Outputs>>>,
+}
+
+impl General {
+    pub(super) fn holding(said: &[Output]) -> General {
+        let (sender, outputs) = mpsc::unbounded_channel();
+        for output in said {
+            sender.send(output.clone()).expect("we hold the other end");
+        }
+        General {
+            sender,
+            outputs: Arc::new(Mutex::new(Some(outputs))),
+        }
+    }
+}
+
+/// The open streams of HTTP+SSE, by the ids of their sessions.
+#[derive(Default)]
+pub(super) struct Streams(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    opened: usize,
+    streams: HashMap<String, Out>,
+}

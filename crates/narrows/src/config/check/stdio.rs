@@ -1,0 +1,148 @@
+//! A server that is started as a child process.
+
+use std::path::PathBuf;
+
+use narrows_gateway::settings::StdioSettings;
+use narrows_wire::frame::Framing;
+
+use super::env_file::EnvFile;
+use super::server_check::{ServerCheck, pairs};
+use crate::config::expand::{Forms, expand_home};
+use crate::config::problem::At;
+use crate::config::raw::{InheritEnv, RawServer, StdioMode};
+
+/// Lines of an env file that are told one by one.
+const LINES_TOLD: usize = 5;
+
+impl ServerCheck<'_, '_> {
+    pub(super) fn stdio(&mut self, at: &At, server: &RawServer) -> Option<StdioSettings> {
+        if server.command.is_absent() {
+            let help = "add \"command\": \"npx\", \"args\": [...]";
+            self.problems
+                .error(at, "a stdio server needs a `command`", help);
+        }
+        self.pointless(server.url.at(), "url", "");
+        self.pointless(server.headers.at(), "headers", "");
+        let env = self.variables(server);
+        let args = server.args.value().map_or(&[][..], Vec::as_slice);
+        let command = server.command.value().map_or(&[][..], |command| &command.0);
+        // All of them are looked at before the first that failed ends it, so
+        // that every variable that is missing is told at once.
+        let words: Vec<Option<String>> = command
+            .iter()
+            .chain(args)
+            .map(|word| self.text(word, Forms::Dollar))
+            .collect();
+        let cwd = self.cwd(server);
+        let given = server.command.given()?;
+        if command
+            .first()
+            .is_none_or(|program| program.value.trim().is_empty())
+        {
+            self.problems.error(
+                &given.at,
+                "the `command` is empty",
+                "name the program to run",
+            );
+            return None;
+        }
+        let mut words = words.into_iter().collect::<Option<Vec<String>>>()?;
+        let program = words.remove(0);
+        Some(StdioSettings {
+            command: expand_home(&program, self.scope.environment),
+            args: words,
+            env: self.child_environment(server, env?),
+            cwd,
+            framing: match server.stdio_mode.value() {
+                Some(StdioMode::ContentLength) => Framing::ContentLength,
+                Some(StdioMode::Newline) | None => Framing::Newline,
+            },
+        })
+    }
+
+    /// The variables of the server's `envFile`, and after them its own `env`,
+    /// expanded: the last of a name counts.
+    fn variables(&mut self, server: &RawServer) -> Option<Vec<(String, String)>> {
+        let mut variables = self.env_file(server);
+        for (name, value) in pairs(server.env.value()) {
+            if name.value.is_empty() || name.value.contains(['=', '\0']) {
+                let what = format!("`{}` is no name for a variable", name.value);
+                self.problems.error(&name.at, what, "");
+            }
+            match (self.text(value, Forms::DollarAndBare), &mut variables) {
+                (Some(value), Some(variables)) => variables.push((name.value.clone(), value)),
+                _ => variables = None,
+            }
+        }
+        variables
+    }
+
+    /// The variables in the server's `envFile`; `None` after a problem.
+    fn env_file(&mut self, server: &RawServer) -> Option<Vec<(String, String)>> {
+        let Some(given) = server.env_file.given() else {
+            return Some(Vec::new());
+        };
+        let text = self.text(given, Forms::Dollar)?;
+        // A server that is not started needs none.
+        if !self.enabled {
+            return Some(Vec::new());
+        }
+        let path = expand_home(&text, self.scope.environment);
+        let path = self.scope.folder.join(path);
+        let name = path.display();
+        match EnvFile::read(&path) {
+            Ok(file) => {
+                for line in file.ignored.iter().take(LINES_TOLD) {
+                    let what = format!(
+                        "line {line} of the env file '{name}' is not NAME=VALUE and is ignored"
+                    );
+                    let help = "write NAME=VALUE, or start comments with #";
+                    self.problems.warn(&given.at, what, help);
+                }
+                let more = file.ignored.len().saturating_sub(LINES_TOLD);
+                if more > 0 {
+                    let lines = if more == 1 { "line is" } else { "lines are" };
+                    let what = format!("{more} more {lines} ignored in the env file '{name}'");
+                    self.problems.warn(&given.at, what, "");
+                }
+                Some(file.variables)
+            }
+            Err(why) => {
+                let what = format!("the env file '{name}' cannot be read: {why}");
+                let starts = match given.value.contains("${workspaceFolder}") {
+                    true => {
+                        "`${workspaceFolder}` stands for the folder of this configuration \
+                             file, or the one above `.vscode` and `.cursor`"
+                    }
+                    false => "a relative one starts at the folder of this configuration file",
+                };
+                let help = format!(
+                    "create it, or fix the path: {starts}; then save this file again or send \
+                     SIGHUP to the gateway"
+                );
+                self.problems.left_out(&given.at, what.clone(), help);
+                self.env_file = Some(what);
+                None
+            }
+        }
+    }
+
+    fn child_environment(
+        &self,
+        server: &RawServer,
+        own: Vec<(String, String)>,
+    ) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+        let inherit = server.inherit_env.value().unwrap_or(&InheritEnv::Usual);
+        self.scope.environment.for_child(inherit, own)
+    }
+
+    fn cwd(&mut self, server: &RawServer) -> Option<PathBuf> {
+        let given = server.cwd.given()?;
+        let text = self.text(given, Forms::Dollar)?;
+        Some(
+            self.scope
+                .folder
+                .join(expand_home(&text, self.scope.environment)),
+        )
+    }
+}
