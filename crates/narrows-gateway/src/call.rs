@@ -21,16 +21,16 @@ use crate::error::Error;
 use crate::events::{self, Tag, Value};
 use crate::meter::{Timed, Trace};
 use crate::permit::{self, permit};
-use crate::recover;
-use crate::repair::{self, Repaired};
 use crate::session::{LogLevel, Session};
-use crate::shaping::Form;
 use crate::twins;
 use links::LinkForm;
+use narrows_results::recover_tool;
+use narrows_results::repair::{self, Repaired};
+use narrows_results::shaping::Form;
 use narrows_upstream::Error as UpstreamError;
 use narrows_upstream::exchange::{Cancel, EventSink};
 use narrows_upstream::offload;
-use narrows_upstream::{LinkError, ListKind, Origin, Outgoing, Upstream};
+use narrows_upstream::{LinkError, ListKind, Origin, Outgoing, Redacted, Upstream};
 use params::Member;
 pub(crate) use params::Params;
 use retry::Lost;
@@ -292,7 +292,7 @@ impl Call<'_> {
     async fn resource(self) -> Result<Raw, Error> {
         let uri = self.text_member(Member::Uri)?;
         let text = uri.as_text().expect("checked to be text");
-        if recover::is_receipt(&text) && self.session.view().recover().is_some() {
+        if recover_tool::is_receipt(&text) && self.session.view().recover().is_some() {
             let uri = text.into_owned();
             return self.read_receipt(uri).await;
         }
@@ -621,7 +621,8 @@ fn log_failure(
 fn describe(upstream: Option<&Upstream>, error: &Error) -> [(&'static str, Value); 2] {
     let detail = match (error, upstream) {
         (Error::Upstream(UpstreamError::Answered(raw)), Some(upstream)) => {
-            events::sent(&upstream.redacted(raw), raw.len())
+            let Redacted { text, cut_from } = upstream.redacted(raw);
+            events::sent(&text, cut_from.unwrap_or(text.len()))
         }
         (Error::Upstream(UpstreamError::Answered(raw)), None) => events::shown(raw),
         (error, _) => events::cut(&error.to_string()),

@@ -23,9 +23,10 @@ pub(crate) use self::listing::{Entry, Listing};
 use crate::call::says_repeatable;
 use crate::error::Error;
 use crate::facade::Facade;
+use crate::permit;
 use crate::settings::EndpointSettings;
-use crate::shaping::{GOAL_ARGUMENT, Policies, Policy, RecoverTool};
-use crate::{permit, recover};
+use narrows_results::recover_tool;
+use narrows_results::shaping::{GOAL_ARGUMENT, Policies, Policy, RecoverTool};
 use narrows_upstream::{Item, ListKind, Offer, Upstream};
 
 /// Which upstreams an endpoint shows, and under which names.
@@ -221,7 +222,7 @@ impl View {
 
     /// Returns the route of a URI that a server hands out.
     pub(crate) fn link_route(&self, from: &Upstream, uri: &str) -> LinkRoute {
-        if self.wraps_uris || (recover::is_receipt(uri) && self.recover.is_some()) {
+        if self.wraps_uris || (recover_tool::is_receipt(uri) && self.recover.is_some()) {
             return LinkRoute::Other;
         }
         match self.find_resource(uri) {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use narrows_policy::preset::{Denial, DenialSource};
+use narrows_wire::ItemKind;
 use narrows_wire::text::percent_encoded;
-use narrows_wire::{ItemKind, Raw};
 
+use narrows_results::Error as ResultsError;
 pub use narrows_upstream::Fault;
 use narrows_upstream::chain::Recursion;
 
@@ -83,6 +84,19 @@ pub enum Error {
 /// The reason why a tool is hidden on endpoints that join servers.
 pub const NEEDS_TASK: &str = "runs only as a task (its execution.taskSupport is \"required\"), \
     and endpoints that join servers do not route tasks";
+
+impl From<ResultsError> for Error {
+    fn from(error: ResultsError) -> Error {
+        match error {
+            ResultsError::UnknownReceipt(uri) => Error::Unknown {
+                kind: ItemKind::Resource,
+                name: uri,
+                nearest: Vec::new(),
+            },
+            ResultsError::LineRange { .. } => Error::BadParams(error.to_string()),
+        }
+    }
+}
 
 impl Error {
     /// A tool that runs only as a task was called where tasks are not routed.

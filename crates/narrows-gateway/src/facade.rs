@@ -39,7 +39,7 @@ use crate::catalogue::Target;
 use crate::error::Error;
 use crate::permit;
 use crate::settings::FacadeSettings;
-use crate::shaping::{Policies, RecoverTool};
+use narrows_results::shaping::{Policies, RecoverTool};
 use narrows_upstream::{Item, Upstream};
 
 /// How a client comes to know which tools there are.

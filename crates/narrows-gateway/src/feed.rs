@@ -7,14 +7,14 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
 use tokio::sync::broadcast;
 
 use crate::applied::Applied;
-use crate::clock::Moment;
+use narrows_wire::Timestamp;
 
 /// Calls that are remembered.
 const REMEMBERED: usize = 1_000;
@@ -156,8 +156,7 @@ impl From<SystemTime> for At {
 
 impl At {
     pub fn rfc3339(&self) -> String {
-        let since = self.0.duration_since(UNIX_EPOCH).unwrap_or_default();
-        Moment::at(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)).rfc3339()
+        Timestamp::from(self.0).rfc3339()
     }
 }
 

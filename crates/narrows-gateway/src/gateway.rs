@@ -44,11 +44,11 @@ use crate::error::Error;
 use crate::feed::{CallRecord, Feed, Happening};
 use crate::forward::{ForwardError, PlainRequest, Reply};
 use crate::meter::{CountedStore, Meter};
-use crate::recovery::{self, Store, totals::write_totals};
 use crate::session::{LogLevel, Session};
 use crate::settings::{Limits, Settings};
-use crate::shaping::Shaping;
 use crate::subscribers::Subscribers;
+use narrows_results::recovery_store::{self, Store, totals::write_totals};
+use narrows_results::shaping::Shaping;
 use narrows_upstream::chain;
 use narrows_upstream::exchange::{Ask, AskKey, EventStream, Notice, Refusal};
 use narrows_upstream::guard::LazyGuard;
@@ -249,7 +249,7 @@ impl Inner {
             settings.limits.max_response_bytes_total,
         );
         let meter = Arc::<Meter>::default();
-        let store = CountedStore::new(recovery::open(&settings.recovery), &meter);
+        let store = CountedStore::new(recovery_store::open(&settings.recovery), &meter);
         let store: Arc<dyn Store> = Arc::new(store);
         let stop = CancellationToken::new();
         let pruner = Arc::new(Pruner::new(

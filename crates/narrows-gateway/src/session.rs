@@ -42,8 +42,8 @@ use crate::gateway::{Endpoint, Face, Inner, Lifetime, Span};
 use crate::gateway_client::GatewayClient;
 use crate::known_clients::{self, ResultTraits};
 use crate::meter::Watch;
-use crate::recovery::Owner;
-use crate::shaping::WorkerShare;
+use narrows_results::recovery_store::Owner;
+use narrows_results::shaping::WorkerShare;
 use narrows_upstream::chain::via;
 use narrows_upstream::exchange::{AskKey, Asks, Cancel, Event, EventSink, Notice};
 use narrows_upstream::memory::ClientMemory;
@@ -533,9 +533,11 @@ impl Session {
         let preset = plan.preset.as_ref().map(|preset| preset.fingerprint());
         let preset = preset.as_deref();
         match plan.scope {
-            Scope::Joined(_) => Owner::client(principal, endpoint, preset),
+            Scope::Joined(_) => Owner::client(principal.name(), endpoint, preset),
             // No name of an endpoint holds a slash.
-            Scope::Single(_) => Owner::client(principal, &format!("servers/{endpoint}"), preset),
+            Scope::Single(_) => {
+                Owner::client(principal.name(), &format!("servers/{endpoint}"), preset)
+            }
         }
     }
 

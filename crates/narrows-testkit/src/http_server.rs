@@ -133,7 +133,7 @@ impl Server {
             address,
             seen,
             accepted,
-            task: task,
+            task,
             _port: port,
         }
     }

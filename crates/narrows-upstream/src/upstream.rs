@@ -32,7 +32,6 @@ mod tests;
 mod web;
 mod ws;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -52,7 +51,7 @@ pub use self::link::{Failure, FailureKind, Found};
 pub use self::offer::{Item, Kinds, ListKind, ListReader, Offer};
 pub use self::plain::{PlainAnswer, PlainServer, PlainTrouble, Post};
 pub(crate) use self::process::variable_above;
-pub use self::secrets::Secrets;
+pub use self::secrets::{Redacted, Secrets};
 pub use self::starts::StartSlots;
 pub use self::supervisor::{SharedEars, supervise};
 use self::tenure::Tenure;
@@ -345,7 +344,7 @@ impl Upstream {
     }
 
     /// Returns a message of the server as the log may show it, without secrets.
-    pub fn redacted<'a>(&self, message: &'a Raw) -> Cow<'a, str> {
+    pub fn redacted<'a>(&self, message: &'a Raw) -> Redacted<'a> {
         self.secrets.redacted(message)
     }
 

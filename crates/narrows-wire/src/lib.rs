@@ -20,7 +20,9 @@ pub mod sse;
 #[cfg(test)]
 mod testing;
 pub mod text;
+mod timestamp;
 pub mod token;
+pub mod tool_result;
 
 pub use client_hello::{Asks, ClientHello};
 pub use envelope::{
@@ -32,3 +34,4 @@ pub use id::Id;
 pub use item::ItemKind;
 pub use narrows_json::{Edit, Error as JsonError, Kind, Raw, keeping};
 pub use revision::Revision;
+pub use timestamp::Timestamp;

@@ -20,11 +20,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 use futures_util::future::BoxFuture;
 use narrows_gateway::settings::Settings;
-use narrows_gateway::{Applied, Gateway, clock};
+use narrows_gateway::{Applied, Gateway};
 use narrows_serve::admin::{Change, Changed, ConfigurationStatus, Keep, Operations, Rejected};
+use narrows_wire::Timestamp;
 use tokio::sync::{Mutex, Notify};
 
 use crate::config::{
@@ -124,7 +126,7 @@ impl Keeper {
         let shown = ConfigurationStatus {
             file: config.file.clone(),
             watched: false,
-            applied_at: clock::now().rfc3339(),
+            applied_at: Timestamp::from(SystemTime::now()).rfc3339(),
             problems: Vec::new(),
             unsaved: Vec::new(),
             left_out: left_out_of(&config.checked),
@@ -485,7 +487,7 @@ impl Inner {
         }
         let mut status = self.status.lock();
         status.preset_folder = preset_folder;
-        status.shown.applied_at = clock::now().rfc3339();
+        status.shown.applied_at = Timestamp::from(SystemTime::now()).rfc3339();
         status.shown.unsaved = state.overlay.lines();
         status.shown.left_out = left_out;
         Changed {

@@ -15,10 +15,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use narrows_gateway::clock;
+use narrows_wire::Timestamp;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::process::{Pid, geteuid, test_kill_process};
 use serde::{Deserialize, Serialize};
+use std::time::SystemTime;
 
 use crate::config::Environment;
 
@@ -68,7 +69,7 @@ impl RuntimeFile {
             token: token.to_owned(),
             pid: own_pid(),
             config: config.map(told),
-            started_at: clock::now().rfc3339(),
+            started_at: Timestamp::from(SystemTime::now()).rfc3339(),
         };
         let mut result = Err(io::Error::new(
             ErrorKind::NotFound,

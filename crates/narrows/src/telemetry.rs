@@ -12,7 +12,9 @@ mod tests;
 
 use std::io::IsTerminal;
 
-use narrows_gateway::clock::{self, Moment};
+use std::time::SystemTime;
+
+use narrows_wire::Timestamp;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::{EnvFilter, Registry};
@@ -67,7 +69,11 @@ impl Telemetry {
     pub(crate) fn announce(&self, lines: &str, event: &str, payload: &serde_json::Value) {
         let text = match self.format {
             Format::Human(_) => format!("{}\n", lines.trim_end()),
-            Format::Json => line::json(clock::now(), event, &payload.to_string()),
+            Format::Json => line::json(
+                Timestamp::from(SystemTime::now()),
+                event,
+                &payload.to_string(),
+            ),
         };
         self.pipe.send(text.into_bytes());
     }
@@ -106,12 +112,12 @@ struct Lines {
 
 impl<S: Subscriber> Layer<S> for Lines {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let line = render(event, self.format, clock::now());
+        let line = render(event, self.format, Timestamp::from(SystemTime::now()));
         self.pipe.send(line.into_bytes());
     }
 }
 
-fn render(event: &Event<'_>, format: Format, now: Moment) -> String {
+fn render(event: &Event<'_>, format: Format, now: Timestamp) -> String {
     let metadata = event.metadata();
     let mut fields = Fields::default();
     event.record(&mut fields);

@@ -27,10 +27,11 @@ use tokio::sync::Semaphore;
 
 use self::request::{PruneRequest, RecoverRequest};
 pub(super) use self::server::Pruning;
-use super::tool_result;
-use crate::clock;
-use crate::recovery::{MemoryStore, Owner, Receipt, Store, Unavailable};
 use crate::settings::{PrunerSettings, RecoverySettings};
+use narrows_results::recovery_store::{MemoryStore, Owner, Receipt, Store, Unavailable};
+use narrows_wire::Timestamp;
+use narrows_wire::tool_result;
+use std::time::SystemTime;
 
 /// Ranges that are longer together are refused: they may overlap, and a short
 /// request must not make an answer without end.
@@ -127,7 +128,7 @@ impl Pruner {
             "server": "mcp-pruner",
             "version": env!("CARGO_PKG_VERSION"),
             "capabilities": ["prune_text", "recover_text", "annotations", "markers"],
-            "timestamp": clock::now().rfc3339(),
+            "timestamp": Timestamp::from(SystemTime::now()).rfc3339(),
         })
     }
 
@@ -157,7 +158,7 @@ impl Pruner {
             }
             _ => return Err(PrunerError::UnknownTool(tool.to_owned())),
         };
-        Ok(tool_result(&answer))
+        Ok(tool_result::structured(&answer))
     }
 
     async fn prune(&self, owner: &Owner, mut request: PruneRequest, began: Instant) -> Pruned {

@@ -12,10 +12,11 @@ use super::{Call, Params};
 use crate::catalogue::View;
 use crate::error::Error;
 use crate::facade::{self, Errand, Facade, OwnTool, ResultForm};
+use crate::permit;
 use crate::session::Session;
 use crate::settings::ModelReads;
-use crate::shaping::Form;
-use crate::{permit, repair};
+use narrows_results::repair;
+use narrows_results::shaping::Form;
 
 /// Results of so many bytes are written in another form in no time.
 const QUICK: usize = 64 * 1024;

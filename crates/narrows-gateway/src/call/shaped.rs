@@ -10,15 +10,17 @@ use serde_json::json;
 use super::exposed::not_done;
 use super::params::Member;
 use super::{Call, Params};
-use crate::builtin::error_result;
 use crate::catalogue::{Target, View};
 use crate::error::Error;
-use crate::events::Tag;
-use crate::recover::{self, Find};
-use crate::recovery::{Owner, Store};
+use crate::events::{self, Tag};
 use crate::session::Session;
 use crate::settings::{ModelReads, Structured};
-use crate::shaping::{self, Aim, FIND_ARGUMENT, Form, GOAL_ARGUMENT, Job, Policy, Shaping, Source};
+use narrows_results::recover_tool::{self, Find};
+use narrows_results::recovery_store::{Owner, Store};
+use narrows_results::shaping::{
+    self, Aim, FIND_ARGUMENT, Form, GOAL_ARGUMENT, Job, Policy, Shaped, Shaping, Source,
+};
+use narrows_wire::tool_result;
 
 /// The budget of a result, and what the caller wants to know from it.
 pub(super) struct ResultBudget {
@@ -130,7 +132,7 @@ impl Call<'_> {
             "code": "marker_in_arguments",
             "argument": marked.argument,
         });
-        Some(error_result(&said.to_string()))
+        Some(tool_result::error(&said.to_string()))
     }
 
     /// Leaves `structuredContent` out where it would cost the client's model
@@ -150,15 +152,17 @@ impl Call<'_> {
     /// The gateway's own tool.
     pub(super) async fn recover(self, arguments: Option<Raw>) -> Result<Raw, Error> {
         self.with_store(move |store, owner, max_chars| {
-            Ok(recover::call(store, owner, max_chars, arguments))
+            Ok(recover_tool::call(store, owner, max_chars, arguments))
         })
         .await
     }
 
     /// The gateway's own resources.
     pub(super) async fn read_receipt(self, uri: String) -> Result<Raw, Error> {
-        self.with_store(move |store, owner, max_chars| recover::read(store, owner, max_chars, &uri))
-            .await
+        self.with_store(move |store, owner, max_chars| {
+            Ok(recover_tool::read(store, owner, max_chars, &uri)?)
+        })
+        .await
     }
 
     /// The store may have to read from a disk, and a text may be long.
@@ -225,6 +229,38 @@ impl ResultBudget {
             workers: session.workers().clone(),
         };
         let shaping = session.endpoint().shaping();
-        Box::pin(shaping.shape(tag, source, job)).await
+        let (result, shaped) = Box::pin(shaping.shape(source, job)).await;
+        log_shaped(tag, source, &shaped, &result);
+        result
+    }
+}
+
+fn log_shaped(tag: Tag, source: Source<'_>, shaped: &Shaped, result: &Raw) {
+    let about = || {
+        vec![
+            ("server", Raw::string(source.server)),
+            ("tool", Raw::string(source.tool)),
+        ]
+    };
+    match shaped {
+        Shaped::Unchanged => {}
+        Shaped::Shortened(report) => events::step("facade_to_llm.shaped", tag, || {
+            let mut members = about();
+            members.extend([
+                ("chars", Raw::from_serialize(&report.chars)),
+                ("tokens", Raw::from_serialize(&report.tokens)),
+                ("stages", Raw::from_serialize(&report.stages())),
+                ("receipts", Raw::from_serialize(&report.receipts())),
+            ]);
+            members
+        }),
+        Shaped::Failed(why) => events::trouble("facade_to_llm.shape_failed", tag, || {
+            let mut members = about();
+            members.extend([
+                ("reason", Raw::string(why.code())),
+                ("bytes", Raw::number(result.len() as u64)),
+            ]);
+            members
+        }),
     }
 }

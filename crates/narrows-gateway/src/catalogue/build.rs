@@ -14,11 +14,12 @@ use super::uris::PublishedUris;
 use super::{Entry, Kind, Listing, Part, Plan, Recover, Scope, Target, View, lacks_goal};
 use crate::call::says_repeatable;
 use crate::facade::{Facade, Hidden, Shelf, Shown, TaskOnly, Way};
+use crate::permit;
 use crate::settings::{EndpointSettings, Expose, Structured, Uris};
-use crate::shaping::{
+use narrows_results::recover_tool;
+use narrows_results::shaping::{
     FIND_ARGUMENT, GOAL_ARGUMENT, Policies, RecoverTool, find_schema, goal_schema,
 };
-use crate::{permit, recover};
 use narrows_upstream::{Item, ListKind, State};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -67,7 +68,11 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
     let recover = cuts.then(|| recover_name(&routes));
     let (own, recover) = match &facade {
         None => (
-            recover.as_deref().map(recover::tool).into_iter().collect(),
+            recover
+                .as_deref()
+                .map(recover_tool::tool)
+                .into_iter()
+                .collect(),
             recover.map(directly),
         ),
         Some(facade) => (
@@ -143,7 +148,7 @@ fn single(plan: &Plan, part: &Part) -> View {
     });
     let routes = routes(ListKind::Tools);
     let recover = cuts.then(|| recover_name(&routes));
-    let repairs = recover.as_deref().map(recover::tool).map(Entry::from);
+    let repairs = recover.as_deref().map(recover_tool::tool).map(Entry::from);
     let tools = tools.chain(repairs).collect();
     let recover = recover.map(directly);
     let parts = std::slice::from_ref(part);
@@ -299,7 +304,7 @@ impl Kind {
 /// How the gateway's own tool for what was cut is called: a server's tool of
 /// this name keeps it.
 fn recover_name(tools: &HashMap<Box<str>, Target>) -> Arc<str> {
-    let mut free = recover::names().filter(|name| !tools.contains_key(name.as_str()));
+    let mut free = recover_tool::names().filter(|name| !tools.contains_key(name.as_str()));
     free.next().expect("there are more names than tools").into()
 }
 
@@ -397,7 +402,7 @@ fn templates(plan: &Plan, parts: &[Part], wrapped: bool, cuts: bool) -> Listing 
             published_item(item, None, origin)
         })
     });
-    let own = cuts.then(|| Raw::from_static(recover::TEMPLATE).into());
+    let own = cuts.then(|| Raw::from_static(recover_tool::TEMPLATE).into());
     Listing::render(ListKind::Templates.member(), items.chain(own))
 }
 

@@ -6,7 +6,7 @@ use narrows_wire::{Kind, Raw};
 
 use super::answer::{self, LONGEST, wrapped};
 use crate::settings::{FacadeSettings, Structured};
-use crate::shaping::{RECEIPT_META, content_alone, only_text};
+use narrows_results::shaping::{RECEIPT_META, content_alone, only_text};
 
 /// What a result's `content` is.
 enum Content {

@@ -8,8 +8,8 @@ use super::request::Asked;
 use super::servers::{OURS, Owner, Refusal, Servers, Tool, refusal, unknown_tool};
 use super::{Errand, Facade, entry};
 use crate::call::LooksFor;
-use crate::recover::{self, Find};
-use crate::shaping::{FIND_ARGUMENT, GOAL_ARGUMENT};
+use narrows_results::recover_tool::{self, Find};
+use narrows_results::shaping::{FIND_ARGUMENT, GOAL_ARGUMENT};
 use narrows_upstream::Item;
 
 /// The name of the tool that calls the tools of servers.
@@ -99,7 +99,7 @@ fn looks_for(asked: &Asked<{ NAMES.len() }>) -> Result<LooksFor, String> {
 /// How the gateway's own tool is called here: a tool that may be used keeps its
 /// name.
 pub(super) fn recover_name(servers: &Servers) -> Box<str> {
-    let mut free = recover::names().filter(|name| !is_taken(servers, name));
+    let mut free = recover_tool::names().filter(|name| !is_taken(servers, name));
     free.next().expect("there are more names than tools").into()
 }
 
@@ -165,7 +165,7 @@ impl Facade {
         let Some(name) = self.recover.as_deref().filter(|_| server == OURS) else {
             return false;
         };
-        let known = [name, recover::NAME, recover::OTHER_NAME].contains(&tool);
+        let known = [name, recover_tool::NAME, recover_tool::OTHER_NAME].contains(&tool);
         known && !is_taken(&self.servers, tool)
     }
 

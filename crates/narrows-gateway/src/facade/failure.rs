@@ -3,10 +3,10 @@
 
 use narrows_wire::{Kind, Raw};
 
-use crate::builtin::error_result;
 use crate::catalogue::Target;
 use crate::error::Error;
 use narrows_upstream::Error as UpstreamError;
+use narrows_wire::tool_result;
 
 /// Returns the result for a call that its server did not answer with one, or
 /// `None` for errors that are not the server's: those stay JSON-RPC errors.
@@ -49,7 +49,7 @@ pub(crate) fn call_failure(error: &Error, target: &Target, was_sent: bool) -> Op
         let millis = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         said = said.with_member("retry_after_ms", &Raw::number(millis.saturating_add(1)));
     }
-    Some(error_result(said.as_str()))
+    Some(tool_result::error(said.as_str()))
 }
 
 /// The message of an error object, or what stands in its place.

@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 
 use super::request::shortened;
 use super::{Hidden, Shelf, Shown, TaskOnly};
-use crate::builtin::error_result;
 use crate::catalogue::Target;
 use crate::error::{Error, did_you_mean};
-use crate::{permit, recover};
+use crate::permit;
+use narrows_results::recover_tool;
 use narrows_upstream::{Item, ListKind, Upstream};
+use narrows_wire::tool_result;
 
 /// The name under which the gateway's own tools are asked for.
 pub(super) const OURS: &str = "narrows";
@@ -80,7 +81,7 @@ impl Servers {
         let mut all: Vec<Server> = shelves.into_iter().map(Server::new).collect();
         all.sort_by(|a, b| a.id().cmp(b.id()));
         let recover = || {
-            let item = Item::read(ListKind::Tools, recover::tool(recover::NAME))?;
+            let item = Item::read(ListKind::Tools, recover_tool::tool(recover_tool::NAME))?;
             Some(Tool::new(item))
         };
         Servers {
@@ -277,7 +278,7 @@ pub(super) fn unknown_tool(server: &str, name: &str, mut known: Vec<&str>) -> Re
 
 /// A result that says what is wrong.
 pub(super) fn refusal(said: &Value) -> Refusal {
-    Refusal::Told(error_result(&said.to_string()))
+    Refusal::Told(tool_result::error(&said.to_string()))
 }
 
 fn denied(kind: ItemKind, name: &str, denial: &Arc<Denial>) -> Refusal {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::roster::Roster;
 use crate::catalogue::{Part, Plan, Scope, View, changes};
 use crate::settings::Uris;
-use crate::shaping::Shaping;
+use narrows_results::shaping::Shaping;
 use narrows_upstream::exchange::Notice;
 
 /// A way in. It stays the same while settings and presets change, and with it

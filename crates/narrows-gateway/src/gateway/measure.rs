@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Gateway, Inner};
 use crate::meter::{self, Family, Label, Meter};
-use crate::shaping::{Saved, Savings};
+use narrows_results::shaping::{Saved, Savings};
 
 /// The states that a server may be in.
 const STATES: [&str; 4] = ["up", "starting", "down", "disabled"];

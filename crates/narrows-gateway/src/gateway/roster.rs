@@ -17,8 +17,8 @@ use crate::forward::Forwarding;
 use crate::meter::Meter;
 use crate::server_observer::ServerObserver;
 use crate::settings::{ClientSettings, EndpointSettings, ServerSettings, Settings};
-use crate::shaping::{Policies, Shaping};
 use crate::subscribers::Subscribers;
+use narrows_results::shaping::{Policies, Shaping};
 use narrows_upstream::{Surroundings, Upstream, UpstreamObserver};
 
 pub(crate) struct Roster {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Meter, count};
-use crate::recovery::{Fill, Owner, Receipt, Store, Unavailable};
+use narrows_results::recovery_store::{Fill, Owner, Receipt, Store, Unavailable};
 
 /// Counts what any other store keeps and gives back.
 pub(crate) struct CountedStore {

@@ -49,10 +49,10 @@ impl Session {
         let before = all.insert((upstream.index, own.clone()), published.clone());
         drop(all);
         // Over a link of its own, updates come without being looked up.
-        if !self.needs_own_link(upstream) {
-            if let Some(gateway) = self.gateway.upgrade() {
-                gateway.subscribers.add(upstream.index, &own, self);
-            }
+        if !self.needs_own_link(upstream)
+            && let Some(gateway) = self.gateway.upgrade()
+        {
+            gateway.subscribers.add(upstream.index, &own, self);
         }
         before.is_none()
     }

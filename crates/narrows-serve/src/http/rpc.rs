@@ -8,7 +8,7 @@ use http::{Method, Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use narrows_gateway::Principal;
 use narrows_gateway::Pruner;
-use narrows_gateway::recovery::Owner;
+use narrows_gateway::recovery_store::Owner;
 use narrows_upstream::memory::ClientMemory;
 use narrows_upstream::offload;
 use narrows_wire::{Incoming, Message, Raw, Request, Revision, decode, encode_error};

@@ -24,6 +24,13 @@ const SHORTEST: usize = 6;
 #[derive(Clone, Default)]
 pub struct Secrets(Vec<String>);
 
+/// A message without secrets, or the beginning of one.
+pub struct Redacted<'a> {
+    pub text: Cow<'a, str>,
+    /// The length of the message if `text` is only its beginning.
+    pub cut_from: Option<usize>,
+}
+
 impl Secrets {
     pub fn of(kind: &UpstreamKind) -> Secrets {
         match kind {
@@ -48,15 +55,18 @@ impl Secrets {
             })
     }
 
-    /// Returns a message of the server as the log may show it. Of a long one
-    /// only the beginning is searched and returned.
-    pub fn redacted<'a>(&self, raw: &'a Raw) -> Cow<'a, str> {
+    /// Returns a message of the server as the log may show it. Only the
+    /// beginning of a long message is searched and returned.
+    pub fn redacted<'a>(&self, raw: &'a Raw) -> Redacted<'a> {
         let text = raw.as_str();
         let start = &text[..text.floor_char_boundary(LONGEST_SHOWN)];
-        match self.0.iter().any(|secret| start.contains(secret.as_str())) {
-            true => Cow::Owned(self.blot(start.to_owned())),
-            false if start.len() < text.len() => Cow::Owned(start.to_owned()),
-            false => Cow::Borrowed(text),
+        let has_secret = self.0.iter().any(|secret| start.contains(secret.as_str()));
+        Redacted {
+            cut_from: (start.len() < text.len()).then_some(text.len()),
+            text: match has_secret {
+                true => Cow::Owned(self.blot(start.to_owned())),
+                false => Cow::Borrowed(start),
+            },
         }
     }
 

@@ -6,7 +6,7 @@ mod choosing;
 pub(in crate::upstream) mod fronts;
 mod healing;
 pub(in crate::upstream) use narrows_testkit::http_server as server;
-pub(in crate::upstream) use narrows_testkit::http_server::{listen, listen_at};
+pub(in crate::upstream) use narrows_testkit::http_server::listen;
 
 use std::sync::Arc;
 use std::time::Duration;

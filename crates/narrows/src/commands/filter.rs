@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use narrows_gateway::Pruner;
-use narrows_gateway::recovery::Owner;
+use narrows_gateway::recovery_store::Owner;
 use narrows_gateway::settings::{PrunerSettings, RecoverySettings};
 use narrows_shape::prune::SourceType;
 use narrows_shape::{NotJson, TypeScriptOptions, toon, typescript_of_text};

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::io;
 
 use narrows_gateway::preset::DenialSource;
-use narrows_gateway::recovery::totals::read_totals;
+use narrows_gateway::recovery_store::totals::read_totals;
 use narrows_gateway::settings::Expose;
 use narrows_gateway::{ToolReport, UpstreamReport};
 use narrows_shape::estimate_tokens;

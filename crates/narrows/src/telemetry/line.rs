@@ -7,7 +7,7 @@ use tracing::Level;
 use tracing::field::{Field, Visit};
 
 use crate::terminal::{Palette, Tone, plain};
-use narrows_gateway::clock::Moment;
+use narrows_wire::Timestamp;
 
 /// The fields of an event in their order; the text of it is `message`.
 #[derive(Default)]
@@ -23,9 +23,9 @@ impl Fields {
     }
 
     /// Removes and returns the time at which the event happened, if it says so.
-    pub(super) fn take_time(&mut self) -> Option<Moment> {
+    pub(super) fn take_time(&mut self) -> Option<Timestamp> {
         let at_ms = self.0.shift_remove("at_ms")?;
-        at_ms.as_u64().map(Moment::at)
+        at_ms.as_u64().map(Timestamp::at)
     }
 
     /// What a JSON line says about an ordinary event.
@@ -68,7 +68,7 @@ impl Visit for Fields {
 
 /// `payload` is JSON text already and goes in as it is. Line breaks in it can
 /// only be white space between its parts.
-pub(super) fn json(at: Moment, event: &str, payload: &str) -> String {
+pub(super) fn json(at: Timestamp, event: &str, payload: &str) -> String {
     let payload = if payload.is_empty() { "null" } else { payload };
     let event = Value::from(event);
     let payload = payload.replace(['\n', '\r'], " ");
@@ -80,7 +80,7 @@ pub(super) fn json(at: Moment, event: &str, payload: &str) -> String {
 
 /// `09:05:07 WARN  message key=value`; the gateway's own events have their
 /// name in place of the message.
-pub(super) fn human(at: Moment, level: &str, palette: Palette, fields: &Fields) -> String {
+pub(super) fn human(at: Timestamp, level: &str, palette: Palette, fields: &Fields) -> String {
     let tone = match level {
         "ERROR" => Tone::Bad,
         "WARN" => Tone::Uncertain,

@@ -10,13 +10,13 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use super::{Format, filter, render};
 use crate::cli::LogLevel;
 use crate::terminal::Palette;
-use narrows_gateway::clock::Moment;
+use narrows_wire::Timestamp;
 
 struct Capture(Format, Arc<Mutex<String>>);
 
 impl<S: Subscriber> Layer<S> for Capture {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let line = render(event, self.0, Moment::at(1_785_229_507_089));
+        let line = render(event, self.0, Timestamp::at(1_785_229_507_089));
         self.1.lock().unwrap().push_str(&line);
     }
 }

@@ -8,8 +8,9 @@ use serde_json::json;
 
 use super::{Demo, LogLevel, README, samples};
 use crate::builtin::arguments::Arguments;
-use crate::builtin::{Call, RpcError, error_result, text_result};
+use crate::builtin::{Call, RpcError};
 use narrows_upstream::offload;
+use narrows_wire::tool_result;
 
 /// Bytes of a line of the sample log, and of a row of the sample table, about.
 const LINE: u64 = 80;
@@ -46,8 +47,8 @@ pub(super) async fn call(demo: &Demo, call: &Call) -> Result<Raw, RpcError> {
         _ => return Err(RpcError::params(format!("Unknown tool: {name}"))),
     };
     Ok(match said {
-        Ok(text) => text_result(&text),
-        Err(wrong) => error_result(&wrong),
+        Ok(text) => tool_result::text(&text),
+        Err(wrong) => tool_result::error(&wrong),
     })
 }
 
@@ -62,7 +63,7 @@ fn rows(arguments: &Arguments<'_>) -> Result<u64, String> {
 /// Makes a sample of about so many bytes, off the async threads if they are
 /// many.
 async fn sample(bytes: u64, make: impl FnOnce() -> String + Send + 'static) -> Raw {
-    offload::run(bytes as usize, move || text_result(&make())).await
+    offload::run(bytes as usize, move || tool_result::text(&make())).await
 }
 
 async fn count(demo: &Demo, call: &Call, arguments: Arguments<'_>) -> Said {

@@ -6,8 +6,9 @@ use futures_util::future::BoxFuture;
 use narrows_wire::Raw;
 
 use super::{Pruner, PrunerError};
-use crate::builtin::{Call, RpcError, Server, error_result, one_page};
-use crate::recovery::Owner;
+use crate::builtin::{Call, RpcError, Server, one_page};
+use narrows_results::recovery_store::Owner;
+use narrows_wire::tool_result;
 
 /// One connection to the pruner, which all of them share.
 pub(in crate::builtin) struct Pruning(pub(in crate::builtin) Arc<Pruner>);
@@ -50,7 +51,7 @@ impl Pruning {
             Err(wrong) => {
                 let mut said = wrong.data();
                 said["message"] = advice(&wrong).into();
-                Ok(error_result(&said.to_string()))
+                Ok(tool_result::error(&said.to_string()))
             }
         }
     }

@@ -134,7 +134,7 @@ impl Entry {
 
 /// Returns a variable of the nearest process above this one that was started
 /// with it.
-pub fn variable_above(name: &str) -> Option<Box<str>> {
+pub(crate) fn variable_above(name: &str) -> Option<Box<str>> {
     let mut pid = rustix::process::getppid()?.as_raw_pid();
     for _ in 0..MOST_ABOVE {
         if let Some(value) = read_variable(pid, name) {

@@ -1,8 +1,9 @@
 //! What happens in a gateway, each in a line for people.
 
-use narrows_gateway::clock;
+use narrows_wire::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
+use std::time::SystemTime;
 
 use crate::commands::change::Change;
 use crate::terminal::{grouped, plain};
@@ -79,7 +80,7 @@ impl CallLine {
 pub(super) fn time_of(data: &Value) -> String {
     match data.get("at").and_then(Value::as_str) {
         Some(at) => time_in(at),
-        None => clock::now().time(),
+        None => Timestamp::from(SystemTime::now()).time(),
     }
 }
 

@@ -11,7 +11,6 @@ use super::super::super::{Carrier, Link, Offer};
 use super::super::{HttpLink, Manner};
 use super::server::{Reply, Seen, Server, hello, json_reply, reply, status};
 use super::{call, client, soon, try_open_as};
-use crate::settings::Limits;
 use crate::upstream::{ListReader, Secrets};
 
 /// Answers what is posted to `/rpc`; all else is not there.

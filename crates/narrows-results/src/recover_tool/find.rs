@@ -11,21 +11,21 @@ use super::request::cursor;
 
 /// A checked `find`.
 #[derive(Debug, Clone)]
-pub(crate) struct Find(Box<Asked>);
+pub struct Find(Box<Asked>);
 
 /// The lines or rows that a `find` selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub struct Found {
     /// One line about the matches, then the matches with their numbers.
-    pub(crate) text: String,
+    pub text: String,
     /// Lines or rows that match; `None` if the `find` only selects a part.
-    pub(crate) matched: Option<usize>,
+    pub matched: Option<usize>,
 }
 
 impl Find {
     /// Reads a query, or an object of the arguments of `recover_text` without
     /// `prune_id` and `cursor`.
-    pub(crate) fn read(find: &Raw) -> Result<Find, Wrong> {
+    pub fn read(find: &Raw) -> Result<Find, Wrong> {
         let is_object = |text: &str| text.trim_start().starts_with('{');
         let given = match find.as_text() {
             Some(text) if !is_object(&text) => {
@@ -48,24 +48,24 @@ impl Find {
     }
 
     /// The receipt of the text to compare with, if there is one.
-    pub(crate) fn diff_with(&self) -> Option<&str> {
+    pub fn diff_with(&self) -> Option<&str> {
         self.0.diff_with.as_deref()
     }
 
     /// The words to look for, if there are any.
-    pub(crate) fn words(&self) -> Option<&str> {
+    pub fn words(&self) -> Option<&str> {
         self.0.arguments.get("query").and_then(Value::as_str)
     }
 
     /// Returns true if only the number of matches is wanted.
-    pub(crate) fn is_count(&self) -> bool {
+    pub fn is_count(&self) -> bool {
         self.0.arguments.get("count_only") == Some(&Value::Bool(true))
     }
 
     /// Applies the query to a text. `receipt` is where the text is kept, so that
     /// `recover_text` can continue an answer of more than `max_chars`
     /// characters; `other` is the text of `diff_with`.
-    pub(crate) fn apply(
+    pub fn apply(
         &self,
         text: &str,
         other: Option<&str>,

@@ -12,21 +12,21 @@ const TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// What becomes of the results of one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Policy {
+pub struct Policy {
     /// The most characters of text.
-    pub(crate) max_chars: usize,
+    pub max_chars: usize,
     /// The same for code without a goal.
-    pub(crate) code_max_chars: usize,
+    pub code_max_chars: usize,
     /// The most characters that the client passes on to its model.
-    pub(crate) client_cap: usize,
+    pub client_cap: usize,
     /// The caller has named the budget, so nothing passes beyond it.
-    pub(crate) is_exact: bool,
-    pub(crate) binary: Binary,
+    pub is_exact: bool,
+    pub binary: Binary,
     /// The tool is listed with an argument `goal` of ours.
-    pub(crate) goal_param: bool,
+    pub goal_param: bool,
     /// Arguments that hold a marker of cut text are refused.
-    pub(crate) guard: bool,
-    pub(crate) timeout: Duration,
+    pub guard: bool,
+    pub timeout: Duration,
 }
 
 impl Policy {
@@ -44,7 +44,7 @@ impl Policy {
     }
 
     /// Returns the policy for a client that passes on at most so many characters.
-    pub(crate) fn capped(self, cap: usize) -> Policy {
+    pub fn capped(self, cap: usize) -> Policy {
         Policy {
             max_chars: self.max_chars.min(cap),
             code_max_chars: self.code_max_chars.min(cap),
@@ -54,7 +54,7 @@ impl Policy {
     }
 
     /// Returns the policy with the budget that the caller has named.
-    pub(crate) fn with_budget(self, max_chars: usize) -> Policy {
+    pub fn with_budget(self, max_chars: usize) -> Policy {
         Policy {
             max_chars,
             code_max_chars: max_chars,
@@ -65,7 +65,7 @@ impl Policy {
 
     /// Returns the most characters that pass uncut under a budget. Cutting must
     /// save a third to be worth a further call.
-    pub(crate) fn passes_whole(&self, budget: usize) -> usize {
+    pub fn passes_whole(&self, budget: usize) -> usize {
         match self.is_exact {
             true => budget,
             false => (budget + budget / 2).min(self.client_cap.max(budget)),
@@ -87,12 +87,12 @@ fn code_max_chars(choice: ShapeChoice) -> usize {
 /// The policies of one endpoint. Tool goes over server, server over endpoint,
 /// endpoint over what is said for all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Policies {
+pub struct Policies {
     /// By the number of the upstream.
     servers: HashMap<usize, OfServer>,
     /// The budget of what the gateway itself answers here.
     own_max_chars: usize,
-    pub(crate) structured: Structured,
+    pub structured: Structured,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -104,15 +104,15 @@ struct OfServer {
 
 /// The choices for the results of one server.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ServerShape<'a> {
-    pub(crate) choice: ShapeChoice,
+pub struct ServerShape<'a> {
+    pub choice: ShapeChoice,
     /// By the server's own names of its tools.
-    pub(crate) tools: &'a HashMap<String, ShapeChoice>,
+    pub tools: &'a HashMap<String, ShapeChoice>,
 }
 
 impl Policies {
     /// An endpoint that joins all upstreams.
-    pub(crate) fn joined<'a>(
+    pub fn joined<'a>(
         top: ShapeChoice,
         endpoint: ShapeChoice,
         upstreams: impl Iterator<Item = (usize, ServerShape<'a>)>,
@@ -127,7 +127,7 @@ impl Policies {
 
     /// The endpoint of one upstream, which mirrors it: its results pass as they
     /// are unless something is said for just this server (`own`) or tool.
-    pub(crate) fn single<'a>(
+    pub fn single<'a>(
         top: ShapeChoice,
         own: ShapeChoice,
         upstreams: impl Iterator<Item = (usize, ServerShape<'a>)>,
@@ -160,13 +160,13 @@ impl Policies {
     }
 
     /// The same with this choice for `structuredContent`.
-    pub(crate) fn with_structured(mut self, structured: Structured) -> Policies {
+    pub fn with_structured(mut self, structured: Structured) -> Policies {
         self.structured = structured;
         self
     }
 
     /// Of a tool, by the server's own name for it.
-    pub(crate) fn tool(&self, upstream: usize, name: &Raw) -> Option<Policy> {
+    pub fn tool(&self, upstream: usize, name: &Raw) -> Option<Policy> {
         let server = self.servers.get(&upstream)?;
         if !server.tools.is_empty()
             && let Some(name) = name.as_text()
@@ -178,13 +178,13 @@ impl Policies {
     }
 
     /// Of the resources of a server.
-    pub(crate) fn server(&self, upstream: usize) -> Option<Policy> {
+    pub fn server(&self, upstream: usize) -> Option<Policy> {
         self.servers.get(&upstream)?.all
     }
 
     /// Whether anything may be cut for some of these upstreams, so that there
     /// must be a way to get it back.
-    pub(crate) fn cuts(&self, mut upstreams: impl Iterator<Item = usize>) -> bool {
+    pub fn cuts(&self, mut upstreams: impl Iterator<Item = usize>) -> bool {
         upstreams.any(|index| {
             self.servers.get(&index).is_some_and(|server| {
                 server.all.is_some() || server.tools.values().any(Option::is_some)
@@ -193,7 +193,7 @@ impl Policies {
     }
 
     /// The most characters in one answer of the gateway's own tools.
-    pub(crate) fn own_max_chars(&self) -> usize {
+    pub fn own_max_chars(&self) -> usize {
         self.own_max_chars.max(ShapeChoice::LEAST_CHARS)
     }
 }

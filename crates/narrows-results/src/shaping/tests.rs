@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 
 use super::work::SOME_RECEIPT;
 use super::*;
-use crate::recovery::{MemoryStore, Receipt, Unavailable};
+use crate::recovery_store::{MemoryStore, Receipt, Unavailable};
 use crate::settings::Binary;
 
-const TAG: Tag = Tag::unlogged(1, 1);
 const SOURCE: Source<'_> = Source {
     server: "s",
     tool: "t",
@@ -123,7 +122,7 @@ impl Engine for Faulty {
 /// The result passes as it came, and is counted.
 async fn check_fails_open(shaping: Shaping, job: Job) {
     let original = job.result.clone();
-    assert_eq!(shaping.shape(TAG, SOURCE, job).await, original);
+    assert_eq!(shaping.shape(SOURCE, job).await.0, original);
     let account: Value =
         serde_json::from_str(&shaping.account.report().expect("it is counted")).expect("JSON");
     assert_eq!(account["tools"][0]["failed"], 1);
@@ -153,7 +152,7 @@ async fn an_engine_that_runs_out_of_time_leaves_the_first_and_last_lines() {
     let mut job = job(&text_result(&text), 5_000);
     job.aim.goal = Some("line 500".into());
     let (shaping, _) = with_engine(Faulty(|| Err(OutOfTime)));
-    let shaped: Value = shaping.shape(TAG, SOURCE, job).await.decode().unwrap();
+    let shaped: Value = shaping.shape(SOURCE, job).await.0.decode().unwrap();
     let shaped = shaped["content"][0]["text"].as_str().expect("a text");
     assert!(shaped.chars().count() <= 5_000, "{shaped}");
     assert!(shaped.contains("line 0 of a text"), "{shaped}");
@@ -181,8 +180,9 @@ async fn what_cannot_be_kept_is_written_shorter_but_not_cut() {
     let rows: Vec<Value> = (0..100).map(|at| json!({ "id": at, "n": "x" })).collect();
     let pretty = format!("{:#}", json!(rows));
     let shaped = shaping()
-        .shape(TAG, SOURCE, job(&text_result(&pretty), 2_000))
-        .await;
+        .shape(SOURCE, job(&text_result(&pretty), 2_000))
+        .await
+        .0;
     let shaped: Value = shaped.decode().expect("JSON");
     let text = shaped["content"][0]["text"].as_str().expect("a text");
     assert!(text.starts_with("[100]{id,n}:"), "{text}");
@@ -206,7 +206,7 @@ async fn an_unusual_result_is_left_alone_where_nothing_of_it_counts() {
         let job = job(&odd, 1_000);
         let original = job.result.clone();
         let (shaping, _) = with_engine(Lexical);
-        assert_eq!(shaping.shape(TAG, SOURCE, job).await, original);
+        assert_eq!(shaping.shape(SOURCE, job).await.0, original);
         assert_eq!(shaping.account.report(), None);
     }
 }
@@ -223,11 +223,7 @@ async fn what_is_named_twice_is_no_way_around_the_budget() {
         let mut job = job(&json!({}), 5_000);
         job.result = Raw::parse(result.into()).expect("JSON");
         let (shaping, _) = with_engine(Lexical);
-        let shaped: Value = shaping
-            .shape(TAG, SOURCE, job)
-            .await
-            .decode()
-            .expect("JSON");
+        let shaped: Value = shaping.shape(SOURCE, job).await.0.decode().expect("JSON");
         assert!(counted(&shaped, false) <= 5_000);
         assert!(shaped["_meta"]["narrows/receipt"]["prune_id"].is_string());
     }
@@ -238,7 +234,7 @@ async fn meta_of_the_server_stays() {
     let mut result = text_result(&lines(1_000));
     result["_meta"] = json!({ "theirs": 1 });
     let (shaping, _) = with_engine(Lexical);
-    let shaped = shaping.shape(TAG, SOURCE, job(&result, 5_000)).await;
+    let shaped = shaping.shape(SOURCE, job(&result, 5_000)).await.0;
     let meta: Value = shaped
         .member("_meta")
         .expect("there")
@@ -439,8 +435,9 @@ async fn very_many_items_are_no_trouble() {
     let items = vec![item; 100_000];
     let (shaping, store) = with_engine(Lexical);
     let shaped = shaping
-        .shape(TAG, SOURCE, job(&json!({ "content": items }), 1_000))
-        .await;
+        .shape(SOURCE, job(&json!({ "content": items }), 1_000))
+        .await
+        .0;
     assert!(shaped.len() < 100_000);
     let shaped: Value = shaped.decode().expect("JSON");
     let id = shaped["_meta"]["narrows/receipt"]["prune_id"]
@@ -459,9 +456,7 @@ async fn very_many_tiny_items_are_over_the_budget() {
     let tiny = |count| json!({ "content": vec![json!({ "type": "text", "text": "é" }); count] });
     let (shaping, store) = with_engine(Lexical);
     let shape = async |count, max_chars| {
-        let shaped = shaping
-            .shape(TAG, SOURCE, job(&tiny(count), max_chars))
-            .await;
+        let shaped = shaping.shape(SOURCE, job(&tiny(count), max_chars)).await.0;
         shaped.decode::<Value>().expect("JSON")
     };
     assert_eq!(shape(100, 1_000).await, tiny(100), "the first cost nothing");

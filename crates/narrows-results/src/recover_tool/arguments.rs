@@ -2,7 +2,6 @@
 //! names, numbers as strings, and lists in every form. Arguments that can mean
 //! only one thing are understood; others are refused with the corrected call.
 
-use narrows_policy::names;
 use narrows_shape::query::{Invalid, Query, Request};
 use narrows_wire::{Kind, Raw};
 use serde_json::{Map, Value};
@@ -114,10 +113,10 @@ const ENDS: [(&str, &str); 6] = [
 
 /// Arguments that cannot be used, and how they would be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wrong {
-    pub(crate) message: String,
+pub struct Wrong {
+    pub message: String,
     /// All arguments, corrected.
-    pub(crate) corrected: Option<Value>,
+    pub corrected: Option<Value>,
     /// The rows of the text would help: the condition cannot be read.
     pub(super) is_condition: bool,
 }
@@ -237,8 +236,8 @@ fn unknown(name: &str, raw: &Raw) -> Wrong {
     let takes = NAMES[..NAMES.len() - 1].join(", ");
     let name: String = name.chars().take(60).collect();
     let others = ALIASES.iter().map(|(other, _)| *other);
-    let near = names::nearest(&name, NAMES.into_iter().chain(others));
-    let near = near.first().and_then(|near| known(&fold(near)));
+    let near = nearest(&name, NAMES.into_iter().chain(others));
+    let near = near.and_then(|near| known(&fold(near)));
     let corrected = near.and_then(|near| {
         let arguments: Map<String, Value> = raw.decode().ok()?;
         let renamed = arguments
@@ -256,6 +255,14 @@ fn unknown(name: &str, raw: &Raw) -> Wrong {
         corrected,
         is_condition: false,
     }
+}
+
+/// The name most like `wanted`, unless none is.
+fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = names.map(|name| (strsim::jaro_winkler(wanted, name), name));
+    let scored = scored.filter(|(score, _)| *score > 0.7);
+    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(a.1)));
+    best.map(|(_, name)| name)
 }
 
 /// A checked question, without the text that it is about.

@@ -1,33 +1,24 @@
 //! The same as a resource: `narrows://receipt/{id}{?start,end}`.
 
 use narrows_shape::prune::Lines;
-use narrows_wire::{ItemKind, Raw};
+use narrows_wire::Raw;
 
 use crate::error::Error;
-use crate::recovery::{Owner, Store};
+use crate::recovery_store::{Owner, Store};
 
 const SCHEME: &str = "narrows://receipt/";
 
 /// As it is listed where something may be cut.
-pub(crate) const TEMPLATE: &str = r#"{"uriTemplate":"narrows://receipt/{id}{?start,end}","name":"narrows-receipt","title":"Text that was cut","description":"The original of a text that was cut, by the prune_id of its marker; start and end are lines, counted from 1.","mimeType":"text/plain"}"#;
+pub const TEMPLATE: &str = r#"{"uriTemplate":"narrows://receipt/{id}{?start,end}","name":"narrows-receipt","title":"Text that was cut","description":"The original of a text that was cut, by the prune_id of its marker; start and end are lines, counted from 1.","mimeType":"text/plain"}"#;
 
-pub(crate) fn is_receipt(uri: &str) -> bool {
+pub fn is_receipt(uri: &str) -> bool {
     uri.starts_with(SCHEME)
 }
 
 /// Reads the lines that a URI asks for, as many as fit; the answer says how
 /// to get the next.
-pub(crate) fn read(
-    store: &dyn Store,
-    owner: &Owner,
-    max_chars: usize,
-    uri: &str,
-) -> Result<Raw, Error> {
-    let unknown = || Error::Unknown {
-        kind: ItemKind::Resource,
-        name: uri.chars().take(200).collect(),
-        nearest: Vec::new(),
-    };
+pub fn read(store: &dyn Store, owner: &Owner, max_chars: usize, uri: &str) -> Result<Raw, Error> {
+    let unknown = || Error::UnknownReceipt(uri.chars().take(200).collect());
     let (receipt, start, end) = parse(uri).ok_or_else(unknown)?;
     let text = store.fetch(owner, receipt).ok_or_else(unknown)?;
     let lines = Lines::new(&text);
@@ -36,10 +27,7 @@ pub(crate) fn read(
         end.unwrap_or(usize::MAX).min(lines.len()),
     );
     if start < 1 || (start > end && !lines.is_empty()) {
-        return Err(Error::BadParams(format!(
-            "Lines are counted from 1 to {}, and the last does not come before the first",
-            lines.len()
-        )));
+        return Err(Error::LineRange { lines: lines.len() });
     }
     let mut last = start - 1;
     let mut room = max_chars;

@@ -9,49 +9,49 @@ use serde_json::{Value, json};
 pub const META: &str = "narrows/receipt";
 
 /// Texts of one result that are told of one by one.
-pub(super) const BLOCKS_TOLD: usize = 32;
+pub(crate) const BLOCKS_TOLD: usize = 32;
 
 /// Cuts of one text that are; the store has the whole anyway.
 const CUTS_TOLD: usize = 100;
 
 /// What was done to a result.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Report {
+pub struct Report {
     /// The first of them, for who expects one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) prune_id: Option<String>,
-    pub(super) chars: Change,
-    pub(super) tokens: Change,
-    pub(super) blocks: Vec<BlockReport>,
+    pub prune_id: Option<String>,
+    pub chars: Change,
+    pub tokens: Change,
+    pub blocks: Vec<BlockReport>,
     #[serde(skip_serializing_if = "is_zero")]
-    pub(super) more_blocks: usize,
+    pub more_blocks: usize,
 }
 
 /// A size before and after. Tokens are estimated.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub(super) struct Change {
-    pub(super) before: usize,
-    pub(super) after: usize,
+pub struct Change {
+    pub before: usize,
+    pub after: usize,
 }
 
 /// One text of it.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct BlockReport {
-    pub(super) at: String,
+pub struct BlockReport {
+    pub at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) prune_id: Option<String>,
-    pub(super) chars: Change,
-    pub(super) tokens: Change,
-    pub(super) stages: Vec<&'static str>,
-    pub(super) goal: Option<String>,
-    pub(super) source: Option<&'static str>,
-    pub(super) cuts: Vec<Value>,
+    pub prune_id: Option<String>,
+    pub chars: Change,
+    pub tokens: Change,
+    pub stages: Vec<&'static str>,
+    pub goal: Option<String>,
+    pub source: Option<&'static str>,
+    pub cuts: Vec<Value>,
     #[serde(skip_serializing_if = "is_zero")]
-    pub(super) more_cuts: usize,
+    pub more_cuts: usize,
 }
 
 impl Report {
-    pub(super) fn stages(&self) -> Vec<&'static str> {
+    pub fn stages(&self) -> Vec<&'static str> {
         let mut all: Vec<&str> = Vec::new();
         for stage in self.blocks.iter().flat_map(|block| &block.stages) {
             if !all.contains(stage) {
@@ -61,7 +61,7 @@ impl Report {
         all
     }
 
-    pub(super) fn receipts(&self) -> Vec<&str> {
+    pub fn receipts(&self) -> Vec<&str> {
         let receipts = self.blocks.iter().filter_map(|b| b.prune_id.as_deref());
         receipts.collect()
     }
@@ -69,7 +69,7 @@ impl Report {
 
 impl Report {
     /// Of these texts; only the first of very many are told of.
-    pub(super) fn new(chars: Change, tokens: Change, mut blocks: Vec<BlockReport>) -> Report {
+    pub fn new(chars: Change, tokens: Change, mut blocks: Vec<BlockReport>) -> Report {
         let more_blocks = blocks.len().saturating_sub(BLOCKS_TOLD);
         blocks.truncate(BLOCKS_TOLD);
         Report {
@@ -82,7 +82,7 @@ impl Report {
     }
 
     /// The result with this in its `_meta`.
-    pub(super) fn sign(&self, result: &Raw) -> Raw {
+    pub fn sign(&self, result: &Raw) -> Raw {
         let meta = result.member("_meta").unwrap_or_else(Raw::empty_object);
         let meta = meta.with_member(META, &Raw::from_serialize(self));
         result.with_member("_meta", &meta)
@@ -91,7 +91,7 @@ impl Report {
 
 impl BlockReport {
     /// With these cuts, of which only the first of very many are told.
-    pub(super) fn with_cuts(mut self, cuts: &[Place]) -> BlockReport {
+    pub fn with_cuts(mut self, cuts: &[Place]) -> BlockReport {
         let told = cuts.iter().take(CUTS_TOLD).map(|cut| match cut {
             Place::Lines { first, last } => json!({ "lines": [first, last] }),
             Place::Chars { first, last } => json!({ "chars": [first, last] }),
@@ -103,7 +103,7 @@ impl BlockReport {
 }
 
 impl Change {
-    pub(super) fn add(&mut self, other: Change) {
+    pub fn add(&mut self, other: Change) {
         self.before += other.before;
         self.after += other.after;
     }

@@ -1,10 +1,10 @@
-//! The time of day without a calendar library, for logs and health.
+//! UTC timestamps as RFC 3339, without a calendar library.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A moment in UTC.
+/// A point in time, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct Timestamp {
     year: i64,
     month: u32,
     day: u32,
@@ -14,18 +14,19 @@ pub struct Moment {
     millisecond: u32,
 }
 
-pub fn now() -> Moment {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Moment::at(since.as_millis() as u64)
+impl From<SystemTime> for Timestamp {
+    /// Times before 1970 count as 1970.
+    fn from(time: SystemTime) -> Timestamp {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::at(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
 }
 
-impl Moment {
+impl Timestamp {
     /// Days into a date by the well-known method of counting years from
     /// March, so that the day that comes and goes is the last one, in eras of
     /// 400 years, which all have the same length.
-    pub fn at(unix_ms: u64) -> Moment {
+    pub fn at(unix_ms: u64) -> Timestamp {
         let seconds = unix_ms / 1000;
         let days = (seconds / 86_400) as i64 + 719_468;
         let era = days / 146_097;
@@ -41,7 +42,7 @@ impl Moment {
             month_from_march - 9
         };
         let of_day = (seconds % 86_400) as u32;
-        Moment {
+        Timestamp {
             year: year_of_era + era * 400 + i64::from(month <= 2),
             month: month as u32,
             day: day as u32,
@@ -72,11 +73,11 @@ impl Moment {
 
 #[cfg(test)]
 mod tests {
-    use super::Moment;
+    use super::Timestamp;
 
     #[track_caller]
     fn check(unix_ms: u64, expected: &str) {
-        assert_eq!(Moment::at(unix_ms).rfc3339(), expected);
+        assert_eq!(Timestamp::at(unix_ms).rfc3339(), expected);
     }
 
     #[test]

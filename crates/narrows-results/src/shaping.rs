@@ -28,20 +28,19 @@ use tokio::sync::{AcquireError, Semaphore};
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-pub(crate) use self::account::Account;
+pub use self::account::Account;
 pub use self::account::{Saved, Savings, ToolSavings};
 pub use self::goal::META as GOAL_META;
-pub(crate) use self::goal::{
+pub use self::goal::{
     ARGUMENT as GOAL_ARGUMENT, Aim, FIND_ARGUMENT, find_schema, schema as goal_schema,
 };
-pub(crate) use self::guard::{marked, may_hold_marker};
-pub(crate) use self::halves::{content_alone, only_text, without_repetition};
-pub(crate) use self::policy::{Policies, Policy, ServerShape};
+pub use self::guard::{marked, may_hold_marker};
+pub use self::halves::{content_alone, only_text, without_repetition};
+pub use self::policy::{Policies, Policy, ServerShape};
 pub use self::report::META as RECEIPT_META;
-use self::report::Report;
-use crate::events::{self, Tag};
-use crate::recover::{Find, QUERY_TIME};
-use crate::recovery::{Owner, Store};
+pub use self::report::{Change, Report};
+use crate::recover_tool::{Find, QUERY_TIME};
+use crate::recovery_store::{Owner, Store};
 
 /// Results of so many bytes are counted in no time.
 const QUICK: usize = 256 * 1024;
@@ -50,7 +49,7 @@ const QUICK: usize = 256 * 1024;
 const QUEUE_WAIT: Duration = Duration::from_secs(30);
 
 /// The service, one for all endpoints.
-pub(crate) struct Shaping {
+pub struct Shaping {
     store: Arc<dyn Store>,
     engine: Arc<dyn Engine>,
     /// Results at work at once: more than there are cores would only make all
@@ -60,24 +59,24 @@ pub(crate) struct Shaping {
 }
 
 /// A result, and what is known of it.
-pub(crate) struct Job {
-    pub(crate) result: Raw,
-    pub(crate) form: Form,
-    pub(crate) policy: Policy,
-    pub(crate) aim: Aim,
+pub struct Job {
+    pub result: Raw,
+    pub form: Form,
+    pub policy: Policy,
+    pub aim: Aim,
     /// A query on its texts, in place of a digest.
-    pub(crate) find: Option<Find>,
+    pub find: Option<Find>,
     /// Who may have back what is cut.
-    pub(crate) owner: Owner,
+    pub owner: Owner,
     /// The tool that gives it back, as the client calls it.
-    pub(crate) recover: RecoverTool,
-    pub(crate) workers: WorkerShare,
+    pub recover: RecoverTool,
+    pub workers: WorkerShare,
 }
 
 /// The workers that one session may occupy. One is left to the other sessions,
 /// where there is more than one.
 #[derive(Debug, Clone)]
-pub(crate) struct WorkerShare(Arc<Semaphore>);
+pub struct WorkerShare(Arc<Semaphore>);
 
 impl Default for WorkerShare {
     fn default() -> WorkerShare {
@@ -92,14 +91,14 @@ fn cores() -> usize {
 
 /// The gateway's own tool, as the clients of an endpoint call it.
 #[derive(Debug, Clone)]
-pub(crate) struct RecoverTool {
-    pub(crate) name: Arc<str>,
-    pub(crate) form: RecoveryForm,
+pub struct RecoverTool {
+    pub name: Arc<str>,
+    pub form: RecoveryForm,
 }
 
 impl RecoverTool {
     /// Returns the call for the text of a receipt.
-    pub(crate) fn call<'a>(&'a self, receipt: &'a str) -> RecoveryCall<'a> {
+    pub fn call<'a>(&'a self, receipt: &'a str) -> RecoveryCall<'a> {
         RecoveryCall {
             tool: &self.name,
             receipt,
@@ -110,7 +109,7 @@ impl RecoverTool {
 
 /// What kind of result it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
     /// Of `tools/call`.
     Tool,
     /// Of `resources/read`.
@@ -126,16 +125,26 @@ impl Form {
     }
 }
 
-/// Whose result it is, for the log and the account.
+/// Whose result it is, for the account.
 #[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
-    pub(crate) server: &'a str,
+pub struct Source<'a> {
+    pub server: &'a str,
     /// The server's own name of the tool; for resources the method.
-    pub(crate) tool: &'a str,
+    pub tool: &'a str,
+}
+
+/// What happened to a result.
+#[derive(Debug)]
+pub enum Shaped {
+    /// It passed as it came, or lost only what it said twice.
+    Unchanged,
+    Shortened(Report),
+    /// It passed as it came, although it is over the budget.
+    Failed(Fallback),
 }
 
 impl Shaping {
-    pub(crate) fn new(store: Arc<dyn Store>, engine: Arc<dyn Engine>) -> Shaping {
+    pub fn new(store: Arc<dyn Store>, engine: Arc<dyn Engine>) -> Shaping {
         Shaping {
             store,
             engine,
@@ -144,11 +153,11 @@ impl Shaping {
         }
     }
 
-    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+    pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    pub(crate) fn account(&self) -> &Account {
+    pub fn account(&self) -> &Account {
         &self.account
     }
 
@@ -158,7 +167,7 @@ impl Shaping {
     /// A separate task waits for the worker and starts the work. A worker that
     /// is granted to a future that is no longer polled (the call of a client
     /// that does not read) would be lost to all others.
-    pub(crate) async fn run<T: Send + 'static>(
+    pub async fn run<T: Send + 'static>(
         &self,
         share: &WorkerShare,
         work: impl FnOnce() -> T + Send + 'static,
@@ -200,14 +209,14 @@ impl Shaping {
     /// Returns true if a result may be over the budget, by its size alone: JSON
     /// never takes fewer bytes than the characters it stands for. Results that
     /// would pass whole are read only if items may add to their size.
-    pub(crate) fn may_exceed(result: &Raw, policy: &Policy) -> bool {
+    pub fn may_exceed(result: &Raw, policy: &Policy) -> bool {
         let limit = policy.passes_whole(policy.max_chars);
         let len = result.len();
         len > limit || len > policy.max_chars && work::may_have_many_items(result)
     }
 
     /// The result within its budget.
-    pub(crate) async fn shape(&self, tag: Tag, source: Source<'_>, job: Job) -> Raw {
+    pub async fn shape(&self, source: Source<'_>, job: Job) -> (Raw, Shaped) {
         let original = job.result.clone();
         // Larger ones are looked at where nobody waits for the thread.
         let looked = match original.len() {
@@ -216,8 +225,8 @@ impl Shaping {
         };
         let job = match looked {
             Ok((true, job)) => job,
-            Ok((false, _)) => return original,
-            Err(_) => return self.failed(tag, source, Fallback::InternalError, original),
+            Ok((false, _)) => return (original, Shaped::Unchanged),
+            Err(_) => return self.failed(source, Fallback::InternalError, original),
         };
         let (store, engine) = (self.store.clone(), self.engine.clone());
         // The work keeps its own time limit; this one is for a step that does
@@ -231,18 +240,17 @@ impl Shaping {
         let work = move || work::shape(&job, &*store, &*engine);
         let outcome = self.run_within(limit, &share, work);
         match outcome.await.and_then(|outcome| outcome) {
-            Ok(Some((result, report))) => {
-                if let Some(report) = &report {
-                    self.done(tag, source, report);
-                }
-                result
+            Ok(Some((result, Some(report)))) => {
+                self.count(source, &report);
+                (result, Shaped::Shortened(report))
             }
-            Ok(None) => original,
-            Err(why) => self.failed(tag, source, why, original),
+            Ok(Some((result, None))) => (result, Shaped::Unchanged),
+            Ok(None) => (original, Shaped::Unchanged),
+            Err(why) => self.failed(source, why, original),
         }
     }
 
-    fn done(&self, tag: Tag, source: Source<'_>, report: &Report) {
+    fn count(&self, source: Source<'_>, report: &Report) {
         self.account.enter(source.server, source.tool, |saved| {
             saved.results += 1;
             saved.chars_before += report.chars.before as u64;
@@ -250,30 +258,12 @@ impl Shaping {
             saved.tokens_before += report.tokens.before as u64;
             saved.tokens_after += report.tokens.after as u64;
         });
-        events::step("facade_to_llm.shaped", tag, || {
-            vec![
-                ("server", Raw::string(source.server)),
-                ("tool", Raw::string(source.tool)),
-                ("chars", Raw::from_serialize(&report.chars)),
-                ("tokens", Raw::from_serialize(&report.tokens)),
-                ("stages", Raw::from_serialize(&report.stages())),
-                ("receipts", Raw::from_serialize(&report.receipts())),
-            ]
-        });
     }
 
-    fn failed(&self, tag: Tag, source: Source<'_>, why: Fallback, original: Raw) -> Raw {
+    fn failed(&self, source: Source<'_>, why: Fallback, original: Raw) -> (Raw, Shaped) {
         self.account.enter(source.server, source.tool, |saved| {
             saved.failed += 1;
         });
-        events::trouble("facade_to_llm.shape_failed", tag, || {
-            vec![
-                ("server", Raw::string(source.server)),
-                ("tool", Raw::string(source.tool)),
-                ("reason", Raw::string(why.code())),
-                ("bytes", Raw::number(original.len() as u64)),
-            ]
-        });
-        original
+        (original, Shaped::Failed(why))
     }
 }

@@ -13,7 +13,7 @@ use super::blocks::{self, Block, BlockKind};
 use crate::settings::Binary;
 
 /// Returns the result with all that it says in `content`.
-pub(crate) fn content_alone(result: &Raw) -> Raw {
+pub fn content_alone(result: &Raw) -> Raw {
     let Some(structured) = blocks::structured(result) else {
         return result.without_member("structuredContent");
     };
@@ -31,14 +31,14 @@ pub(crate) fn content_alone(result: &Raw) -> Raw {
 }
 
 /// Returns the result without `structuredContent` if `content` says the same.
-pub(crate) fn without_repetition(result: &Raw) -> Option<Raw> {
+pub fn without_repetition(result: &Raw) -> Option<Raw> {
     let structured = blocks::structured(result)?;
     says(result, &structured).then(|| result.without_member("structuredContent"))
 }
 
 /// Returns the text that an object holds as its only member: many servers say
 /// their one text again in this form.
-pub(crate) fn only_text(structured: &Raw) -> Option<String> {
+pub fn only_text(structured: &Raw) -> Option<String> {
     let mut members = structured.members();
     let (_, value) = members.next()?;
     let is_only = members.next().is_none();

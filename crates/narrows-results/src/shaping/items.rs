@@ -12,7 +12,7 @@ use super::blocks;
 use super::report::{BlockReport, Change};
 use super::work::SOME_RECEIPT;
 use super::{Form, Job};
-use crate::recovery::Receipt;
+use crate::recovery_store::Receipt;
 
 /// Items that went whole.
 pub(super) struct Dropped {

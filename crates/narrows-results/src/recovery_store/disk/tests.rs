@@ -3,12 +3,11 @@
 
 use std::process::{Command, Output, Stdio};
 
-use narrows_policy::Principal;
 use narrows_testkit::Folder;
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::*;
-use crate::recovery;
+use crate::recovery_store;
 
 const KB: usize = 1_000;
 const PLENTY: usize = 100_000 * KB;
@@ -222,14 +221,14 @@ fn nothing_is_kept_for_no_time() {
 fn nobody_gets_the_text_of_another() {
     let folder = Folder::new();
     let store = open(folder.path(), PLENTY);
-    let alice = Owner::client(&Principal::Anonymous, "default", Some("review"));
+    let alice = Owner::client(None, "default", Some("review"));
     let receipt = store.keep(&alice, "text".into()).unwrap();
     let text = || store.fetch(&alice, receipt.as_str());
     assert_eq!(text().as_deref(), Some("text"));
     for other in [
         Owner::pruner(None),
-        Owner::client(&Principal::Anonymous, "default", None),
-        Owner::client(&Principal::Anonymous, "other", Some("review")),
+        Owner::client(None, "default", None),
+        Owner::client(None, "other", Some("review")),
     ] {
         assert_eq!(store.fetch(&other, receipt.as_str()), None, "{other:?}");
     }
@@ -336,7 +335,7 @@ fn threads_write_and_read_at_once() {
 #[test]
 #[ignore = "the body of a process that is killed, started by another test"]
 fn as_a_process_that_is_killed() {
-    let store = recovery::open(&RecoverySettings {
+    let store = recovery_store::open(&RecoverySettings {
         path: Some(folder_of_process()),
         ..settings(PLENTY)
     });
@@ -450,7 +449,7 @@ fn without_a_folder_texts_are_kept_in_memory() {
         path: Some(path),
         ..settings(PLENTY)
     };
-    let store = recovery::open(&settings);
+    let store = recovery_store::open(&settings);
     let receipt = keep(&*store, "text");
     assert_eq!(fetch(&*store, &receipt).as_deref(), Some("text"));
     assert_eq!(folder.read("store"), "a file in place of the folder");

@@ -1,18 +1,17 @@
 use expect_test::{Expect, expect};
-use narrows_policy::Principal;
 use serde_json::Value;
 
 use super::find::Find;
 use super::*;
 use crate::error::Error;
-use crate::recovery::{MemoryStore, Receipt};
+use crate::recovery_store::{MemoryStore, Receipt};
 
 const TEXT: &str = "one\ntwo\r\nthree Apples\nfour\nfive apples and pears\nsix\n";
 
 const ROWS: &str = r#"[{"id":1,"status":"open","total":1.10},{"id":2,"status":"paid","total":2.20},{"id":3,"status":"open","total":3}]"#;
 
 fn owner() -> Owner {
-    Owner::client(&Principal::Anonymous, "default", None)
+    Owner::client(None, "default", None)
 }
 
 fn kept(text: &str) -> (MemoryStore, Receipt) {
@@ -313,7 +312,7 @@ fn two_receipts_are_compared() {
 #[test]
 fn unknown_expired_and_anothers_are_the_same() {
     let (store, receipt) = kept(TEXT);
-    let other = Owner::client(&Principal::Anonymous, "other", None);
+    let other = Owner::client(None, "other", None);
     let of = |owner: &Owner, id: &str| {
         let arguments = Raw::empty_object().with_member("prune_id", &Raw::string(id));
         let result = call(&store, owner, 80_000, Some(arguments));
@@ -530,12 +529,12 @@ fn the_resource_gives_the_lines_that_fit_and_says_how_to_go_on() {
     ] {
         assert!(matches!(
             read(&store, &owner(), 2_000, wrong),
-            Err(Error::Unknown { .. })
+            Err(Error::UnknownReceipt(_))
         ));
     }
     let past = format!("narrows://receipt/{receipt}?start=1001");
     assert!(matches!(
         read(&store, &owner(), 2_000, &past),
-        Err(Error::BadParams(_))
+        Err(Error::LineRange { .. })
     ));
 }

@@ -4,9 +4,9 @@
 use narrows_wire::{Kind, Raw, Revision};
 
 /// A result, and whether it had to be repaired.
-pub(crate) struct Repaired {
-    pub(crate) result: Raw,
-    pub(crate) changed: bool,
+pub struct Repaired {
+    pub result: Raw,
+    pub changed: bool,
 }
 
 impl Repaired {
@@ -28,7 +28,7 @@ impl Repaired {
 /// The result of `tools/call`. Content items without a `type` get the one that
 /// their fields imply; what is no tool result at all becomes one text item with
 /// the raw JSON, and the same as `structuredContent`.
-pub(crate) fn tool_result(result: Raw) -> Repaired {
+pub fn tool_result(result: Raw) -> Repaired {
     if result.kind() == Kind::Object {
         let [content, task] = result.pick(["content", "task"]).unwrap_or_default();
         // A task's handle (MCP 2025-11-25, tasks) has no content, and is right so.
@@ -67,7 +67,7 @@ pub(crate) fn tool_result(result: Raw) -> Repaired {
 }
 
 /// The result of `prompts/get`, likewise.
-pub(crate) fn prompt_result(result: Raw) -> Repaired {
+pub fn prompt_result(result: Raw) -> Repaired {
     let messages = match result.kind() {
         Kind::Object => result
             .member("messages")
@@ -96,7 +96,7 @@ pub(crate) fn prompt_result(result: Raw) -> Repaired {
 
 /// Content kinds that came later than the client's revision become text: a
 /// client that does not know a kind may refuse the whole result.
-pub(crate) fn for_revision(result: Raw, revision: Revision) -> Raw {
+pub fn for_revision(result: Raw, revision: Revision) -> Raw {
     if revision >= Revision::V2025_06_18 {
         return result;
     }

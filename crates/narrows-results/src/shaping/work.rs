@@ -17,8 +17,8 @@ use super::halves::content_alone;
 use super::items::Dropped;
 use super::report::{BLOCKS_TOLD, BlockReport, Change, Report};
 use super::{Form, Job};
-use crate::recover::Find;
-use crate::recovery::{Receipt, Store};
+use crate::recover_tool::Find;
+use crate::recovery_store::{Receipt, Store};
 use crate::settings::ShapeChoice;
 
 /// The least share of the budget that a text is cut to, its marker included.

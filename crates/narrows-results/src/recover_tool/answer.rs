@@ -14,7 +14,7 @@ const META: &str = "narrows/selection";
 const MAX_RANGES: usize = 100;
 
 /// The time for one query, and of it the time for comparing two texts.
-pub(crate) const QUERY_TIME: Duration = Duration::from_secs(3);
+pub const QUERY_TIME: Duration = Duration::from_secs(3);
 const DIFF_TIME: Duration = Duration::from_secs(1);
 
 /// Applies a query within its time.

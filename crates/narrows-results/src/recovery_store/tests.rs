@@ -103,13 +103,13 @@ fn a_text_counts_as_long_as_it_is_compressed() {
 #[test]
 fn nobody_gets_the_text_of_another() {
     let store = store(600, 10);
-    let alice = Owner::client(&Principal::Anonymous, "default", Some("review"));
+    let alice = Owner::client(None, "default", Some("review"));
     let receipt = store.keep(&alice, kilobyte('a')).unwrap();
     for other in [
         Owner::pruner(None),
-        Owner::client(&Principal::Anonymous, "default", None),
-        Owner::client(&Principal::Anonymous, "default", Some("")),
-        Owner::client(&Principal::Anonymous, "other", Some("review")),
+        Owner::client(None, "default", None),
+        Owner::client(None, "default", Some("")),
+        Owner::client(None, "other", Some("review")),
     ] {
         assert_eq!(store.fetch(&other, receipt.as_str()), None, "{other:?}");
     }

@@ -17,14 +17,14 @@ const SHOWN: usize = 160;
 
 /// An argument that holds a marker of cut text.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Marked {
-    pub(crate) argument: String,
-    pub(crate) marker: String,
+pub struct Marked {
+    pub argument: String,
+    pub marker: String,
 }
 
 /// Returns false if no text in a value can hold a marker. Every call asks this,
 /// so the searches are prepared once.
-pub(crate) fn may_hold_marker(value: &Raw) -> bool {
+pub fn may_hold_marker(value: &Raw) -> bool {
     static NEEDLES: LazyLock<[memmem::Finder<'static>; 2]> =
         LazyLock::new(|| [BRACKET.as_bytes(), ESCAPED].map(memmem::Finder::new));
     let found = |needle: &memmem::Finder<'_>| needle.find(value.as_bytes()).is_some();
@@ -32,7 +32,7 @@ pub(crate) fn may_hold_marker(value: &Raw) -> bool {
 }
 
 /// Returns the first argument with a marker in one of its texts.
-pub(crate) fn marked(arguments: &Raw) -> Option<Marked> {
+pub fn marked(arguments: &Raw) -> Option<Marked> {
     arguments.members().find_map(|(name, value)| {
         Some(Marked {
             argument: name.chars().take(100).collect(),

@@ -20,7 +20,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub use self::disk::DiskStore;
 pub use self::memory::MemoryStore;
 use crate::settings::RecoverySettings;
-use narrows_policy::Principal;
 
 /// Keeps texts and gives them back.
 pub trait Store: Send + Sync {
@@ -96,13 +95,11 @@ impl Owner {
         }
     }
 
-    /// A client on an endpoint, under the preset in force there.
-    pub fn client(principal: &Principal, endpoint: &str, preset: Option<&str>) -> Owner {
-        let principal = match principal {
-            Principal::Local | Principal::Anonymous => "",
-            // No name of a client is empty.
-            Principal::Client(known) => &known.name,
-        };
+    /// A client on an endpoint, under the preset in force there. Clients without
+    /// a token have no name.
+    pub fn client(name: Option<&str>, endpoint: &str, preset: Option<&str>) -> Owner {
+        // No name of a client is empty.
+        let principal = name.unwrap_or_default();
         // Each part in JSON, so that no two owners can be written alike.
         let parts = serde_json::json!([principal, endpoint, preset]);
         Owner(parts.to_string().into())

@@ -11,20 +11,20 @@ const MAX_CHARS: usize = 500;
 pub const META: &str = "narrows/goal";
 
 /// The argument that endpoints may add to tools.
-pub(crate) const ARGUMENT: &str = "goal";
+pub const ARGUMENT: &str = "goal";
 
 /// The argument for a query on the texts of a result.
-pub(crate) const FIND_ARGUMENT: &str = "find";
+pub const FIND_ARGUMENT: &str = "find";
 
 /// Returns the schema of the argument `goal`.
-pub(crate) fn schema() -> Raw {
+pub fn schema() -> Raw {
     Raw::from_static(
         r#"{"type":"string","description":"What you look for; a long result is cut to the parts that answer it"}"#,
     )
 }
 
 /// Returns the schema of the argument `find`.
-pub(crate) fn find_schema() -> Raw {
+pub fn find_schema() -> Raw {
     Raw::from_static(
         r#"{"type":["string","object"],"description":"Return only matching lines: words that must all occur, \"a phrase\" or /regex/. Or an object with arguments of recover_text: query, context, count_only, head, tail, where, select, sort, aggregate, group_by"}"#,
     )
@@ -61,15 +61,15 @@ const FILES: &[&str] = &[
 
 /// What a request tells of the result that it wants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Aim {
-    pub(crate) goal: Option<String>,
+pub struct Aim {
+    pub goal: Option<String>,
     /// Of the text, by the name of the file it is from.
-    pub(crate) source: Option<SourceType>,
+    pub source: Option<SourceType>,
 }
 
 impl Aim {
     /// Of `tools/call` or `resources/read`. `goal` is what our own argument said.
-    pub(crate) fn of(params: Option<&Raw>, goal: Option<&Raw>) -> Aim {
+    pub fn of(params: Option<&Raw>, goal: Option<&Raw>) -> Aim {
         let goal = goal.and_then(words);
         let Some(params) = params else {
             return Aim { goal, source: None };

@@ -21,22 +21,22 @@ use narrows_wire::Raw;
 use serde_json::{Value, json};
 
 use self::answer::Page;
-pub(crate) use self::answer::QUERY_TIME;
+pub use self::answer::QUERY_TIME;
 use self::arguments::Wrong;
-pub(crate) use self::find::Find;
+pub use self::find::Find;
 use self::request::{Request, cursor};
-pub(crate) use self::resource::{TEMPLATE, is_receipt, read};
-use crate::builtin::error_result;
-use crate::recovery::{Owner, Store};
+pub use self::resource::{TEMPLATE, is_receipt, read};
+use crate::recovery_store::{Owner, Store};
+use narrows_wire::tool_result;
 
 /// The tool as it is called where nothing else has this name.
 pub const NAME: &str = "recover_text";
 
 /// The same where a server has a tool of this name.
-pub(crate) const OTHER_NAME: &str = "narrows_recover_text";
+pub const OTHER_NAME: &str = "narrows_recover_text";
 
 /// Names for it, without end: the first that nothing else has is taken.
-pub(crate) fn names() -> impl Iterator<Item = String> {
+pub fn names() -> impl Iterator<Item = String> {
     let others = (1..).map(|at| match at {
         1 => OTHER_NAME.to_owned(),
         at => format!("{OTHER_NAME}_{at}"),
@@ -45,7 +45,7 @@ pub(crate) fn names() -> impl Iterator<Item = String> {
 }
 
 /// The tool as it is listed under `name`.
-pub(crate) fn tool(name: &str) -> Raw {
+pub fn tool(name: &str) -> Raw {
     Raw::from_static(TOOL).with_member("name", &Raw::string(name))
 }
 
@@ -53,12 +53,7 @@ const TOOL: &str = r#"{"name":"recover_text","title":"Query cut text","descripti
 
 /// Answers one call of the tool. Every failure is a result that says what to do
 /// instead, because models read those.
-pub(crate) fn call(
-    store: &dyn Store,
-    owner: &Owner,
-    max_chars: usize,
-    arguments: Option<Raw>,
-) -> Raw {
+pub fn call(store: &dyn Store, owner: &Owner, max_chars: usize, arguments: Option<Raw>) -> Raw {
     answer_call(store, owner, max_chars, arguments.as_ref()).unwrap_or_else(|failure| failure)
 }
 
@@ -144,5 +139,5 @@ fn failure(code: &str, message: String, data: Value) -> Raw {
     if let (Some(said), Some(data)) = (said.as_object_mut(), data.as_object()) {
         said.extend(data.clone());
     }
-    error_result(&said.to_string())
+    tool_result::error(&said.to_string())
 }

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use crate::clock;
+use narrows_wire::Timestamp;
+use std::time::SystemTime;
 
 /// So many tools are told one by one.
 const MAX_TOOLS: usize = 1_000;
 
 /// Sums over all shaped results since the start.
-pub(crate) struct Account {
+pub struct Account {
     since: String,
     saved: Mutex<HashMap<(String, String), Saved>>,
     /// Whether there is something that was not reported yet.
@@ -59,7 +60,7 @@ pub struct Saved {
 impl Default for Account {
     fn default() -> Self {
         Account {
-            since: clock::now().rfc3339(),
+            since: Timestamp::from(SystemTime::now()).rfc3339(),
             saved: Mutex::default(),
             news: AtomicBool::new(false),
         }
@@ -85,12 +86,12 @@ impl Account {
     }
 
     /// Has it told once more, since it was not written down.
-    pub(crate) fn report_again(&self) {
+    pub fn report_again(&self) {
         self.news.store(true, Ordering::Relaxed);
     }
 
     /// As it is written down; `None` if there is nothing new to tell.
-    pub(crate) fn report(&self) -> Option<String> {
+    pub fn report(&self) -> Option<String> {
         if !self.news.swap(false, Ordering::Relaxed) {
             return None;
         }
@@ -99,7 +100,7 @@ impl Account {
     }
 
     /// All that there is to tell.
-    pub(crate) fn savings(&self) -> Savings {
+    pub fn savings(&self) -> Savings {
         let mut saved: Vec<_> = self.saved.lock().clone().into_iter().collect();
         saved.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut all = Saved::default();
@@ -120,7 +121,7 @@ impl Account {
 }
 
 impl Saved {
-    pub(crate) fn add(&mut self, other: &Saved) {
+    pub fn add(&mut self, other: &Saved) {
         self.results += other.results;
         self.failed += other.failed;
         self.chars_before += other.chars_before;
