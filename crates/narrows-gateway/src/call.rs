@@ -14,14 +14,14 @@ use std::time::Instant;
 
 use narrows_wire::{ItemKind, Kind, Raw};
 
-pub(crate) use self::retry::says_repeatable;
 use crate::builtin;
-use crate::catalogue::{Target, View};
+use crate::catalogue::View;
 use crate::error::Error;
 use crate::events::{self, Tag, Value};
 use crate::meter::{Timed, Trace};
-use crate::permit::{self, permit};
+use crate::permit;
 use crate::session::{LogLevel, Session};
+use crate::target::Target;
 use crate::twins;
 use links::LinkForm;
 use narrows_results::recover_tool;
@@ -34,7 +34,6 @@ use narrows_upstream::{LinkError, ListKind, Origin, Outgoing, Redacted, Upstream
 use params::Member;
 pub(crate) use params::Params;
 use retry::Lost;
-pub(crate) use shaped::LooksFor;
 use shaped::ResultBudget;
 
 /// Names and URIs are looked up, compared and logged; beyond this they are none.
@@ -503,7 +502,9 @@ impl Call<'_> {
         if target.is_judged {
             self.refuse_twins()?;
         }
-        permit(kind, name, target).inspect_err(|error| permit::tell_denied(self.tag, error))
+        target
+            .permit(kind, name)
+            .inspect_err(|error| permit::tell_denied(self.tag, error))
     }
 
     /// What was judged must be what the server reads.
@@ -520,7 +521,7 @@ impl Call<'_> {
 
     /// What a method may reach that nobody here knows, no preset can say.
     fn permit_method(&self) -> Result<(), Error> {
-        let face = self.session.face();
+        let face = self.session.preset_view();
         permit::method(face.plan().preset.as_deref(), self.method)
             .inspect_err(|error| permit::tell_denied(self.tag, error))
     }

@@ -16,17 +16,17 @@ use std::sync::Arc;
 use narrows_policy::Template;
 use narrows_policy::names;
 use narrows_policy::permission::{self, Rules};
-use narrows_policy::preset::{Denial, Preset, ToolFilters};
+use narrows_policy::preset::{Preset, ToolFilters};
 use narrows_wire::{ItemKind, Raw, token};
 
 pub(crate) use self::listing::{Entry, Listing};
-use crate::call::says_repeatable;
 use crate::error::Error;
 use crate::facade::Facade;
 use crate::permit;
 use crate::settings::EndpointSettings;
+use crate::target::{Target, needs_task, says_repeatable};
 use narrows_results::recover_tool;
-use narrows_results::shaping::{GOAL_ARGUMENT, Policies, Policy, RecoverTool};
+use narrows_results::shaping::{GOAL_ARGUMENT, Policies, RecoverTool};
 use narrows_upstream::{Item, ListKind, Offer, Upstream};
 
 /// Which upstreams an endpoint shows, and under which names.
@@ -106,29 +106,6 @@ pub(crate) enum Starting {
 struct Kind {
     listing: Listing,
     routes: HashMap<Box<str>, Target>,
-}
-
-/// Where a name or URI leads.
-#[derive(Clone)]
-pub(crate) struct Target {
-    pub(crate) upstream: Arc<Upstream>,
-    /// The upstream's own name or URI, as JSON.
-    pub(crate) name: Raw,
-    /// The rule that denies it, if one does.
-    pub(crate) denied: Option<Arc<Denial>>,
-    /// True if any rules are in force.
-    pub(crate) is_judged: bool,
-    /// What becomes of results from there.
-    pub(crate) policy: Option<Policy>,
-    /// True if it is a tool that says of itself that calling it twice does no
-    /// more than calling it once.
-    pub(crate) is_repeatable: bool,
-    /// True if the tool has a user interface (MCP Apps), which reads
-    /// `structuredContent`.
-    pub(crate) has_app: bool,
-    /// True for a tool that runs only as a task, on an endpoint that does
-    /// not route tasks.
-    pub(crate) needs_task: bool,
 }
 
 /// What a view is made by: all that does not change while upstreams come and go.
@@ -456,7 +433,7 @@ impl View {
             },
             has_app: is_tool && tool().is_some_and(|item| build::has_app(&item.raw)),
             is_repeatable: is_tool && tool().is_some_and(|item| says_repeatable(&item.raw)),
-            needs_task: is_tool && !self.single && tool().is_some_and(permit::needs_task),
+            needs_task: is_tool && !self.single && tool().is_some_and(needs_task),
             upstream: upstream.clone(),
             name,
         }
@@ -500,13 +477,6 @@ impl Kind {
         let shown = shown.map(|(name, to)| (&**name, to.name.as_text().unwrap_or_default()));
         let own = own.iter().map(|name| (*name, Cow::Borrowed(*name)));
         names::nearest_published(name, own.chain(shown))
-    }
-}
-
-impl Target {
-    /// Returns true if clients of the endpoint may use it.
-    pub(crate) fn is_usable(&self) -> bool {
-        self.denied.is_none() && !self.needs_task
     }
 }
 

@@ -34,12 +34,11 @@ pub use self::exec::NAME as EXEC_TOOL;
 pub(crate) use self::failure::call_failure;
 use self::servers::{Refusal, Servers};
 use self::telling::Listing;
-use crate::call::LooksFor;
-use crate::catalogue::Target;
 use crate::error::Error;
 use crate::permit;
 use crate::settings::FacadeSettings;
-use narrows_results::shaping::{Policies, RecoverTool};
+use crate::target::Target;
+use narrows_results::shaping::{Policies, RecoverTool, ResultArguments};
 use narrows_upstream::{Item, Upstream};
 
 /// How a client comes to know which tools there are.
@@ -102,7 +101,7 @@ pub(crate) enum Errand {
         published: Box<str>,
         arguments: Raw,
         /// What its result is wanted for.
-        looks_for: LooksFor,
+        looks_for: ResultArguments,
     },
     /// To give back what was cut, with the arguments of the gateway's own tool.
     Recover(Option<Raw>),

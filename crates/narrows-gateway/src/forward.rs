@@ -26,10 +26,10 @@ use narrows_wire::{ItemKind, Raw};
 
 pub use self::request::PlainRequest;
 use self::restricted::Restricted;
-use crate::error::{Error, did_you_mean};
+use crate::error::{Error, Fault, did_you_mean};
 use crate::events::{self, Tag, Value};
 use crate::gateway::Making;
-use crate::meter::{Timed, Trace, Watch};
+use crate::meter::{Ended, Timed, Trace, Watch};
 use crate::permit;
 use crate::settings::{RemoteManner, RemoteSettings, RpcServer, ServerSettings, UpstreamKind};
 use crate::subscribers::Subscribers;
@@ -461,6 +461,27 @@ impl Reply {
             Reply::Message { body, .. } => body.len(),
             Reply::Result(raw) | Reply::Error(raw) => raw.len(),
             Reply::Accepted => 0,
+        }
+    }
+}
+
+/// What a server of plain JSON-RPC says in a message of its own is not read
+/// here: that it answered is all that is known.
+impl From<Result<&Reply, &ForwardError>> for Ended {
+    fn from(answer: Result<&Reply, &ForwardError>) -> Ended {
+        match answer {
+            Ok(Reply::Error(error)) => {
+                Ended::failed(Fault::Upstream, "upstream_error", error.len())
+            }
+            Ok(reply) => Ended::ok(reply.len()),
+            Err(ForwardError::Core(error)) => error.into(),
+            Err(ForwardError::UnknownServer { .. }) => {
+                Ended::failed(Fault::Client, "unknown_server", 0)
+            }
+            Err(ForwardError::NoRequest(_)) => Ended::failed(Fault::Client, "invalid_request", 0),
+            Err(ForwardError::Status { .. }) => {
+                Ended::failed(Fault::Upstream, "upstream_status", 0)
+            }
         }
     }
 }

@@ -1,13 +1,12 @@
 //! The gateway as the edges see it: endpoints, sessions, health, an end.
 
+mod active_config;
 mod clients;
 mod control;
 mod drain;
-mod endpoint;
 mod measure;
 mod refused;
 mod report;
-mod roster;
 mod sessions;
 #[cfg(test)]
 mod tests;
@@ -29,17 +28,17 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::active_config::ActiveConfig;
+pub(crate) use self::active_config::Making;
 pub use self::control::{EndpointReport, SessionReport, SwitchError};
 use self::drain::Drain;
-pub(crate) use self::endpoint::{Endpoint, Face};
 pub use self::report::{Health, ListedTool, ToolReport, UpstreamReport};
-pub(crate) use self::roster::Making;
-use self::roster::Roster;
 pub(crate) use self::sessions::Span;
 pub use crate::applied::Applied;
 use crate::builtin::{Builtins, Pruner};
 use crate::catalogue::{Part, View, changes};
 use crate::clients::{ClientPermit, Clients};
+use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::feed::{CallRecord, Feed, Happening};
 use crate::forward::{ForwardError, PlainRequest, Reply};
@@ -87,7 +86,7 @@ pub enum Lifetime {
 }
 
 pub(crate) struct Inner {
-    roster: ArcSwap<Roster>,
+    config: ArcSwap<ActiveConfig>,
     making: Making,
     surroundings: Arc<Surroundings>,
     shaping: Arc<Shaping>,
@@ -118,7 +117,7 @@ impl Gateway {
     /// Starts all upstreams, in parallel and in the background. Needs a tokio runtime.
     pub fn start(settings: Settings) -> Gateway {
         let inner = Arc::new(Inner::new(settings));
-        for upstream in &inner.roster().upstreams {
+        for upstream in &inner.config().upstreams {
             inner.begin(upstream);
         }
         inner.tasks.spawn(keep_views(inner.clone()));
@@ -132,7 +131,7 @@ impl Gateway {
     }
 
     pub fn has_door(&self, door: Door<'_>) -> bool {
-        self.0.roster().endpoint(door).is_some()
+        self.0.config().endpoint(door).is_some()
     }
 
     /// The memory shares of a client with a token, over all of its sessions and
@@ -170,9 +169,9 @@ impl Gateway {
             Some(permit) => permit,
             None => self.0.clients.permit(principal)?,
         };
-        let roster = self.0.roster();
-        let besides = roster.preset_of(principal);
-        let forwarding = &roster.forwarding;
+        let config = self.0.config();
+        let besides = config.preset_of(principal);
+        let forwarding = &config.forwarding;
         let forwarded = forwarding.forward(server, principal, besides, request);
         let reply = self.0.drain.carry(forwarded).await;
         reply.map_err(|error| error.told_to(|id| self.may_forward(principal, id)))
@@ -214,7 +213,7 @@ impl Gateway {
 
     /// Waits until every enabled upstream is up or has failed once.
     pub async fn settled(&self) {
-        for upstream in &self.0.roster().upstreams {
+        for upstream in &self.0.config().upstreams {
             upstream.settled().await;
         }
         self.0.refresh_views();
@@ -277,7 +276,7 @@ impl Inner {
             clients: Clients::new(&settings.clients, &meter),
             limits: settings.limits.clone(),
             ready_at: started + settings.list_wait,
-            roster: ArcSwap::from_pointee(Roster::first(settings, &making)),
+            config: ArcSwap::from_pointee(ActiveConfig::first(settings, &making)),
             making,
             feed,
             surroundings,
@@ -295,8 +294,8 @@ impl Inner {
         }
     }
 
-    pub(crate) fn roster(&self) -> Arc<Roster> {
-        self.roster.load_full()
+    pub(crate) fn config(&self) -> Arc<ActiveConfig> {
+        self.config.load_full()
     }
 
     /// Waits until `limit` for the upstreams behind an endpoint that are still
@@ -304,9 +303,9 @@ impl Inner {
     /// ones are announced when they come.
     pub(crate) async fn wait_until_ready(&self, endpoint: &Endpoint, limit: Instant) {
         if Instant::now() < limit {
-            let roster = self.roster();
+            let config = self.config();
             let all = async {
-                for upstream in roster.behind(endpoint) {
+                for upstream in config.behind(endpoint) {
                     upstream.settled().await;
                 }
             };
@@ -326,14 +325,14 @@ impl Inner {
     /// Returns true if a list of the endpoint need not wait and its view is up
     /// to date. After `limit` nothing is waited for.
     pub(crate) fn is_ready(&self, endpoint: &Endpoint, limit: Instant) -> bool {
-        let roster = self.roster.load();
-        let settled = (roster.behind(endpoint)).all(|upstream| upstream.is_settled());
+        let config = self.config.load();
+        let settled = (config.behind(endpoint)).all(|upstream| upstream.is_settled());
         (settled || Instant::now() >= limit)
             && *self.built.lock() == self.surroundings.changes.count()
     }
 
     pub(crate) fn parts(&self) -> Vec<Part> {
-        self.roster().parts()
+        self.config().parts()
     }
 
     /// The most talkative level that any session asked for.
@@ -353,10 +352,10 @@ impl Inner {
         if *built == count {
             return;
         }
-        let roster = self.roster();
-        let parts = roster.parts();
+        let config = self.config();
+        let parts = config.parts();
         let seen = self.seen();
-        for endpoint in roster.doors() {
+        for endpoint in config.doors() {
             if endpoint.rebuild(&parts) {
                 self.feed.tell(|| Happening::ListsChanged {
                     endpoint: endpoint.label(),
@@ -384,7 +383,7 @@ impl Inner {
             if session.rebuild_view(parts) {
                 continue;
             }
-            let new = session.face().view();
+            let new = session.preset_view().view();
             let pair = (Arc::as_ptr(old), Arc::as_ptr(&new));
             let kinds = known.entry(pair).or_insert_with(|| changes(old, &new));
             session.tell_changed(kinds);
@@ -409,8 +408,11 @@ impl SharedEars for Hearing {
                 let Some(inner) = self.0.upgrade() else {
                     return;
                 };
-                for session in inner.subscribers.of(upstream.index, &uri) {
-                    session.tell_updated(upstream, &notice);
+                for serial in inner.subscribers.of(upstream.index, &uri) {
+                    let session = inner.sessions.lock().get(&serial).cloned();
+                    if let Some(session) = session {
+                        session.tell_updated(upstream, &notice);
+                    }
                 }
             }
             method => match self.only_sharer(upstream) {
@@ -525,12 +527,12 @@ impl Inner {
 
     fn all_settled(&self) -> bool {
         Instant::now() >= self.ready_at
-            || (self.roster.load().upstreams.iter()).all(|upstream| upstream.is_settled())
+            || (self.config.load().upstreams.iter()).all(|upstream| upstream.is_settled())
     }
 
     fn count(&self, wanted: fn(&State) -> bool) -> usize {
-        let roster = self.roster();
-        (roster.upstreams.iter())
+        let config = self.config();
+        (config.upstreams.iter())
             .filter(|upstream| wanted(&upstream.state()))
             .count()
     }

@@ -11,6 +11,7 @@ mod call;
 mod caller;
 mod catalogue;
 mod clients;
+mod endpoint;
 mod error;
 mod events;
 mod facade;
@@ -25,6 +26,7 @@ mod server_observer;
 mod session;
 pub mod settings;
 mod subscribers;
+mod target;
 #[cfg(test)]
 mod testing;
 mod twins;

@@ -7,7 +7,6 @@ use narrows_policy::permission::{self, Listed, Rules};
 use narrows_policy::preset::{Denial, Preset, ServerName};
 use narrows_wire::{ItemKind, Raw};
 
-use crate::catalogue::Target;
 use crate::error::Error;
 use crate::events::{self, Tag};
 use narrows_upstream::{Item, Offer, Upstream};
@@ -61,26 +60,6 @@ pub(crate) fn named(
     name: &str,
 ) -> Option<Arc<Denial>> {
     permission::named(rules, kind, server, &Lists(offer), name)
-}
-
-/// Returns true if a tool runs only as a task (MCP 2025-11-25, tasks, tool-level
-/// negotiation).
-pub(crate) fn needs_task(tool: &Item) -> bool {
-    let execution = tool.raw.member("execution");
-    let support = execution.and_then(|execution| execution.member("taskSupport"));
-    support.is_some_and(|support| support.as_text().as_deref() == Some("required"))
-}
-
-/// Refuses what is denied, under the name that the client gave it.
-pub(crate) fn permit(kind: ItemKind, name: &str, target: &Target) -> Result<(), Error> {
-    match &target.denied {
-        None if target.needs_task => {
-            let server = &target.upstream.settings.id;
-            Err(Error::needs_task(name, server))
-        }
-        None => Ok(()),
-        Some(denial) => Err(not_allowed(kind, name, denial)),
-    }
 }
 
 /// A method of which a preset can say nothing is allowed only without one.

@@ -36,9 +36,10 @@ use crate::call::{self, Call, Params};
 use crate::caller::Caller;
 use crate::catalogue::{Scope, Starting, View};
 use crate::clients::{ClientPermit, ClientSeat};
+use crate::endpoint::{Endpoint, PresetView};
 use crate::error::Error;
 use crate::events::Tag;
-use crate::gateway::{Endpoint, Face, Inner, Lifetime, Span};
+use crate::gateway::{Inner, Lifetime, Span};
 use crate::gateway_client::GatewayClient;
 use crate::known_clients::{self, ResultTraits};
 use crate::meter::Watch;
@@ -63,7 +64,7 @@ pub struct Session {
     lifetime: Lifetime,
     endpoint: Arc<Endpoint>,
     /// What it sees of the endpoint under the presets that bind it.
-    face: ArcSwap<Face>,
+    preset_view: ArcSwap<PresetView>,
     /// The preset that was chosen for it in place of the endpoint's.
     own_preset: Mutex<Option<String>>,
     gateway: Weak<Inner>,
@@ -110,14 +111,14 @@ impl Session {
         caller: Caller,
         lifetime: Lifetime,
         endpoint: Arc<Endpoint>,
-        face: Arc<Face>,
+        preset_view: Arc<PresetView>,
         gateway: &Arc<Inner>,
         outbox: EventSink,
         span: Span,
     ) -> Session {
         let (meter, feed) = (gateway.meter(), &gateway.feed);
         let watch = Watch::open(meter, feed, serial, endpoint.label(), &caller.principal);
-        let results = known_clients::results(&gateway.roster().settings, &caller.client);
+        let results = known_clients::results(&gateway.config().settings, &caller.client);
         Session {
             serial,
             id: token::random_id(),
@@ -126,7 +127,7 @@ impl Session {
             caller,
             lifetime,
             endpoint,
-            face: ArcSwap::new(face),
+            preset_view: ArcSwap::new(preset_view),
             own_preset: Mutex::default(),
             gateway: Arc::downgrade(gateway),
             outbox: outbox.counted(meter.dropped()),
@@ -317,7 +318,7 @@ impl Session {
 
     pub(crate) fn upstream(&self, id: &str) -> Option<Arc<Upstream>> {
         let gateway = self.gateway.upgrade()?;
-        gateway.roster().upstream(id).cloned()
+        gateway.config().upstream(id).cloned()
     }
 
     /// Returns the bytes of a list that have to be rendered for this client.
@@ -402,7 +403,7 @@ impl Session {
                 {
                     return None;
                 }
-                let notice = self.face().signed(notice);
+                let notice = self.preset_view().signed(notice);
                 let message = match &self.gateway_client {
                     Some(gateway) => gateway.mark_notice(notice).encode(),
                     None => notice.encode(),
@@ -450,7 +451,7 @@ impl Session {
             });
         }
         for (upstream, uri) in self.subscriptions.take() {
-            if let Some(upstream) = gateway.roster().numbered(upstream).cloned()
+            if let Some(upstream) = gateway.config().numbered(upstream).cloned()
                 && gateway
                     .subscribers
                     .remove(upstream.index, &uri, self.serial)
@@ -484,14 +485,14 @@ impl Session {
         &self.endpoint
     }
 
-    /// What it sees, but for what servers offer to it alone.
-    pub(crate) fn face(&self) -> Arc<Face> {
-        self.face.load_full()
+    /// Returns what all clients under the same presets see.
+    pub(crate) fn preset_view(&self) -> Arc<PresetView> {
+        self.preset_view.load_full()
     }
 
-    /// Shows it another face; its client is told by who does this.
-    pub(crate) fn turn_to(&self, face: Arc<Face>) {
-        self.face.store(face);
+    /// Replaces what the client sees. The caller notifies the client.
+    pub(crate) fn turn_to(&self, view: Arc<PresetView>) {
+        self.preset_view.store(view);
     }
 
     /// The preset that was chosen for just this session.
@@ -528,7 +529,7 @@ impl Session {
             principal,
             ..
         } = &self.caller;
-        let face = self.face();
+        let face = self.preset_view();
         let plan = face.plan();
         let preset = plan.preset.as_ref().map(|preset| preset.fingerprint());
         let preset = preset.as_deref();
@@ -544,7 +545,7 @@ impl Session {
     pub(crate) fn view(&self) -> Arc<View> {
         self.own_view
             .load_full()
-            .unwrap_or_else(|| self.face.load().view())
+            .unwrap_or_else(|| self.preset_view.load().view())
     }
 
     /// Withdraws a question that was put outside of any call.

@@ -1,25 +1,22 @@
 //! The sessions that subscribed to resources over the shared links of servers.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::collections::{HashMap, HashSet};
 
 use parking_lot::Mutex;
-
-use crate::session::Session;
 
 /// Subscribed sessions, by the server's number and its own URI.
 #[derive(Default)]
 pub(crate) struct Subscribers(Mutex<HashMap<usize, ByUri>>);
 
-/// Sessions by their serial number, for each URI.
-type ByUri = HashMap<String, HashMap<u64, Weak<Session>>>;
+/// The serial numbers of sessions, by URI.
+type ByUri = HashMap<String, HashSet<u64>>;
 
 impl Subscribers {
-    pub(crate) fn add(&self, server: usize, uri: &str, session: &Arc<Session>) {
+    pub(crate) fn add(&self, server: usize, uri: &str, session: u64) {
         let mut all = self.0.lock();
         let by_uri = all.entry(server).or_default();
         let sessions = by_uri.entry(uri.to_owned()).or_default();
-        sessions.insert(session.serial(), Arc::downgrade(session));
+        sessions.insert(session);
     }
 
     /// Returns true if no session is left, so that the gateway can unsubscribe.
@@ -31,7 +28,7 @@ impl Subscribers {
         let Some(sessions) = by_uri.get_mut(uri) else {
             return false;
         };
-        let was_there = sessions.remove(&session).is_some();
+        let was_there = sessions.remove(&session);
         if !sessions.is_empty() {
             return false;
         }
@@ -54,17 +51,15 @@ impl Subscribers {
         by_uri.map(|(uri, _)| uri.clone()).collect()
     }
 
-    /// The sessions that an update of `uri` concerns, each of them once.
-    pub(crate) fn of(&self, server: usize, uri: &str) -> Vec<Arc<Session>> {
+    /// Returns the sessions that an update of `uri` concerns.
+    pub(crate) fn of(&self, server: usize, uri: &str) -> HashSet<u64> {
         let all = self.0.lock();
         let by_uri = all.get(&server).into_iter().flatten();
         // A session may have subscribed to the whole and to the part.
-        let sessions: HashMap<u64, &Weak<Session>> = by_uri
+        by_uri
             .filter(|(subscribed, _)| concerns(uri, subscribed))
-            .flat_map(|(_, sessions)| sessions)
-            .map(|(serial, session)| (*serial, session))
-            .collect();
-        sessions.into_values().filter_map(Weak::upgrade).collect()
+            .flat_map(|(_, sessions)| sessions.iter().copied())
+            .collect()
     }
 }
 

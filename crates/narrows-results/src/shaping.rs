@@ -32,7 +32,8 @@ pub use self::account::Account;
 pub use self::account::{Saved, Savings, ToolSavings};
 pub use self::goal::META as GOAL_META;
 pub use self::goal::{
-    ARGUMENT as GOAL_ARGUMENT, Aim, FIND_ARGUMENT, find_schema, schema as goal_schema,
+    ARGUMENT as GOAL_ARGUMENT, Aim, FIND_ARGUMENT, ResultArguments, find_schema,
+    schema as goal_schema,
 };
 pub use self::guard::{marked, may_hold_marker};
 pub use self::halves::{content_alone, only_text, without_repetition};

@@ -144,7 +144,7 @@ impl Call<'_> {
 fn result_form(session: &Session) -> ResultForm {
     ResultForm {
         room: usize::MAX,
-        structured: session.face().plan().policies.structured,
+        structured: session.preset_view().plan().policies.structured,
         reads_structured: session.result_traits().reads == Some(ModelReads::Structured),
     }
 }

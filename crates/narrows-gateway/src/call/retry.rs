@@ -7,7 +7,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use narrows_wire::Raw;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Call;
@@ -138,19 +137,6 @@ fn only_reads(method: &str) -> bool {
     )
 }
 
-/// Whether a tool's annotations allow it. What is said twice says nothing: who
-/// wrote it may have meant either.
-pub(crate) fn says_repeatable(tool: &Raw) -> bool {
-    let Ok([Some(annotations)]) = tool.pick(["annotations"]) else {
-        return false;
-    };
-    let hints = annotations.pick(["readOnlyHint", "idempotentHint"]);
-    hints.is_ok_and(|hints| {
-        let mut said = hints.iter().flatten();
-        said.any(|hint| hint.as_bytes() == b"true")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,30 +149,5 @@ mod tests {
         for method in ["tools/call", "anything/else"] {
             assert!(!only_reads(method), "{method}");
         }
-    }
-
-    #[test]
-    fn a_tool_is_repeatable_if_its_annotations_say_so_once() {
-        let check = |tool, expected| {
-            assert_eq!(says_repeatable(&Raw::from_static(tool)), expected, "{tool}");
-        };
-        check("{}", false);
-        check(r#"{"annotations":null}"#, false);
-        check(r#"{"annotations":{"readOnlyHint":true}}"#, true);
-        check(r#"{"annotations":{"idempotentHint":true}}"#, true);
-        check(r#"{"annotations":{"readOnlyHint":false}}"#, false);
-        check(r#"{"annotations":{"readOnlyHint":"true"}}"#, false);
-        check(
-            r#"{"annotations":{"destructiveHint":false,"title":"x"}}"#,
-            false,
-        );
-        check(
-            r#"{"annotations":{"readOnlyHint":true,"readOnlyHint":false}}"#,
-            false,
-        );
-        check(
-            r#"{"annotations":{"readOnlyHint":true},"annotations":{}}"#,
-            false,
-        );
     }
 }

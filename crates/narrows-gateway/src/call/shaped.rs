@@ -10,15 +10,17 @@ use serde_json::json;
 use super::exposed::not_done;
 use super::params::Member;
 use super::{Call, Params};
-use crate::catalogue::{Target, View};
+use crate::catalogue::View;
 use crate::error::Error;
 use crate::events::{self, Tag};
 use crate::session::Session;
 use crate::settings::{ModelReads, Structured};
+use crate::target::Target;
 use narrows_results::recover_tool::{self, Find};
 use narrows_results::recovery_store::{Owner, Store};
 use narrows_results::shaping::{
-    self, Aim, FIND_ARGUMENT, Form, GOAL_ARGUMENT, Job, Policy, Shaped, Shaping, Source,
+    self, Aim, FIND_ARGUMENT, Form, GOAL_ARGUMENT, Job, Policy, ResultArguments, Shaped, Shaping,
+    Source,
 };
 use narrows_wire::tool_result;
 
@@ -26,15 +28,7 @@ use narrows_wire::tool_result;
 pub(super) struct ResultBudget {
     policy: Policy,
     params: Option<Raw>,
-    looks_for: LooksFor,
-}
-
-/// The arguments of ours that stand beside those of a tool.
-#[derive(Default)]
-pub(crate) struct LooksFor {
-    pub(crate) goal: Option<Raw>,
-    pub(crate) find: Option<Find>,
-    pub(crate) max_chars: Option<usize>,
+    looks_for: ResultArguments,
 }
 
 impl Call<'_> {
@@ -50,7 +44,7 @@ impl Call<'_> {
         };
         let looks_for = match policy.goal_param && view.lacks_goal(target) {
             true => self.take_looks_for()?,
-            false => LooksFor::default(),
+            false => ResultArguments::default(),
         };
         Ok(Some(self.budget(policy, looks_for)))
     }
@@ -59,16 +53,16 @@ impl Call<'_> {
     pub(super) fn budget_for_exec(
         &self,
         target: &Target,
-        looks_for: LooksFor,
+        looks_for: ResultArguments,
     ) -> Option<ResultBudget> {
         Some(self.budget(target.policy?, looks_for))
     }
 
     pub(super) fn budget_for_resource(&self, target: &Target) -> Option<ResultBudget> {
-        Some(self.budget(target.policy?, LooksFor::default()))
+        Some(self.budget(target.policy?, ResultArguments::default()))
     }
 
-    fn budget(&self, policy: Policy, looks_for: LooksFor) -> ResultBudget {
+    fn budget(&self, policy: Policy, looks_for: ResultArguments) -> ResultBudget {
         let policy = policy.capped(self.session.result_traits().cap);
         let policy = match looks_for.max_chars {
             Some(max_chars) => policy.with_budget(max_chars),
@@ -81,8 +75,8 @@ impl Call<'_> {
         }
     }
 
-    fn take_looks_for(&mut self) -> Result<LooksFor, Error> {
-        let mut looks_for = LooksFor::default();
+    fn take_looks_for(&mut self) -> Result<ResultArguments, Error> {
+        let mut looks_for = ResultArguments::default();
         let Some(params) = self.params.raw() else {
             return Ok(looks_for);
         };
@@ -139,7 +133,7 @@ impl Call<'_> {
     /// more than `content`, which says the same.
     pub(super) fn model_half(session: &Session, target: &Target, result: Raw) -> Raw {
         let reads = session.result_traits().reads;
-        match session.face().plan().policies.structured {
+        match session.preset_view().plan().policies.structured {
             _ if target.has_app => result,
             Structured::Drop => shaping::content_alone(&result),
             Structured::Auto if reads == Some(ModelReads::Structured) => {
@@ -172,7 +166,7 @@ impl Call<'_> {
     ) -> Result<Raw, Error> {
         let endpoint = self.session.endpoint();
         let store = endpoint.shaping().store().clone();
-        let max_chars = self.session.face().plan().policies.own_max_chars();
+        let max_chars = self.session.preset_view().plan().policies.own_max_chars();
         let owner = self.session.owner();
         let work = (endpoint.shaping()).run(self.session.workers(), move || {
             read(&*store, &owner, max_chars)

@@ -11,11 +11,11 @@ use narrows_shape::budget::RecoveryForm;
 use narrows_wire::{ItemKind, Raw, token};
 
 use super::uris::PublishedUris;
-use super::{Entry, Kind, Listing, Part, Plan, Recover, Scope, Target, View, lacks_goal};
-use crate::call::says_repeatable;
+use super::{Entry, Kind, Listing, Part, Plan, Recover, Scope, View, lacks_goal};
 use crate::facade::{Facade, Hidden, Shelf, Shown, TaskOnly, Way};
 use crate::permit;
 use crate::settings::{EndpointSettings, Expose, Structured, Uris};
+use crate::target::{Target, needs_task, says_repeatable};
 use narrows_results::recover_tool;
 use narrows_results::shaping::{
     FIND_ARGUMENT, GOAL_ARGUMENT, Policies, RecoverTool, find_schema, goal_schema,
@@ -49,7 +49,7 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
     };
     let mut tools = named(plan, settings, ListKind::Tools, parts);
     for tool in &mut tools {
-        tool.target.needs_task = permit::needs_task(tool.item);
+        tool.target.needs_task = needs_task(tool.item);
     }
     let facade = facade(plan, settings, parts, &tools, cuts);
     let is_listed = |named: &&Named<'_>| match &facade {

@@ -7,9 +7,8 @@ use serde_json::json;
 use super::request::Asked;
 use super::servers::{OURS, Owner, Refusal, Servers, Tool, refusal, unknown_tool};
 use super::{Errand, Facade, entry};
-use crate::call::LooksFor;
 use narrows_results::recover_tool::{self, Find};
-use narrows_results::shaping::{FIND_ARGUMENT, GOAL_ARGUMENT};
+use narrows_results::shaping::{FIND_ARGUMENT, GOAL_ARGUMENT, ResultArguments};
 use narrows_upstream::Item;
 
 /// The name of the tool that calls the tools of servers.
@@ -74,7 +73,7 @@ pub(super) fn tool(recover: Option<&str>) -> Raw {
 }
 
 /// Reads the arguments about the result.
-fn looks_for(asked: &Asked<{ NAMES.len() }>) -> Result<LooksFor, String> {
+fn looks_for(asked: &Asked<{ NAMES.len() }>) -> Result<ResultArguments, String> {
     let find = asked.value(FIND_ARGUMENT).map(Find::read);
     let find = find.transpose().map_err(|wrong| wrong.message)?;
     let max_chars = match asked.value(MAX_CHARS_ARGUMENT) {
@@ -89,7 +88,7 @@ fn looks_for(asked: &Asked<{ NAMES.len() }>) -> Result<LooksFor, String> {
             Some(number.clamp(MIN_CHARS, MAX_CHARS) as usize)
         }
     };
-    Ok(LooksFor {
+    Ok(ResultArguments {
         goal: asked.value(GOAL_ARGUMENT).cloned(),
         find,
         max_chars,

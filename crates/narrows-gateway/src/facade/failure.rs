@@ -3,8 +3,8 @@
 
 use narrows_wire::{Kind, Raw};
 
-use crate::catalogue::Target;
 use crate::error::Error;
+use crate::target::Target;
 use narrows_upstream::Error as UpstreamError;
 use narrows_wire::tool_result;
 

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::request::shortened;
 use super::{Hidden, Shelf, Shown, TaskOnly};
-use crate::catalogue::Target;
 use crate::error::{Error, did_you_mean};
 use crate::permit;
+use crate::target::Target;
 use narrows_results::recover_tool;
 use narrows_upstream::{Item, ListKind, Upstream};
 use narrows_wire::tool_result;

@@ -2,8 +2,9 @@
 
 use narrows_policy::Principal;
 
-use super::{Door, Endpoint, Gateway, Inner};
+use super::{Door, Gateway, Inner};
 use crate::clients::{ClientPermit, ClientReport, Peer, Unidentified};
+use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::settings::ClientSettings;
 
@@ -29,7 +30,7 @@ impl Gateway {
     /// The same for plain JSON-RPC to a server, by any name that this route takes.
     pub fn may_forward(&self, principal: &Principal, server: &str) -> bool {
         self.0.clients.may(principal, |doors| {
-            let id = self.0.roster().forwarding.id_of(server);
+            let id = self.0.config().forwarding.id_of(server);
             doors.has_server(id.as_deref().unwrap_or(server))
         })
     }
@@ -49,7 +50,7 @@ impl Gateway {
     /// by a connection that it opened. The names of clients that are new, gone
     /// or changed come back.
     pub fn replace_clients(&self, settings: &[ClientSettings]) -> Vec<String> {
-        let mut all = self.0.roster().settings.clone();
+        let mut all = self.0.config().settings.clone();
         all.clients = settings.to_vec();
         self.apply(all).clients
     }
@@ -65,7 +66,7 @@ impl Inner {
         self.clients.may(principal, |doors| match door {
             Door::Endpoint(name) => doors.has_endpoint(name),
             // Rights go by ids, and servers are called by slugs, too.
-            Door::Server(name) => match self.roster().endpoint(door) {
+            Door::Server(name) => match self.config().endpoint(door) {
                 Some(endpoint) => doors.has_server(&endpoint.name),
                 None => doors.has_server(name),
             },

@@ -8,9 +8,9 @@ use narrows_policy::Principal;
 use narrows_wire::Raw;
 use tokio::time::timeout;
 
-use super::endpoint::{Bound, Endpoint};
-use super::roster::{Roster, Turnover, difference};
+use super::active_config::{ActiveConfig, Turnover, difference};
 use super::{Applied, Gateway, Hearing, Inner};
+use crate::endpoint::{ClientPresets, Endpoint};
 use crate::feed::Happening;
 use crate::session::Session;
 use crate::settings::{EndpointSettings, Expose, ModelReads, Settings};
@@ -80,7 +80,7 @@ impl Gateway {
     pub fn apply(&self, settings: Settings) -> Applied {
         let inner = &self.0;
         let mut built = inner.built.lock();
-        let old = inner.roster();
+        let old = inner.config();
         let applied = difference(&old.settings, &settings);
         let lasting = old.settings.clone();
         let settings = Settings {
@@ -113,7 +113,7 @@ impl Gateway {
     pub fn restart(&self, server: &str) -> bool {
         let inner = &self.0;
         let mut built = inner.built.lock();
-        let Some((next, turnovers)) = inner.roster().with_restarted(server, &inner.making) else {
+        let Some((next, turnovers)) = inner.config().with_restarted(server, &inner.making) else {
             return false;
         };
         inner.take_up(&mut built, next, turnovers);
@@ -130,10 +130,12 @@ impl Gateway {
     /// Every endpoint that joins all servers.
     pub fn endpoints(&self) -> Vec<EndpointReport> {
         self.0.refresh_views();
-        let roster = self.0.roster();
+        let config = self.0.config();
         let sessions = self.0.all_sessions();
         let report = |(endpoint, settings): (&Arc<Endpoint>, &EndpointSettings)| {
-            let view = endpoint.face(&Bound::default(), &roster).view();
+            let view = config
+                .preset_view(endpoint, &ClientPresets::default())
+                .view();
             let count = |kind: ListKind| view.listing(kind).len();
             let here = |session: &&Arc<Session>| Arc::ptr_eq(session.endpoint(), endpoint);
             EndpointReport {
@@ -150,7 +152,7 @@ impl Gateway {
                 resources: count(ListKind::Resources),
             }
         };
-        let endpoints = roster.endpoints.iter().zip(&roster.settings.endpoints);
+        let endpoints = config.endpoints.iter().zip(&config.settings.endpoints);
         endpoints.map(report).collect()
     }
 
@@ -159,9 +161,9 @@ impl Gateway {
     pub fn switch_session(&self, session: u64, preset: Option<&str>) -> Result<(), SwitchError> {
         let inner = &self.0;
         let _unchanged = inner.built.lock();
-        let roster = inner.roster();
+        let config = inner.config();
         if let Some(id) = preset
-            && !roster.presets.has(id)
+            && !config.presets.has(id)
         {
             return Err(SwitchError::UnknownPreset(id.to_owned()));
         }
@@ -169,9 +171,9 @@ impl Gateway {
         let found = found.ok_or(SwitchError::UnknownSession(session))?;
         let old = found.view();
         found.choose_preset(preset);
-        inner.turn(&found, &roster);
+        inner.turn(&found, &config);
         let endpoint = found.endpoint().label();
-        inner.tell_differences(vec![(found, old)], &roster.parts());
+        inner.tell_differences(vec![(found, old)], &config.parts());
         inner.feed.tell(|| Happening::ListsChanged { endpoint });
         inner.feed.tell(|| Happening::PresetSwitched {
             session,
@@ -188,20 +190,20 @@ impl Gateway {
 }
 
 impl Inner {
-    /// Puts the next roster in the place of this one. `built` is held: nobody
+    /// Puts the next config in the place of this one. `built` is held: nobody
     /// builds views or opens sessions meanwhile.
-    fn take_up(self: &Arc<Self>, built: &mut u64, next: Roster, turnovers: Vec<Turnover>) {
+    fn take_up(self: &Arc<Self>, built: &mut u64, next: ActiveConfig, turnovers: Vec<Turnover>) {
         let count = self.surroundings.changes.count();
         let seen = self.seen();
         for endpoint in next.doors() {
-            if endpoint.renew(&next) {
+            if endpoint.renew(&next.parts(), |presets| next.plan(endpoint, presets)) {
                 self.feed.tell(|| Happening::ListsChanged {
                     endpoint: endpoint.label(),
                 });
             }
         }
         let next = Arc::new(next);
-        self.roster.store(next.clone());
+        self.config.store(next.clone());
         *built = count;
         self.clients.replace(&next.settings.clients);
         let mut staying = Vec::new();
@@ -238,9 +240,9 @@ impl Inner {
     }
 
     /// Shows a session what it may see under the presets that bind it now.
-    fn turn(&self, session: &Session, roster: &Roster) {
-        let bound = roster.bound(&session.caller().principal, session.own_preset());
-        session.turn_to(session.endpoint().face(&bound, roster));
+    fn turn(&self, session: &Session, config: &ActiveConfig) {
+        let bound = config.bound(&session.caller().principal, session.own_preset());
+        session.turn_to(config.preset_view(session.endpoint(), &bound));
     }
 
     /// Ends one instance of a server and begins the next. Two of them run at
@@ -279,7 +281,7 @@ impl Inner {
             tracing::warn!(server = %old.settings.id, "the server did not end in time");
         }
         // It may be back by now, as another instance.
-        if self.roster().numbered(old.index).is_none() {
+        if self.config().numbered(old.index).is_none() {
             self.surroundings.definitions.forget(old.index);
         }
     }
@@ -305,7 +307,7 @@ impl Inner {
 
 fn report(session: &Arc<Session>) -> SessionReport {
     let caller = session.caller();
-    let face = session.face();
+    let face = session.preset_view();
     let presets = face.plan().preset.iter().flat_map(|preset| preset.each());
     let name = caller.client.client_info.member("name");
     let name = name.as_ref().and_then(Raw::as_text);

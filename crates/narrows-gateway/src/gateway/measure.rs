@@ -48,7 +48,7 @@ impl Inner {
     fn of_upstreams(&self) -> [Family; 2] {
         let mut states = Family::gauge("narrows_upstream_state", "1 for the state a server is in.");
         let mut links = Family::gauge("narrows_upstream_links", "Connections to a server.");
-        for upstream in &self.roster().upstreams {
+        for upstream in &self.config().upstreams {
             let server = ("server", Label::from(upstream.settings.id.clone()));
             let is = upstream.state().word();
             for state in STATES {
@@ -136,7 +136,7 @@ impl Inner {
             "narrows_shaping_tokens_total",
             "Tokens, as estimated, of the results that were made to fit, before and after.",
         );
-        for upstream in &self.roster().upstreams {
+        for upstream in &self.config().upstreams {
             let id = &upstream.settings.id;
             let saved = by_server.remove(id).unwrap_or_default();
             let label =

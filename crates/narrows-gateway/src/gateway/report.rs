@@ -7,9 +7,9 @@ use std::time::Duration;
 use narrows_policy::preset::{Denial, Preset};
 use narrows_wire::{ItemKind, Raw};
 
-use super::endpoint::Bound;
 use super::{Door, Gateway, Inner};
 use crate::catalogue::View;
+use crate::endpoint::ClientPresets;
 use crate::error::NEEDS_TASK;
 use crate::permit;
 use crate::settings::Transport;
@@ -96,9 +96,9 @@ impl Gateway {
     /// The state of every upstream, in the order of the configuration.
     pub fn report(&self) -> Vec<UpstreamReport> {
         self.0.refresh_views();
-        let roster = self.0.roster();
-        let face =
-            (roster.endpoints.first()).map(|endpoint| endpoint.face(&Bound::default(), &roster));
+        let config = self.0.config();
+        let face = (config.endpoints.first())
+            .map(|endpoint| config.preset_view(endpoint, &ClientPresets::default()));
         let view = face.as_ref().map(|face| face.view());
         let published: HashMap<(usize, String), String> = view
             .iter()
@@ -116,7 +116,7 @@ impl Gateway {
                 raw: item.raw.clone(),
                 denied: rules
                     .and_then(|rules| permit::listed(rules, ItemKind::Tool, upstream, item)),
-                needs_task: permit::needs_task(item),
+                needs_task: crate::target::needs_task(item),
             };
             let state = upstream.state();
             UpstreamReport {
@@ -134,7 +134,7 @@ impl Gateway {
                 stderr: upstream.stderr(),
             }
         };
-        roster.upstreams.iter().map(report).collect()
+        config.upstreams.iter().map(report).collect()
     }
 
     /// The tools as an endpoint lists them to its clients at this moment, those
@@ -151,7 +151,7 @@ impl Gateway {
     pub fn catalogue(&self, endpoint: &str) -> Option<Vec<ListedTool>> {
         let listed = self.listed(endpoint)?;
         let view = self.0.usual_view(endpoint)?;
-        let roster = self.0.roster();
+        let config = self.0.config();
         let published = view.published(ListKind::Tools).into_iter();
         let servers: HashMap<String, usize> = published
             .map(|((upstream, _), name)| (name, upstream))
@@ -159,7 +159,7 @@ impl Gateway {
         let tool = |raw: Raw| {
             let name = raw.member("name");
             let name = name.as_ref().and_then(Raw::as_text).unwrap_or_default();
-            let upstream = servers.get(&*name).and_then(|at| roster.numbered(*at));
+            let upstream = servers.get(&*name).and_then(|at| config.numbered(*at));
             ListedTool {
                 server: upstream.map(|upstream| upstream.settings.id.clone()),
                 name: name.into_owned(),
@@ -171,7 +171,7 @@ impl Gateway {
 
     /// What endpoints, servers, clients and sessions may name as theirs.
     pub fn presets(&self) -> Vec<Arc<Preset>> {
-        self.0.roster().presets.all().to_vec()
+        self.0.config().presets.all().to_vec()
     }
 
     /// What the gateway's own tool for what was cut is called on an endpoint;
@@ -185,8 +185,12 @@ impl Gateway {
 impl Inner {
     /// What clients see on an endpoint that no preset of their own binds.
     pub(super) fn usual_view(&self, endpoint: &str) -> Option<Arc<View>> {
-        let roster = self.roster();
-        let endpoint = roster.endpoint(Door::Endpoint(endpoint))?;
-        Some(endpoint.face(&Bound::default(), &roster).view())
+        let config = self.config();
+        let endpoint = config.endpoint(Door::Endpoint(endpoint))?;
+        Some(
+            config
+                .preset_view(endpoint, &ClientPresets::default())
+                .view(),
+        )
     }
 }

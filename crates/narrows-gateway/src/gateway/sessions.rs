@@ -9,9 +9,10 @@ use narrows_policy::Principal;
 use narrows_wire::{ItemKind, Raw, Revision};
 use tokio::time::Instant;
 
-use super::{Door, Endpoint, Face, Gateway, Inner, Lifetime, Opened};
+use super::{Door, Gateway, Inner, Lifetime, Opened};
 use crate::caller::Caller;
 use crate::catalogue::View;
+use crate::endpoint::{Endpoint, PresetView};
 use crate::error::Error;
 use crate::known_clients;
 use crate::meter::{Evicted, RefusedFor};
@@ -63,8 +64,8 @@ impl Gateway {
         memory: ClientMemory,
     ) -> Option<Result<Opened, Error>> {
         let began = Instant::now();
-        let roster = self.0.roster();
-        let endpoint = roster.endpoint(door)?.clone();
+        let config = self.0.config();
+        let endpoint = config.endpoint(door)?.clone();
         if self.is_draining() {
             return Some(Err(Error::ShuttingDown));
         }
@@ -84,9 +85,9 @@ impl Gateway {
             capabilities: client.capabilities.detached(),
             client_info: client.client_info.detached(),
         };
-        let lists_by = began + known_clients::list_wait(&roster.settings, &client);
-        let initialize_by = began + known_clients::initialize_wait(&roster.settings, &client);
-        drop(roster);
+        let lists_by = began + known_clients::list_wait(&config.settings, &client);
+        let initialize_by = began + known_clients::initialize_wait(&config.settings, &client);
+        drop(config);
         self.0.wait_until_ready(&endpoint, initialize_by).await;
         let caller = Caller {
             endpoint: endpoint.name.clone(),
@@ -111,9 +112,9 @@ impl Inner {
         // Holding `built` keeps views and configuration unchanged: a concurrent
         // change either sees this session or is seen by it.
         let unchanged = self.built.lock();
-        let roster = self.roster();
+        let config = self.config();
         let door = endpoint.door();
-        if !roster.has(&endpoint) || !self.may_enter(&caller.principal, door) {
+        if !config.has(&endpoint) || !self.may_enter(&caller.principal, door) {
             return Err(Error::SessionClosed);
         }
         let max = self.limits.max_sessions;
@@ -125,7 +126,7 @@ impl Inner {
                 let retry = || self.clients.seat(&caller.principal, max);
                 abandoned.map_or(Err(refused), |()| retry())
             })?;
-        let face = endpoint.face(&roster.bound(&caller.principal, None), &roster);
+        let face = config.preset_view(&endpoint, &config.bound(&caller.principal, None));
         let view = face.view();
         self.check_server(&face, &view)?;
         let revision = caller.revision;
@@ -165,7 +166,7 @@ impl Inner {
 
     /// Checks that the only server of an endpoint may be used and has not
     /// failed.
-    fn check_server(&self, face: &Face, view: &View) -> Result<(), Error> {
+    fn check_server(&self, face: &PresetView, view: &View) -> Result<(), Error> {
         let Some(only) = view.only() else {
             return Ok(());
         };

@@ -1,11 +1,10 @@
-//! How a request ended, as far as it is counted and remembered.
+//! The end of a request, as far as it is counted and remembered.
 
 use narrows_wire::{ItemKind, Raw};
 
 use super::words::Outcome;
 use crate::error::Error;
-use crate::forward::{ForwardError, Reply};
-use narrows_upstream::Error as UpstreamError;
+use narrows_upstream::{Error as UpstreamError, Fault};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ended {
@@ -19,7 +18,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    fn well(bytes: usize) -> Ended {
+    pub(crate) fn ok(bytes: usize) -> Ended {
         Ended {
             outcome: Outcome::Ok,
             code: None,
@@ -28,9 +27,9 @@ impl Ended {
         }
     }
 
-    fn badly(outcome: Outcome, code: &'static str, bytes: usize) -> Ended {
+    pub(crate) fn failed(fault: Fault, code: &'static str, bytes: usize) -> Ended {
         Ended {
-            outcome,
+            outcome: fault.into(),
             code: Some(code),
             denied: None,
             bytes,
@@ -50,7 +49,7 @@ impl From<&Error> for Ended {
         };
         Ended {
             denied,
-            ..Ended::badly(error.fault().into(), error.word(), bytes)
+            ..Ended::failed(error.fault(), error.word(), bytes)
         }
     }
 }
@@ -58,29 +57,8 @@ impl From<&Error> for Ended {
 impl From<&Result<Raw, Error>> for Ended {
     fn from(answer: &Result<Raw, Error>) -> Ended {
         match answer {
-            Ok(result) => Ended::well(result.len()),
+            Ok(result) => Ended::ok(result.len()),
             Err(error) => error.into(),
-        }
-    }
-}
-
-/// What a server of plain JSON-RPC says in a message of its own is not read
-/// here: that it answered is all that is known.
-impl From<Result<&Reply, &ForwardError>> for Ended {
-    fn from(answer: Result<&Reply, &ForwardError>) -> Ended {
-        match answer {
-            Ok(Reply::Error(error)) => {
-                Ended::badly(Outcome::Upstream, "upstream_error", error.len())
-            }
-            Ok(reply) => Ended::well(reply.len()),
-            Err(ForwardError::Core(error)) => error.into(),
-            Err(ForwardError::UnknownServer { .. }) => {
-                Ended::badly(Outcome::Client, "unknown_server", 0)
-            }
-            Err(ForwardError::NoRequest(_)) => Ended::badly(Outcome::Client, "invalid_request", 0),
-            Err(ForwardError::Status { .. }) => {
-                Ended::badly(Outcome::Upstream, "upstream_status", 0)
-            }
         }
     }
 }

@@ -52,7 +52,7 @@ impl Session {
         if !self.needs_own_link(upstream)
             && let Some(gateway) = self.gateway.upgrade()
         {
-            gateway.subscribers.add(upstream.index, &own, self);
+            gateway.subscribers.add(upstream.index, &own, self.serial);
         }
         before.is_none()
     }
@@ -77,7 +77,7 @@ impl Session {
             return;
         };
         let Some(own) = place.as_text() else { return };
-        let face = self.face();
+        let face = self.preset_view();
         let rules = face.plan().rules(upstream.index);
         let (server, offer) = (permit::server_name(upstream), upstream.offer());
         if permit::named(rules, ItemKind::Resource, server, &offer, &own).is_some() {

@@ -79,7 +79,7 @@ impl Session {
     /// Finds out what servers that were not looked at yet offer to clients like
     /// this one. Returns at once; `survey` is done when it is known.
     pub(crate) fn survey(self: &Arc<Self>) {
-        let view = self.face().view();
+        let view = self.preset_view().view();
         // A client that can be asked nothing is offered what everybody is.
         let differs = |upstream: &&Arc<Upstream>| {
             self.asks.any()
@@ -156,7 +156,7 @@ impl Session {
         };
         let parts: Vec<Part> = parts.iter().map(own).collect();
         drop(variants);
-        let new = View::build(self.face().plan(), &parts);
+        let new = View::build(self.preset_view().plan(), &parts);
         let changes = changes(old, &new);
         self.own_view.store(Some(Arc::new(new)));
         self.tell_changed(&changes);

@@ -4,6 +4,8 @@
 use narrows_shape::prune::SourceType;
 use narrows_wire::{Kind, Raw};
 
+use crate::recover_tool::Find;
+
 /// A goal is a sentence or two; more is cut.
 const MAX_CHARS: usize = 500;
 
@@ -58,6 +60,14 @@ const FILES: &[&str] = &[
     "filepath",
     "uri",
 ];
+
+/// The gateway's own arguments of a call, which stand beside those of the tool.
+#[derive(Debug, Default)]
+pub struct ResultArguments {
+    pub goal: Option<Raw>,
+    pub find: Option<Find>,
+    pub max_chars: Option<usize>,
+}
 
 /// What a request tells of the result that it wants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

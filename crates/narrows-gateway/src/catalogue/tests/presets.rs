@@ -4,7 +4,6 @@ use narrows_policy::preset::{Preset, Rule};
 use narrows_wire::ItemKind;
 
 use super::*;
-use crate::permit::permit;
 
 fn rules(texts: &[&str]) -> Option<Vec<Rule>> {
     let parse = |text: &&str| Rule::parse(text).expect("a test's rule");
@@ -31,7 +30,7 @@ fn names(view: &View, kind: ListKind, key: &str) -> Vec<String> {
 #[track_caller]
 fn check(kind: ItemKind, name: &str, found: Result<Target, Error>, expected: &str) {
     let end = found.and_then(|target| {
-        permit(kind, name, &target)?;
+        target.permit(kind, name)?;
         Ok(format!(
             "{} {}",
             target.upstream.settings.id,

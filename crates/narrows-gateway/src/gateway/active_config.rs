@@ -1,5 +1,5 @@
-//! What there is at the moment: servers, endpoints, presets. A snapshot, which
-//! is never changed but replaced by the next one.
+//! The configuration in force: servers, endpoints, presets. A snapshot, which is
+//! never changed but replaced by the next one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use narrows_policy::Principal;
 use narrows_policy::names;
 use narrows_policy::preset::{Preset, Presets};
 
-use super::endpoint::{Bound, Endpoint};
 use super::{Applied, Door};
 use crate::catalogue::{Part, Plan, Scope};
+use crate::endpoint::{ClientPresets, Endpoint, PresetView};
 use crate::feed::Feed;
 use crate::forward::Forwarding;
 use crate::meter::Meter;
@@ -21,7 +21,7 @@ use crate::subscribers::Subscribers;
 use narrows_results::shaping::{Policies, Shaping};
 use narrows_upstream::{Surroundings, Upstream, UpstreamObserver};
 
-pub(crate) struct Roster {
+pub(crate) struct ActiveConfig {
     pub(crate) settings: Settings,
     /// In the order of the settings.
     pub(crate) upstreams: Vec<Arc<Upstream>>,
@@ -57,8 +57,8 @@ pub(super) struct Turnover {
     pub(super) new: Option<Arc<Upstream>>,
 }
 
-impl Roster {
-    pub(super) fn first(settings: Settings, making: &Making) -> Roster {
+impl ActiveConfig {
+    pub(super) fn first(settings: Settings, making: &Making) -> ActiveConfig {
         let slugs = slugs(&settings);
         let upstreams = settings.upstreams.iter().zip(slugs).map(|(own, slug)| {
             let around = making.surroundings.clone();
@@ -68,12 +68,16 @@ impl Roster {
             Arc::new(Upstream::new(index, &slug, settings, around, observer))
         });
         let upstreams = upstreams.collect();
-        Roster::of(settings, upstreams, making, None)
+        ActiveConfig::of(settings, upstreams, making, None)
     }
 
-    /// The roster after this one, and the servers that have to begin or end
+    /// The config after this one, and the servers that have to begin or end
     /// for it.
-    pub(super) fn next(&self, settings: Settings, making: &Making) -> (Roster, Vec<Turnover>) {
+    pub(super) fn next(
+        &self,
+        settings: Settings,
+        making: &Making,
+    ) -> (ActiveConfig, Vec<Turnover>) {
         let mut turnovers = Vec::new();
         let slugs = slugs(&settings);
         let mut upstreams = Vec::new();
@@ -107,17 +111,17 @@ impl Roster {
             old: Some(old.clone()),
             new: None,
         }));
-        let next = Roster::of(settings, upstreams, making, Some(self));
+        let next = ActiveConfig::of(settings, upstreams, making, Some(self));
         (next, turnovers)
     }
 
-    /// The roster in which one server has begun anew; `None` if it is not
+    /// The config in which one server has begun anew; `None` if it is not
     /// there or switched off.
     pub(super) fn with_restarted(
         &self,
         id: &str,
         making: &Making,
-    ) -> Option<(Roster, Vec<Turnover>)> {
+    ) -> Option<(ActiveConfig, Vec<Turnover>)> {
         let found = |upstream: &&Arc<Upstream>| upstream.settings.id == id;
         let old = self.upstreams.iter().find(found)?;
         if !old.settings.enabled {
@@ -132,7 +136,7 @@ impl Roster {
             false => upstream.clone(),
         };
         let upstreams = self.upstreams.iter().map(one).collect();
-        let next = Roster::of(self.settings.clone(), upstreams, making, Some(self));
+        let next = ActiveConfig::of(self.settings.clone(), upstreams, making, Some(self));
         let turnover = Turnover {
             old: Some(old.clone()),
             new: Some(new),
@@ -144,8 +148,8 @@ impl Roster {
         settings: Settings,
         upstreams: Vec<Arc<Upstream>>,
         making: &Making,
-        before: Option<&Roster>,
-    ) -> Roster {
+        before: Option<&ActiveConfig>,
+    ) -> ActiveConfig {
         let mut endpoints = settings.endpoints.iter();
         let default = endpoints.find(|endpoint| endpoint.name == "default");
         let default = default.and_then(|endpoint| endpoint.preset.as_deref());
@@ -163,7 +167,7 @@ impl Roster {
             .collect();
         let servers: Vec<_> = upstreams.iter().zip(&settings.upstreams).collect();
         let forwarding = Forwarding::new(&servers, &settings.rpc_servers, &presets, making);
-        let roster = Roster {
+        let config = ActiveConfig {
             endpoints,
             singles,
             forwarding,
@@ -172,10 +176,10 @@ impl Roster {
             settings,
         };
         // Operators look at what clients would see, whether there are any or not.
-        for endpoint in roster.doors() {
-            endpoint.face(&Bound::default(), &roster);
+        for endpoint in config.doors() {
+            config.preset_view(endpoint, &ClientPresets::default());
         }
-        roster
+        config
     }
 
     pub(crate) fn endpoint(&self, door: Door<'_>) -> Option<&Arc<Endpoint>> {
@@ -235,9 +239,20 @@ impl Roster {
         self.upstreams.iter().map(part).collect()
     }
 
-    /// What the views of an endpoint are made by, for clients that are bound
-    /// like this. An endpoint that is gone shows nothing.
-    pub(super) fn plan(&self, endpoint: &Endpoint, bound: &Bound) -> Plan {
+    /// Returns what clients under these presets see of an endpoint.
+    pub(super) fn preset_view(
+        &self,
+        endpoint: &Endpoint,
+        presets: &ClientPresets,
+    ) -> Arc<PresetView> {
+        endpoint.preset_view(presets, || {
+            PresetView::new(self.plan(endpoint, presets), &self.parts())
+        })
+    }
+
+    /// Returns the plan for the views of an endpoint under these presets. An
+    /// endpoint that is gone shows nothing.
+    pub(super) fn plan(&self, endpoint: &Endpoint, bound: &ClientPresets) -> Plan {
         let servers = || {
             let numbers = self.upstreams.iter().map(|upstream| upstream.index);
             numbers.zip(&self.settings.upstreams)
@@ -277,8 +292,8 @@ impl Roster {
     }
 
     /// The presets that bind one client in particular.
-    pub(super) fn bound(&self, principal: &Principal, instead: Option<String>) -> Bound {
-        Bound {
+    pub(super) fn bound(&self, principal: &Principal, instead: Option<String>) -> ClientPresets {
+        ClientPresets {
             instead,
             besides: self.client(principal).and_then(|own| own.preset.clone()),
         }
