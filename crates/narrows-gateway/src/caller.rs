@@ -1,9 +1,14 @@
-//! The caller of a request, the same for every way in.
+//! The caller of a request, the same for every adapter.
 
 use std::sync::Arc;
 
 use narrows_policy::Principal;
-use narrows_wire::{ClientHello, Revision};
+use narrows_wire::{ClientHello, Raw, Revision};
+
+use crate::error::Error;
+use crate::gateway_client::GatewayClient;
+use crate::known_clients::ResultTraits;
+use narrows_upstream::exchange::Asks;
 
 /// The client behind a request.
 #[derive(Debug, Clone)]
@@ -13,4 +18,27 @@ pub struct Caller {
     pub principal: Principal,
     pub revision: Revision,
     pub client: ClientHello,
+    /// The requests that servers may send to the client.
+    pub(crate) asks: Asks,
+    /// The way in which the client's program treats the results of tools.
+    pub(crate) result_traits: ResultTraits,
+    /// Set if the client is a gateway itself.
+    pub(crate) gateway: Option<GatewayClient>,
+}
+
+impl Caller {
+    /// Returns the params of a request or notification to pass on.
+    pub(crate) fn mark_params(&self, params: Option<Raw>) -> Result<Option<Raw>, Error> {
+        match &self.gateway {
+            Some(gateway) => gateway.mark_params(params),
+            None => Ok(params),
+        }
+    }
+
+    /// Returns true if the client is a gateway that was called, in the end, by
+    /// this one.
+    pub(crate) fn has_come_round(&self) -> bool {
+        let gateway = self.gateway.as_ref();
+        gateway.is_some_and(GatewayClient::has_come_round)
+    }
 }

@@ -315,6 +315,15 @@ impl View {
         (part.offer.hello.is_none()).then(|| part.upstream.clone())
     }
 
+    pub(crate) fn preset(&self) -> Option<&Preset> {
+        self.preset.as_deref()
+    }
+
+    /// Returns the budgets on results.
+    pub(crate) fn policies(&self) -> &Policies {
+        &self.policies
+    }
+
     /// The gateway's own tool for what was cut.
     pub(crate) fn recover(&self) -> Option<&Recover> {
         self.recover.as_ref()

@@ -18,6 +18,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use futures_util::future::BoxFuture;
 use http::HeaderValue;
 use narrows_policy::Principal;
 use narrows_shape::prune::Lexical;
@@ -26,25 +27,25 @@ use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use self::active_config::ActiveConfig;
-pub(crate) use self::active_config::Making;
+pub(crate) use self::active_config::ConfigContext;
 pub use self::control::{EndpointReport, SessionReport, SwitchError};
 use self::drain::Drain;
 pub use self::report::{Health, ListedTool, ToolReport, UpstreamReport};
-pub(crate) use self::sessions::Span;
 pub use crate::applied::Applied;
 use crate::builtin::{Builtins, Pruner};
+use crate::call::ViewSource;
 use crate::catalogue::{Part, View, changes};
 use crate::clients::{ClientPermit, Clients};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::feed::{CallRecord, Feed, Happening};
-use crate::forward::{ForwardError, PlainRequest, Reply};
 use crate::meter::{CountedStore, Meter};
-use crate::session::{LogLevel, Session};
-use crate::settings::{Limits, Settings};
+use crate::observer::RequestObserver;
+use crate::plain::{ForwardError, PlainRequest, PlainServices, Reply};
+use crate::session::{LogLevel, Session, SessionHost, SessionServices};
+use crate::settings::Settings;
 use crate::subscribers::Subscribers;
 use narrows_results::recovery_store::{self, Store, totals::write_totals};
 use narrows_results::shaping::Shaping;
@@ -76,30 +77,19 @@ pub struct Opened {
     pub outbox: EventStream,
 }
 
-/// Whether an idle session may be ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lifetime {
-    /// As long as the connection: stdio, WebSocket, SSE.
-    Connection,
-    /// Until `Limits::session_idle` has passed without a sign of life.
-    Idle,
-}
-
 pub(crate) struct Inner {
     config: ArcSwap<ActiveConfig>,
-    making: Making,
+    context: ConfigContext,
     surroundings: Arc<Surroundings>,
     shaping: Arc<Shaping>,
     pub(crate) meter: Arc<Meter>,
     pruner: Arc<Pruner>,
     /// The folder for what outlives the process.
     folder: Option<PathBuf>,
-    pub(crate) clients: Clients,
+    services: Arc<SessionServices>,
     pub(crate) memory: Memory,
-    pub(crate) limits: Limits,
     pub(crate) feed: Arc<Feed>,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
-    pub(crate) subscribers: Arc<Subscribers>,
     last_session: AtomicU64,
     /// The change up to which views are built. Held by whoever builds them or
     /// changes what they are built of.
@@ -108,9 +98,6 @@ pub(crate) struct Inner {
     /// The gateway counts as ready from here on, whatever is still starting.
     ready_at: Instant,
     pub(crate) drain: Drain,
-    pub(crate) stop: CancellationToken,
-    /// Everything that runs in the background; the end waits for it.
-    pub(crate) tasks: TaskTracker,
 }
 
 impl Gateway {
@@ -120,8 +107,8 @@ impl Gateway {
         for upstream in &inner.config().upstreams {
             inner.begin(upstream);
         }
-        inner.tasks.spawn(keep_views(inner.clone()));
-        inner.tasks.spawn(end_what_is_idle(inner.clone()));
+        inner.services.tasks.spawn(keep_views(inner.clone()));
+        inner.services.tasks.spawn(end_what_is_idle(inner.clone()));
         Gateway(inner)
     }
 
@@ -137,7 +124,7 @@ impl Gateway {
     /// The memory shares of a client with a token, over all of its sessions and
     /// connections; `None` for clients without one.
     pub fn memory_of(&self, principal: &Principal) -> Option<ClientMemory> {
-        self.0.clients.memory(principal, &self.0.memory)
+        self.0.services.clients.memory(principal, &self.0.memory)
     }
 
     /// Shares of the memory for one more client.
@@ -167,12 +154,12 @@ impl Gateway {
         }
         let _permit = match permit {
             Some(permit) => permit,
-            None => self.0.clients.permit(principal)?,
+            None => self.0.services.clients.permit(principal)?,
         };
         let config = self.0.config();
         let besides = config.preset_of(principal);
-        let forwarding = &config.forwarding;
-        let forwarded = forwarding.forward(server, principal, besides, request);
+        let plain_routes = &config.plain_routes;
+        let forwarded = plain_routes.forward(server, principal, besides, request);
         let reply = self.0.drain.carry(forwarded).await;
         reply.map_err(|error| error.told_to(|id| self.may_forward(principal, id)))
     }
@@ -221,13 +208,13 @@ impl Gateway {
 
     /// Ends every session, link and child process; returns when nothing is left.
     pub async fn shutdown(&self) {
-        self.0.stop.cancel();
+        self.0.services.stop.cancel();
         let sessions: Vec<Arc<Session>> = self.0.sessions.lock().values().cloned().collect();
         sessions.iter().for_each(|session| session.close());
-        self.0.tasks.close();
+        self.0.services.tasks.close();
         // Every task is bounded by itself; this is for what we did not think of.
-        let limit = self.0.limits.grace + Duration::from_secs(5);
-        if tokio::time::timeout(limit, self.0.tasks.wait())
+        let limit = self.0.services.limits.grace + Duration::from_secs(5);
+        if tokio::time::timeout(limit, self.0.services.tasks.wait())
             .await
             .is_err()
         {
@@ -260,110 +247,49 @@ impl Inner {
         let feed = Arc::<Feed>::default();
         let subscribers = Arc::<Subscribers>::default();
         let shaping = Arc::new(Shaping::new(store, Arc::new(Lexical)));
-        let making = Making {
+        let context = ConfigContext {
             surroundings: surroundings.clone(),
             meter: meter.clone(),
             feed: feed.clone(),
             shaping: shaping.clone(),
-            subscribers: subscribers.clone(),
-            forwarded: Arc::default(),
+            plain: Arc::new(PlainServices {
+                http: surroundings.http.clone(),
+                max_message_bytes: settings.limits.max_message_bytes,
+                subscribers: subscribers.clone(),
+                observer: RequestObserver::plain(&meter, &feed),
+            }),
         };
+        let services = Arc::new(SessionServices {
+            limits: settings.limits.clone(),
+            clients: Clients::new(&settings.clients, &meter),
+            subscribers,
+            tasks: surroundings.tasks.clone(),
+            stop,
+            mark: surroundings.http.mark().into(),
+        });
         let started = Instant::now();
-        let tasks = surroundings.tasks.clone();
         Inner {
             memory,
             folder: settings.recovery.path.clone(),
-            clients: Clients::new(&settings.clients, &meter),
-            limits: settings.limits.clone(),
+            services,
             ready_at: started + settings.list_wait,
-            config: ArcSwap::from_pointee(ActiveConfig::first(settings, &making)),
-            making,
+            config: ArcSwap::from_pointee(ActiveConfig::first(settings, &context)),
+            context,
             feed,
             surroundings,
             shaping,
             meter,
             pruner,
             sessions: Mutex::default(),
-            subscribers,
             last_session: AtomicU64::new(0),
             built: Mutex::new(0),
             started,
             drain: Drain::default(),
-            stop,
-            tasks,
         }
     }
 
     pub(crate) fn config(&self) -> Arc<ActiveConfig> {
         self.config.load_full()
-    }
-
-    /// Waits until `limit` for the upstreams behind an endpoint that are still
-    /// starting, and then sees to it that its view holds what they offer. Late
-    /// ones are announced when they come.
-    pub(crate) async fn wait_until_ready(&self, endpoint: &Endpoint, limit: Instant) {
-        if Instant::now() < limit {
-            let config = self.config();
-            let all = async {
-                for upstream in config.behind(endpoint) {
-                    upstream.settled().await;
-                }
-            };
-            let _ = timeout_at(limit, all).await;
-        }
-        self.refresh_views();
-    }
-
-    /// Waits until an upstream is up or has failed, within the time that it has
-    /// for a request, and then sees to it that all views hold what it offers.
-    pub(crate) async fn wait_for_start(&self, upstream: &Upstream) {
-        let limit = upstream.settings.request_timeout;
-        let _ = tokio::time::timeout(limit, upstream.settled()).await;
-        self.refresh_views();
-    }
-
-    /// Returns true if a list of the endpoint need not wait and its view is up
-    /// to date. After `limit` nothing is waited for.
-    pub(crate) fn is_ready(&self, endpoint: &Endpoint, limit: Instant) -> bool {
-        let config = self.config.load();
-        let settled = (config.behind(endpoint)).all(|upstream| upstream.is_settled());
-        (settled || Instant::now() >= limit)
-            && *self.built.lock() == self.surroundings.changes.count()
-    }
-
-    pub(crate) fn parts(&self) -> Vec<Part> {
-        self.config().parts()
-    }
-
-    /// The most talkative level that any session asked for.
-    pub(crate) fn lowest_level(&self) -> Option<LogLevel> {
-        self.sessions
-            .lock()
-            .values()
-            .filter_map(|session| session.level())
-            .min()
-    }
-
-    /// Builds every view anew if anything has changed since they were built,
-    /// and tells exactly the sessions that see a difference.
-    pub(crate) fn refresh_views(&self) {
-        let mut built = self.built.lock();
-        let count = self.surroundings.changes.count();
-        if *built == count {
-            return;
-        }
-        let config = self.config();
-        let parts = config.parts();
-        let seen = self.seen();
-        for endpoint in config.doors() {
-            if endpoint.rebuild(&parts) {
-                self.feed.tell(|| Happening::ListsChanged {
-                    endpoint: endpoint.label(),
-                });
-            }
-        }
-        *built = count;
-        self.tell_differences(seen, &parts);
     }
 
     /// Every session with what it sees at this moment.
@@ -391,6 +317,84 @@ impl Inner {
     }
 }
 
+impl SessionHost for Inner {
+    fn upstream(&self, number: usize) -> Option<Arc<Upstream>> {
+        self.config().numbered(number).cloned()
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        self.config().parts()
+    }
+
+    fn is_ready(&self, endpoint: &Endpoint, limit: Instant) -> bool {
+        let config = self.config.load();
+        let settled = (config.behind(endpoint)).all(|upstream| upstream.is_settled());
+        (settled || Instant::now() >= limit)
+            && *self.built.lock() == self.surroundings.changes.count()
+    }
+
+    fn wait_until_ready<'a>(&'a self, endpoint: &'a Endpoint, limit: Instant) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if Instant::now() < limit {
+                let config = self.config();
+                let all = async {
+                    for upstream in config.behind(endpoint) {
+                        upstream.settled().await;
+                    }
+                };
+                let _ = timeout_at(limit, all).await;
+            }
+            self.refresh_views();
+        })
+    }
+
+    fn wait_for_start<'a>(&'a self, upstream: &'a Upstream) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let limit = upstream.settings.request_timeout;
+            let _ = tokio::time::timeout(limit, upstream.settled()).await;
+            self.refresh_views();
+        })
+    }
+
+    /// Builds every view again if anything has changed since they were built,
+    /// and notifies exactly the sessions that see a difference.
+    fn refresh_views(&self) {
+        let mut built = self.built.lock();
+        let count = self.surroundings.changes.count();
+        if *built == count {
+            return;
+        }
+        let config = self.config();
+        let parts = config.parts();
+        let seen = self.seen();
+        for endpoint in config.doors() {
+            if endpoint.rebuild(&parts) {
+                self.feed.tell(|| Happening::ListsChanged {
+                    endpoint: endpoint.label(),
+                });
+            }
+        }
+        *built = count;
+        self.tell_differences(seen, &parts);
+    }
+
+    fn lowest_level(&self) -> Option<LogLevel> {
+        let sessions = self.sessions.lock();
+        let levels = sessions.values().filter_map(|session| session.level());
+        levels.min()
+    }
+
+    fn forget_session(&self, serial: u64) {
+        self.sessions.lock().remove(&serial);
+    }
+
+    fn longest_silent(&self, fits: &dyn Fn(&Arc<Session>) -> bool) -> Option<Arc<Session>> {
+        let sessions = self.sessions.lock();
+        let fitting = sessions.values().filter(|session| fits(session));
+        fitting.max_by_key(|session| session.silence()).cloned()
+    }
+}
+
 /// Hears what the shared links say outside of calls.
 struct Hearing(Weak<Inner>);
 
@@ -408,7 +412,7 @@ impl SharedEars for Hearing {
                 let Some(inner) = self.0.upgrade() else {
                     return;
                 };
-                for serial in inner.subscribers.of(upstream.index, &uri) {
+                for serial in inner.services.subscribers.of(upstream.index, &uri) {
                     let session = inner.sessions.lock().get(&serial).cloned();
                     if let Some(session) = session {
                         session.tell_updated(upstream, &notice);
@@ -444,7 +448,9 @@ impl SharedEars for Hearing {
 
     fn subscribed(&self, upstream: &Upstream) -> Vec<String> {
         let inner = self.0.upgrade();
-        inner.map_or_else(Vec::new, |inner| inner.subscribers.uris(upstream.index))
+        inner.map_or_else(Vec::new, |inner| {
+            inner.services.subscribers.uris(upstream.index)
+        })
     }
 }
 
@@ -485,18 +491,18 @@ async fn keep_views(inner: Arc<Inner>) {
     loop {
         tokio::select! {
             () = inner.surroundings.changes.raised() => inner.refresh_views(),
-            () = inner.stop.cancelled() => return,
+            () = inner.services.stop.cancelled() => return,
         }
     }
 }
 
 async fn end_what_is_idle(inner: Arc<Inner>) {
-    let limit = inner.limits.session_idle;
+    let limit = inner.services.limits.session_idle;
     let step = (limit / 10).clamp(Duration::from_millis(100), Duration::from_secs(30));
     loop {
         tokio::select! {
             () = tokio::time::sleep(step) => {}
-            () = inner.stop.cancelled() => return,
+            () = inner.services.stop.cancelled() => return,
         }
         let sessions: Vec<Arc<Session>> = inner.sessions.lock().values().cloned().collect();
         for session in sessions.into_iter().filter(|session| session.idle(limit)) {
@@ -522,7 +528,8 @@ impl Inner {
             }
         });
         // A fault in there has told of itself.
-        let _ = tokio::time::timeout(self.limits.grace.max(Duration::from_secs(1)), work).await;
+        let _ = tokio::time::timeout(self.services.limits.grace.max(Duration::from_secs(1)), work)
+            .await;
     }
 
     fn all_settled(&self) -> bool {

@@ -10,6 +10,7 @@ use narrows_wire::{ClientHello, Kind, Raw};
 use crate::error::Error;
 
 /// A client that is a gateway itself.
+#[derive(Debug, Clone)]
 pub(crate) struct GatewayClient {
     /// The mark of this gateway.
     mark: Arc<str>,

@@ -46,6 +46,14 @@ pub struct ResultTraits {
     pub cap: usize,
 }
 
+impl ResultTraits {
+    /// Those of a client that is not known.
+    pub(crate) const UNKNOWN: ResultTraits = ResultTraits {
+        reads: None,
+        cap: usize::MAX,
+    };
+}
+
 /// Returns how a client treats results. The settings go before the table.
 pub(crate) fn results(settings: &Settings, client: &ClientHello) -> ResultTraits {
     let name = name_of(client);

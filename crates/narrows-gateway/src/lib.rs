@@ -9,6 +9,7 @@ mod applied;
 mod builtin;
 mod call;
 mod caller;
+mod case_variants;
 mod catalogue;
 mod clients;
 mod endpoint;
@@ -16,12 +17,13 @@ mod error;
 mod events;
 mod facade;
 pub mod feed;
-mod forward;
 mod gateway;
 mod gateway_client;
 mod known_clients;
 pub mod meter;
+mod observer;
 mod permit;
+mod plain;
 mod server_observer;
 mod session;
 pub mod settings;
@@ -29,7 +31,6 @@ mod subscribers;
 mod target;
 #[cfg(test)]
 mod testing;
-mod twins;
 
 pub use builtin::{Pruner, PrunerError};
 pub use caller::Caller;
@@ -37,14 +38,14 @@ pub use clients::{ClientPermit, ClientReport, Peer, Unidentified};
 pub use error::{Error, Fault, NEEDS_TASK};
 pub use events::flush as flush_events;
 pub use facade::EXEC_TOOL;
-pub use forward::{ForwardError, PlainRequest, Reply};
 pub use gateway::{
-    Applied, Door, EndpointReport, Gateway, Health, Lifetime, ListedTool, Opened, SessionReport,
-    SwitchError, ToolReport, UpstreamReport,
+    Applied, Door, EndpointReport, Gateway, Health, ListedTool, Opened, SessionReport, SwitchError,
+    ToolReport, UpstreamReport,
 };
 pub use known_clients::ResultTraits;
 pub use narrows_policy::{KnownClient, Principal, preset};
 pub use narrows_results::recover_tool::NAME as RECOVER_TOOL;
 pub use narrows_results::recovery_store;
 pub use narrows_results::shaping::{GOAL_META, RECEIPT_META, Saved, Savings, ToolSavings};
-pub use session::{Session, Stay};
+pub use plain::{ForwardError, PlainRequest, Reply};
+pub use session::{Lifetime, Session, Stay};

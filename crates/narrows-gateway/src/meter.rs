@@ -16,14 +16,13 @@ mod histogram;
 mod process;
 mod store;
 #[cfg(test)]
-mod tests;
-mod watch;
+pub(crate) mod tests;
 mod words;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use narrows_wire::ItemKind;
 use parking_lot::Mutex;
@@ -33,10 +32,10 @@ pub use self::family::{Family, Kind, Label, Sample, Value};
 pub(crate) use self::histogram::Histogram;
 pub(crate) use self::process::process;
 pub(crate) use self::store::CountedStore;
-pub(crate) use self::watch::{Trace, Watch};
+pub(crate) use self::words::Method;
+use self::words::Outcome;
 pub use self::words::{Evicted, RefusedFor};
-use self::words::{Method, Outcome};
-use narrows_upstream::{Fault, State, UpstreamObserver};
+use narrows_upstream::{Fault, State};
 
 /// What one gateway counts.
 #[derive(Default)]
@@ -87,15 +86,8 @@ struct RecoveryMeter {
     missed: AtomicU64,
 }
 
-/// A call on its way to a server, which is counted when this is dropped. A call
-/// that is dropped before its end was taken back by its client.
-pub(crate) struct Timed<'a> {
-    observer: &'a dyn UpstreamObserver,
-    method: &'a str,
-    trace: &'a Trace,
-    began: Instant,
-    fault: Option<Fault>,
-}
+/// The label of plain JSON-RPC, which has no endpoint.
+pub(crate) const PLAIN: &str = "api/mcp-gateway";
 
 impl Meter {
     /// A client was turned away before its request was looked at.
@@ -119,7 +111,7 @@ impl Meter {
     pub fn retain(&self, server: impl Fn(&str) -> bool, door: impl Fn(&str) -> bool) {
         self.servers.lock().retain(|id, _| server(id));
         let mut doors = self.doors.lock();
-        doors.retain(|name, _| &**name == watch::PLAIN || door(name));
+        doors.retain(|name, _| &**name == PLAIN || door(name));
     }
 
     /// The meter of a server, the same for as long as the id is configured.
@@ -144,6 +136,27 @@ impl Meter {
         &self.dropped
     }
 
+    /// A request has arrived.
+    pub(crate) fn call_began(&self) {
+        count(&self.in_flight);
+    }
+
+    /// A request has ended. `inside` is the time that was the gateway's own.
+    pub(crate) fn call_ended(
+        &self,
+        door: &DoorMeter,
+        method: Method,
+        inside: Duration,
+        ended: &Ended,
+    ) {
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        door.request(method, ended.outcome);
+        if let Some(kind) = ended.denied {
+            self.denied(kind);
+        }
+        self.inside.observe(inside);
+    }
+
     /// A preset refused something of this kind.
     pub(crate) fn denied(&self, kind: ItemKind) {
         count(&self.denials[kind as usize]);
@@ -151,6 +164,15 @@ impl Meter {
 }
 
 impl DoorMeter {
+    pub(crate) fn session_opened(&self) {
+        count(&self.open);
+        count(&self.opened);
+    }
+
+    pub(crate) fn session_closed(&self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+
     fn request(&self, method: Method, outcome: Outcome) {
         count(&self.requests[method as usize][outcome as usize]);
     }
@@ -191,38 +213,6 @@ impl ServerMeter {
     /// The server changed the definition of a tool that was seen before.
     pub(crate) fn tool_changed(&self) {
         count(&self.tool_changes);
-    }
-}
-
-impl<'a> Timed<'a> {
-    /// Starts the clock for a call to `server`, and notes in the trace of the
-    /// request that this server works on it.
-    pub(crate) fn begin(
-        server: &Arc<str>,
-        observer: &'a dyn UpstreamObserver,
-        method: &'a str,
-        trace: &'a Trace,
-    ) -> Timed<'a> {
-        trace.went_to(server);
-        Timed {
-            observer,
-            method,
-            trace,
-            began: Instant::now(),
-            fault: Some(Fault::Client),
-        }
-    }
-
-    pub(crate) fn end(mut self, answer: impl Into<Ended>) {
-        self.fault = answer.into().outcome.fault();
-    }
-}
-
-impl Drop for Timed<'_> {
-    fn drop(&mut self) {
-        let took = self.began.elapsed();
-        self.observer.call_ended(self.method, self.fault, took);
-        self.trace.took(took);
     }
 }
 

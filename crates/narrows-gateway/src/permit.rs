@@ -8,7 +8,6 @@ use narrows_policy::preset::{Denial, Preset, ServerName};
 use narrows_wire::{ItemKind, Raw};
 
 use crate::error::Error;
-use crate::events::{self, Tag};
 use narrows_upstream::{Item, Offer, Upstream};
 
 /// The longest name in an error, in characters: clients may send any length.
@@ -67,21 +66,6 @@ pub(crate) fn method(preset: Option<&Preset>, method: &str) -> Result<(), Error>
     match preset.map(Preset::denies_unknowable) {
         None => Ok(()),
         Some(denial) => Err(not_allowed(ItemKind::Method, method, &Arc::new(denial))),
-    }
-}
-
-/// Puts a refusal into the log.
-pub(crate) fn tell_denied(tag: Tag, error: &Error) {
-    if let Error::NotAllowed { kind, name, denial } = error {
-        events::trouble("proxy.tool.denied", tag, || {
-            let (key, source) = denial.source.named();
-            vec![
-                ("kind", events::cut(&kind.to_string())),
-                ("name", events::cut(name)),
-                (key, events::cut(source)),
-                ("reason", events::cut(&denial.to_string())),
-            ]
-        });
     }
 }
 

@@ -1,187 +1,154 @@
 //! A legacy client's session: the adapter between JSON-RPC messages of the
-//! initialise era and the exchange inside.
+//! initialise era and the call path.
 //!
-//! It owns what belongs to one client and to nobody else: calls in flight,
-//! questions put to it, links of its own, subscriptions, its log level.
+//! It owns what belongs to one client alone: calls in flight, requests of
+//! servers that it has to answer, links of its own, subscriptions, its log
+//! level.
 
 mod asks;
+mod calls;
 mod handed_out;
+mod host;
 mod links;
+mod liveness;
 mod log_level;
 mod subscriptions;
 mod variants;
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::pin::pin;
+use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwap;
 use bytes::Bytes;
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, Either, join_all, select};
 use narrows_policy::Principal;
 use narrows_wire::{Id, Notification, Raw, Request, Response, Revision, token};
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use self::asks::OpenAsks;
+use self::calls::CallTable;
 use self::handed_out::HandedOut;
+pub(crate) use self::host::{SessionHost, SessionServices};
 use self::links::OwnLinks;
+pub use self::liveness::Lifetime;
+use self::liveness::Liveness;
+pub(crate) use self::liveness::Span;
 pub(crate) use self::log_level::LogLevel;
 use self::subscriptions::Subscriptions;
-use self::variants::{Survey, Variants};
-use crate::call::{self, Call, Params};
+use self::variants::OwnView;
+use crate::call::{Call, CallContext, Params, ViewSource, local_answer};
 use crate::caller::Caller;
-use crate::catalogue::{Scope, Starting, View};
+use crate::catalogue::{Starting, View};
 use crate::clients::{ClientPermit, ClientSeat};
 use crate::endpoint::{Endpoint, PresetView};
 use crate::error::Error;
-use crate::events::Tag;
-use crate::gateway::{Inner, Lifetime, Span};
-use crate::gateway_client::GatewayClient;
-use crate::known_clients::{self, ResultTraits};
-use crate::meter::Watch;
-use narrows_results::recovery_store::Owner;
+use crate::known_clients::ResultTraits;
+use crate::observer::{CallObserver, RequestObserver};
 use narrows_results::shaping::WorkerShare;
 use narrows_upstream::chain::via;
-use narrows_upstream::exchange::{AskKey, Asks, Cancel, Event, EventSink, Notice};
+use narrows_upstream::exchange::{AskKey, Cancel, Event, EventSink, Notice};
 use narrows_upstream::memory::ClientMemory;
 use narrows_upstream::offload;
 use narrows_upstream::{Link, ListKind, Upstream};
 
-/// How long the calls of a session that has ended may take to end as well.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long the calls of a closed session may take to end.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The longest reason of a cancellation that is passed on, in characters.
+const MAX_REASON: usize = 500;
 
 pub struct Session {
     serial: u64,
     id: String,
     caller: Caller,
-    asks: Asks,
-    /// Set if the client is a gateway itself.
-    gateway_client: Option<GatewayClient>,
-    lifetime: Lifetime,
     endpoint: Arc<Endpoint>,
-    /// What it sees of the endpoint under the presets that bind it.
+    /// What clients under the same presets see of the endpoint.
     preset_view: ArcSwap<PresetView>,
     /// The preset that was chosen for it in place of the endpoint's.
     own_preset: Mutex<Option<String>>,
-    gateway: Weak<Inner>,
+    host: Weak<dyn SessionHost>,
+    services: Arc<SessionServices>,
     outbox: EventSink,
+    share: ClientShare,
+    calls: CallTable,
+    liveness: Liveness,
+    open_asks: OpenAsks,
+    links: OwnLinks,
+    own_view: OwnView,
+    subscriptions: Subscriptions,
+    handed_out: HandedOut,
+    level: AtomicU8,
+    closed: CancellationToken,
+    observer: RequestObserver,
+}
+
+/// What a session takes of the gateway's resources.
+pub(crate) struct ClientShare {
     /// The memory shares of the client; shared by all sessions of its token.
     memory: ClientMemory,
     workers: WorkerShare,
     /// Given back when the session ends.
     seat: Mutex<Option<ClientSeat>>,
-    /// How its client treats the results of tools.
-    results: ResultTraits,
-    calls: Mutex<HashMap<Id, Arc<Cancel>>>,
-    /// Tells who waits for the end of a closed session's calls.
-    call_ended: Notify,
-    requests: AtomicU64,
-    open_asks: OpenAsks,
-    links: OwnLinks,
-    variants: Variants,
-    /// Differs from the endpoint's where a link of its own offers something else.
-    own_view: ArcSwapOption<View>,
-    /// Held while `own_view` is built and stored, so that the newest stays.
-    building: Mutex<()>,
-    survey: Survey,
-    subscriptions: Subscriptions,
-    handed_out: HandedOut,
-    level: AtomicU8,
-    closed: CancellationToken,
-    closing: AtomicBool,
-    /// True once the gateway is shutting down.
-    refuses_calls: AtomicBool,
-    stays: AtomicUsize,
-    /// Milliseconds after `born`.
-    last_sign: AtomicU64,
-    born: Instant,
-    /// Until when its lists wait for servers that are still starting.
-    lists_by: Instant,
-    watch: Watch,
+}
+
+/// The parts that the gateway makes a session of.
+pub(crate) struct NewSession {
+    pub(crate) serial: u64,
+    pub(crate) caller: Caller,
+    pub(crate) lifetime: Lifetime,
+    pub(crate) span: Span,
+    pub(crate) endpoint: Arc<Endpoint>,
+    pub(crate) preset_view: Arc<PresetView>,
+    pub(crate) host: Weak<dyn SessionHost>,
+    pub(crate) services: Arc<SessionServices>,
+    pub(crate) outbox: EventSink,
+    pub(crate) memory: ClientMemory,
+    pub(crate) seat: ClientSeat,
+    pub(crate) observer: RequestObserver,
 }
 
 impl Session {
-    #[expect(clippy::too_many_arguments, reason = "the gateway is the only caller")]
-    pub(crate) fn new(
-        serial: u64,
-        caller: Caller,
-        lifetime: Lifetime,
-        endpoint: Arc<Endpoint>,
-        preset_view: Arc<PresetView>,
-        gateway: &Arc<Inner>,
-        outbox: EventSink,
-        span: Span,
-    ) -> Session {
-        let (meter, feed) = (gateway.meter(), &gateway.feed);
-        let watch = Watch::open(meter, feed, serial, endpoint.label(), &caller.principal);
-        let results = known_clients::results(&gateway.config().settings, &caller.client);
+    pub(crate) fn new(new: NewSession) -> Session {
+        let meter = new.observer.meter();
         Session {
-            serial,
+            serial: new.serial,
             id: token::random_id(),
-            asks: caller.client.asks(),
-            gateway_client: GatewayClient::of(&caller.client, gateway.mark()),
-            caller,
-            lifetime,
-            endpoint,
-            preset_view: ArcSwap::new(preset_view),
+            caller: new.caller,
+            endpoint: new.endpoint,
+            preset_view: ArcSwap::new(new.preset_view),
             own_preset: Mutex::default(),
-            gateway: Arc::downgrade(gateway),
-            outbox: outbox.counted(meter.dropped()),
-            memory: gateway.memory.client(),
-            workers: WorkerShare::default(),
-            seat: Mutex::default(),
-            results,
-            calls: Mutex::default(),
-            call_ended: Notify::new(),
-            requests: AtomicU64::new(0),
+            host: new.host,
+            services: new.services,
+            outbox: new.outbox.counted(meter.dropped()),
+            share: ClientShare {
+                memory: new.memory,
+                workers: WorkerShare::default(),
+                seat: Mutex::new(Some(new.seat)),
+            },
+            calls: CallTable::default(),
+            liveness: Liveness::new(new.lifetime, new.span),
             open_asks: OpenAsks::default(),
             links: OwnLinks::default(),
-            variants: Variants::default(),
-            own_view: ArcSwapOption::empty(),
-            building: Mutex::default(),
-            survey: Survey::default(),
+            own_view: OwnView::default(),
             subscriptions: Subscriptions::default(),
             handed_out: HandedOut::default(),
             level: AtomicU8::new(LogLevel::UNSET),
             closed: CancellationToken::new(),
-            closing: AtomicBool::new(false),
-            refuses_calls: AtomicBool::new(false),
-            stays: AtomicUsize::new(0),
-            last_sign: AtomicU64::new(0),
-            born: span.began,
-            lists_by: span.lists_by,
-            watch,
+            observer: new.observer,
         }
-    }
-
-    /// With what it takes of its client's sessions.
-    pub(crate) fn seated(mut self, seat: ClientSeat) -> Session {
-        self.seat = Mutex::new(Some(seat));
-        self
-    }
-
-    /// With what is counted of the memory that its client holds.
-    pub(crate) fn charged_to(mut self, memory: ClientMemory) -> Session {
-        self.memory = memory;
-        self
     }
 
     /// Returns how the client's program treats the results of tools.
     pub fn result_traits(&self) -> ResultTraits {
-        self.results
+        self.caller.result_traits
     }
 
     pub fn memory(&self) -> &ClientMemory {
-        &self.memory
-    }
-
-    /// The workers on long texts that it may occupy.
-    pub(crate) fn workers(&self) -> &WorkerShare {
-        &self.workers
+        &self.share.memory
     }
 
     /// Returns true if the client has not answered a request of a server yet.
@@ -202,19 +169,11 @@ impl Session {
         &self.caller
     }
 
-    /// Carries one request (any but `initialize`) to its end. Events that
-    /// belong to it go to `sink` meanwhile; all of them have been sent when the
-    /// future is ready. Dropping the future cancels the call upstream.
-    pub fn request(
-        self: &Arc<Self>,
-        request: Request,
-        sink: EventSink,
-    ) -> impl Future<Output = Result<Raw, Error>> {
-        self.request_permitted(request, sink, None)
-    }
-
-    /// The same with the client's permit, where it was taken already.
-    pub async fn request_permitted(
+    /// Carries one request (any but `initialize`) to its end, with the client's
+    /// permit where it was taken already. Events that belong to it go to `sink`
+    /// meanwhile; all of them have been sent when the future is ready. Dropping
+    /// the future cancels the call at its server.
+    pub async fn request(
         self: &Arc<Self>,
         request: Request,
         sink: EventSink,
@@ -223,55 +182,88 @@ impl Session {
         let Request { id, method, params } = request;
         let bytes = params.as_ref().map_or(0, Raw::len);
         offload::large(bytes).await;
-        let watched = self.watch.begin(&method, bytes);
-        let _permit = match permit.map_or_else(|| self.permit(), Ok) {
-            Ok(permit) => permit,
-            Err(error) => {
-                watched.end(&error);
-                return Err(error);
-            }
-        };
+        let observer = self.observer.begin(&method, bytes);
         let cancel = Arc::new(Cancel::default());
-        let _call = match self.admit(id, cancel.clone()) {
-            Ok(call) => call,
-            Err(error) => {
-                watched.end(&error);
-                return Err(error);
+        let admitted = permit.map_or_else(|| self.permit(), Ok).and_then(|permit| {
+            let max = self.services.limits.calls_per_session;
+            self.liveness.heard();
+            let place = self.calls.insert(id, cancel.clone(), max)?;
+            Ok((permit, place))
+        });
+        let outcome = match admitted {
+            Err(error) => Err(error),
+            Ok(_in_flight) => {
+                observer.accept();
+                observer.received(&self.caller.endpoint, params.as_ref());
+                let call = self.call(&method, params, sink, &cancel, &observer);
+                let work = match call {
+                    Err(error) => Either::Left(std::future::ready(Err(error))),
+                    Ok(call) => Either::Right(match &*method {
+                        // Methods of a session, which are rare and boxed for that.
+                        "resources/subscribe"
+                        | "resources/unsubscribe"
+                        | "logging/setLevel"
+                        | "shutdown" => Either::Left(Box::pin(self.own_method(call))),
+                        _ => Either::Right(call.run()),
+                    }),
+                };
+                match select(pin!(work), pin!(cancel.raised())).await {
+                    Either::Left((outcome, _)) => outcome,
+                    Either::Right(_) if cancel.is_interrupted() => Err(Error::Interrupted {
+                        sent: observer.was_sent(),
+                    }),
+                    Either::Right(_) => Err(Error::Cancelled),
+                }
             }
         };
-        let tag = self.tag(&method);
-        let call = Call {
-            session: self,
-            tag,
-            method: &method,
-            params: Params::new(params),
-            sink: sink.counted(self.watch.meter().dropped()),
-            cancel: cancel.clone(),
-            trace: &watched.trace,
-        };
-        let outcome = tokio::select! {
-            biased;
-            outcome = call::perform(call) => outcome,
-            () = cancel.raised() => Err(match cancel.is_interrupted() {
-                true => Error::Interrupted {
-                    sent: watched.trace.was_sent(),
-                },
-                false => Error::Cancelled,
-            }),
-        };
-        // One that was not even reached is to blame all the same.
-        if let Err(error) = &outcome
-            && let Some(server) = error.server()
-        {
-            watched.trace.went_to(&server.into());
-        }
-        watched.end(&outcome);
+        self.liveness.heard();
+        observer.finish(&outcome);
         outcome
     }
 
-    /// The answer to a request that needs nobody else: a list that is rendered
-    /// already, or a `ping`. `None` for all others, and while lists are still
-    /// waited for; those are for [`Session::request`].
+    fn call<'a>(
+        self: &'a Arc<Self>,
+        method: &'a str,
+        params: Option<Raw>,
+        sink: EventSink,
+        cancel: &Arc<Cancel>,
+        observer: &'a CallObserver<'a>,
+    ) -> Result<Call<'a>, Error> {
+        let context = CallContext {
+            caller: &self.caller,
+            links: self,
+            owner: self.serial,
+            memory: Some(&self.share.memory),
+            sink: sink.counted(self.observer.meter().dropped()),
+            cancel: cancel.clone(),
+            observer,
+        };
+        Ok(Call {
+            context,
+            views: &**self,
+            shaping: self.endpoint.shaping(),
+            workers: &self.share.workers,
+            method,
+            params: Params::new(self.caller.mark_params(params)?),
+        })
+    }
+
+    /// Handles the methods that change the session.
+    async fn own_method(self: &Arc<Self>, call: Call<'_>) -> Result<Raw, Error> {
+        match call.method {
+            "resources/subscribe" => self.subscribe(call).await,
+            "resources/unsubscribe" => self.unsubscribe(call).await,
+            "logging/setLevel" => self.set_level(call).await,
+            _ => {
+                self.close_soon();
+                Ok(Raw::empty_object())
+            }
+        }
+    }
+
+    /// Returns the answer to a request that needs no server: a list that is
+    /// rendered already, or a `ping`. `None` for all others, and while lists
+    /// are still waited for; those are for [`Session::request`].
     pub fn at_once(&self, request: &Request) -> Option<Result<Raw, Error>> {
         let kind = ListKind::of_method(&request.method);
         if kind.is_none() && &*request.method != "ping" {
@@ -280,76 +272,36 @@ impl Session {
         if request.params.as_ref().map_or(0, Raw::len) >= offload::LARGE {
             return None;
         }
-        let ready = self.survey.is_done()
-            && (self.gateway.upgrade())
-                .is_some_and(|gateway| gateway.is_ready(&self.endpoint, self.lists_by));
-        if self.is_closed() || self.refuses_calls() || !ready {
+        let ready = self.own_view.is_surveyed()
+            && (self.host.upgrade())
+                .is_some_and(|host| host.is_ready(&self.endpoint, self.liveness.lists_by()));
+        // A client that is a gateway gets lists that are rendered for it.
+        let is_rendered = kind.is_none() || self.caller.gateway.is_none();
+        if self.is_closed() || self.calls.is_refusing() || !ready || !is_rendered {
             return None;
         }
-        if kind.is_some_and(|kind| self.unrendered(kind) >= offload::LARGE) {
-            return None;
-        }
-        self.sign_of_life();
-        let tag = self.tag(&request.method);
+        self.liveness.heard();
         let params = request.params.as_ref();
-        let watched = self
-            .watch
+        let observer = self
+            .observer
             .begin(&request.method, params.map_or(0, Raw::len));
-        let answer = call::observed(tag, self, &request.method, params, &watched.trace, || {
-            self.pass()?;
-            match kind {
-                Some(kind) => self.list(kind, params),
-                None => Ok(Raw::empty_object()),
-            }
-        });
-        watched.end(&answer);
+        observer.accept();
+        observer.received(&self.caller.endpoint, params);
+        let answer = match self.pass() {
+            Ok(()) => local_answer(&self.caller, self, &request.method, params)?,
+            Err(error) => Err(error),
+        };
+        observer.finish(&answer);
         Some(answer)
     }
 
-    /// Returns a page of a list.
-    pub(crate) fn list(&self, kind: ListKind, params: Option<&Raw>) -> Result<Raw, Error> {
-        let view = self.view();
-        let listing = view.listing(kind);
-        match &self.gateway_client {
-            Some(gateway) => listing.passed_on(gateway.mark()).page(params),
-            None => listing.page(params),
-        }
-    }
-
-    pub(crate) fn upstream(&self, id: &str) -> Option<Arc<Upstream>> {
-        let gateway = self.gateway.upgrade()?;
-        gateway.config().upstream(id).cloned()
-    }
-
-    /// Returns the bytes of a list that have to be rendered for this client.
-    pub(crate) fn unrendered(&self, kind: ListKind) -> usize {
-        match self.gateway_client {
-            Some(_) => self.view().listing(kind).unrendered(),
-            None => 0,
-        }
-    }
-
-    /// Returns the params of a request or notification to pass on.
-    pub(crate) fn mark_params(&self, params: Option<Raw>) -> Result<Option<Raw>, Error> {
-        match &self.gateway_client {
-            Some(gateway) => gateway.mark_params(params),
-            None => Ok(params),
-        }
-    }
-
-    fn has_come_round(&self) -> bool {
-        let gateway = self.gateway_client.as_ref();
-        gateway.is_some_and(GatewayClient::has_come_round)
-    }
-
     fn has_notice_come_round(&self, notice: &Notice) -> bool {
-        let gateway = self.gateway.upgrade();
-        gateway.is_some_and(|gateway| via::has_notice_come_round(notice, gateway.mark()))
+        via::has_notice_come_round(notice, &self.services.mark)
     }
 
     /// A notification of the client. Never waits.
     pub fn notify(self: &Arc<Self>, notification: Notification) {
-        self.sign_of_life();
+        self.liveness.heard();
         let Notification { method, params } = notification;
         // What is passed on to servers is as good as a request.
         let is_passed_on = !matches!(
@@ -364,19 +316,18 @@ impl Session {
             "notifications/cancelled" => {
                 let Some(params) = params else { return };
                 let [id, reason] = params.pick(["requestId", "reason"]).unwrap_or_default();
-                if let Some(id) = id.and_then(Id::from_raw)
-                    && let Some(cancel) = self.calls.lock().get(&id)
-                {
+                if let Some(id) = id.and_then(Id::from_raw) {
                     let reason = reason.as_ref().and_then(Raw::as_text);
                     let reason: Option<String> =
-                        reason.map(|reason| reason.chars().take(500).collect());
-                    cancel.raise(reason.as_deref());
+                        reason.map(|reason| reason.chars().take(MAX_REASON).collect());
+                    self.calls.cancel(&id, reason.as_deref());
                 }
             }
             "notifications/progress" => self.open_asks.progress(params),
             // Only links of its own know anything of this client's roots.
             "notifications/roots/list_changed" => self.links.notify(&method, params),
-            method if method.starts_with("notifications/") => match self.mark_params(params) {
+            method if method.starts_with("notifications/") => match self.caller.mark_params(params)
+            {
                 Ok(params) => self.tell_all(method, params),
                 Err(error) => tracing::debug!(method, "a notification is dropped: {error}"),
             },
@@ -386,7 +337,7 @@ impl Session {
 
     /// The client's answer to a question. Unknown or repeated ones are ignored.
     pub fn answer(&self, response: Response) {
-        self.sign_of_life();
+        self.liveness.heard();
         if let Some(id) = response.id {
             self.open_asks.answer(&id, response.body);
         }
@@ -404,11 +355,11 @@ impl Session {
                     return None;
                 }
                 let notice = self.preset_view().signed(notice);
-                let message = match &self.gateway_client {
+                let message = match &self.caller.gateway {
                     Some(gateway) => gateway.mark_notice(notice).encode(),
                     None => notice.encode(),
                 };
-                Some(self.memory.responses.hold(message))
+                Some(self.share.memory.responses.hold(message))
             }
             Event::Ask(ask) if self.is_closed() => {
                 drop(ask);
@@ -421,44 +372,41 @@ impl Session {
 
     /// Keeps the session from counting as idle while it is held.
     pub fn stay(self: &Arc<Self>) -> Stay {
-        self.stays.fetch_add(1, Ordering::Relaxed);
+        self.liveness.stay();
         Stay(self.clone())
     }
 
     /// Ends the session: calls are cancelled, links of its own closed.
     pub fn close(self: &Arc<Self>) {
-        if self.closing.swap(true, Ordering::AcqRel) {
+        if !self.calls.close() {
             return;
         }
         self.closed.cancel();
-        self.watch.close();
-        for cancel in self.calls.lock().values() {
-            cancel.raise(Some("the client has gone"));
-        }
+        self.observer.close();
+        self.calls.cancel_all("the client has gone");
         self.open_asks.drop_all();
-        drop(self.seat.lock().take());
-        let Some(gateway) = self.gateway.upgrade() else {
+        drop(self.share.seat.lock().take());
+        let Some(host) = self.host.upgrade() else {
             return;
         };
-        gateway.forget_session(self.serial);
+        host.forget_session(self.serial);
+        let SessionServices {
+            tasks, subscribers, ..
+        } = &*self.services;
         let links = self.links.take();
         if !links.is_empty() {
             let session = self.clone();
-            gateway.tasks.spawn(async move {
+            tasks.spawn(async move {
                 // What was just cancelled tells its server so over these links.
-                let _ = timeout(FAREWELL, session.calls_ended()).await;
+                let _ = timeout(CLOSE_TIMEOUT, session.calls_ended()).await;
                 join_all(links.iter().map(|link| link.close())).await;
             });
         }
         for (upstream, uri) in self.subscriptions.take() {
-            if let Some(upstream) = gateway.config().numbered(upstream).cloned()
-                && gateway
-                    .subscribers
-                    .remove(upstream.index, &uri, self.serial)
+            if let Some(upstream) = host.upstream(upstream)
+                && subscribers.remove(upstream.index, &uri, self.serial)
             {
-                gateway
-                    .tasks
-                    .spawn(async move { upstream.unsubscribe(&uri).await });
+                tasks.spawn(async move { upstream.unsubscribe(&uri).await });
             }
         }
     }
@@ -469,16 +417,11 @@ impl Session {
     }
 
     pub fn is_closed(&self) -> bool {
-        // Read on every request; the token's own answer would take its lock.
-        self.closing.load(Ordering::Acquire)
+        self.calls.is_closed()
     }
 
     pub(crate) fn serial(&self) -> u64 {
         self.serial
-    }
-
-    pub(crate) fn asks(&self) -> Asks {
-        self.asks
     }
 
     pub(crate) fn endpoint(&self) -> &Arc<Endpoint> {
@@ -505,47 +448,21 @@ impl Session {
     }
 
     pub(crate) fn calls_in_flight(&self) -> usize {
-        self.calls.lock().len()
+        self.calls.len()
     }
 
     /// Requests since it was opened.
     pub(crate) fn request_count(&self) -> u64 {
-        self.requests.load(Ordering::Relaxed)
+        self.observer.count()
     }
 
     pub(crate) fn age(&self) -> Duration {
-        self.born.elapsed()
+        self.liveness.age()
     }
 
     /// Gives up its own link to an instance of a server that ends.
     pub(crate) fn give_up_link(&self, upstream: &Upstream) -> Option<Arc<Link>> {
         self.links.take_one(upstream.serial)
-    }
-
-    /// To whom texts belong that are kept for this client.
-    pub(crate) fn owner(&self) -> Owner {
-        let Caller {
-            endpoint,
-            principal,
-            ..
-        } = &self.caller;
-        let face = self.preset_view();
-        let plan = face.plan();
-        let preset = plan.preset.as_ref().map(|preset| preset.fingerprint());
-        let preset = preset.as_deref();
-        match plan.scope {
-            Scope::Joined(_) => Owner::client(principal.name(), endpoint, preset),
-            // No name of an endpoint holds a slash.
-            Scope::Single(_) => {
-                Owner::client(principal.name(), &format!("servers/{endpoint}"), preset)
-            }
-        }
-    }
-
-    pub(crate) fn view(&self) -> Arc<View> {
-        self.own_view
-            .load_full()
-            .unwrap_or_else(|| self.preset_view.load().view())
     }
 
     /// Withdraws a question that was put outside of any call.
@@ -557,7 +474,10 @@ impl Session {
     pub(crate) fn tell(&self, notice: Notice) {
         // No call waits for this notice, so it is dropped instead of held
         // while memory is short.
-        if !self.outbox.send_notice(notice, &self.memory.responses) {
+        if !self
+            .outbox
+            .send_notice(notice, &self.share.memory.responses)
+        {
             tracing::debug!(
                 session = self.serial,
                 "a notice was dropped: its queue or the memory for clients is full"
@@ -576,44 +496,6 @@ impl Session {
         }
     }
 
-    pub(crate) async fn wait_until_ready(&self) {
-        if let Some(gateway) = self.gateway.upgrade() {
-            gateway
-                .wait_until_ready(&self.endpoint, self.lists_by)
-                .await;
-            if !self.survey.is_done() {
-                // What comes later is announced.
-                let _ = timeout_at(self.lists_by, self.survey.done()).await;
-            }
-        }
-    }
-
-    /// Waits for a server that is still starting and that `name` may mean, and
-    /// returns the view after that; `None` if there is none to wait for.
-    pub(crate) async fn view_after_start(&self, view: &Arc<View>, name: &str) -> Option<Arc<View>> {
-        // It may have come since the view was built.
-        self.gateway.upgrade()?.refresh_views();
-        let newer = self.view();
-        if !Arc::ptr_eq(&newer, view) {
-            return Some(newer);
-        }
-        match view.starting(name)? {
-            Starting::Server(upstream) => self.view_after(&upstream).await,
-            // Any of them may have it, so that it is waited for like a list.
-            Starting::Unknown if Instant::now() < self.lists_by => {
-                self.wait_until_ready().await;
-                Some(self.view())
-            }
-            Starting::Unknown => None,
-        }
-    }
-
-    /// The view once a server has started, or has failed to.
-    pub(crate) async fn view_after(&self, upstream: &Upstream) -> Option<Arc<View>> {
-        self.gateway.upgrade()?.wait_for_start(upstream).await;
-        Some(self.view())
-    }
-
     /// Ends the session once the answer that is on its way has gone out.
     pub(crate) fn close_soon(self: &Arc<Self>) {
         let session = self.clone();
@@ -622,10 +504,7 @@ impl Session {
 
     /// Returns true if nothing has been heard for longer than `limit`.
     pub(crate) fn idle(&self, limit: Duration) -> bool {
-        self.lifetime == Lifetime::Idle
-            && self.stays.load(Ordering::Relaxed) == 0
-            && self.calls.lock().is_empty()
-            && self.silence() > limit
+        self.liveness.is_idle(limit) && self.calls.is_empty()
     }
 
     /// Events that wait for its client.
@@ -635,95 +514,38 @@ impl Session {
 
     /// How long nothing has been heard.
     pub(crate) fn silence(&self) -> Duration {
-        let last = self.born + Duration::from_millis(self.last_sign.load(Ordering::Relaxed));
-        last.elapsed()
-    }
-
-    fn tag(&self, method: &str) -> Tag {
-        let request = self.requests.fetch_add(1, Ordering::Relaxed);
-        match method {
-            "ping" => Tag::unlogged(self.serial, request),
-            _ => Tag::of(self.serial, request),
-        }
+        self.liveness.silence()
     }
 
     /// Leave for one request, within the limits of the client.
     fn permit(&self) -> Result<ClientPermit, Error> {
-        if !matches!(self.caller.principal, Principal::Client(_)) {
-            return Ok(ClientPermit::free());
+        match &self.caller.principal {
+            Principal::Client(_) => self.services.clients.permit(&self.caller.principal),
+            Principal::Local | Principal::Anonymous => Ok(ClientPermit::free()),
         }
-        let gateway = self.gateway.upgrade().ok_or(Error::SessionClosed)?;
-        gateway.clients.permit(&self.caller.principal)
     }
 
     /// The same for one that is answered at once.
     fn pass(&self) -> Result<(), Error> {
-        if !matches!(self.caller.principal, Principal::Client(_)) {
-            return Ok(());
+        match &self.caller.principal {
+            Principal::Client(_) => self.services.clients.pass(&self.caller.principal),
+            Principal::Local | Principal::Anonymous => Ok(()),
         }
-        let gateway = self.gateway.upgrade().ok_or(Error::SessionClosed)?;
-        gateway.clients.pass(&self.caller.principal)
-    }
-
-    fn admit(self: &Arc<Self>, id: Id, cancel: Arc<Cancel>) -> Result<Admitted, Error> {
-        self.sign_of_life();
-        let max = self
-            .gateway
-            .upgrade()
-            .map_or(0, |gateway| gateway.limits.calls_per_session);
-        let mut calls = self.calls.lock();
-        // Under the lock: the end of the session cancels what is in the table.
-        if self.is_closed() {
-            return Err(Error::SessionClosed);
-        }
-        if self.refuses_calls() {
-            return Err(Error::ShuttingDown);
-        }
-        if calls.len() >= max {
-            return Err(Error::TooManyCalls(max));
-        }
-        if calls.contains_key(&id) {
-            return Err(Error::DuplicateId(id.as_raw().as_str().to_owned()));
-        }
-        calls.insert(id.clone(), cancel);
-        Ok(Admitted {
-            session: self.clone(),
-            id,
-        })
     }
 
     /// Takes no further call; those in flight go on.
     pub(crate) fn refuse_calls(&self) {
-        // Under the lock: a call that is let in meanwhile is in the table.
-        let _calls = self.calls.lock();
-        self.refuses_calls.store(true, Ordering::Release);
-    }
-
-    fn refuses_calls(&self) -> bool {
-        self.refuses_calls.load(Ordering::Acquire)
+        self.calls.refuse();
     }
 
     /// Ends the calls in flight because the gateway ends.
     pub(crate) fn interrupt(&self) {
-        for cancel in self.calls.lock().values() {
-            cancel.interrupt("the gateway is shutting down");
-        }
+        self.calls.interrupt();
     }
 
     /// Ready when no call is in flight, in a session that takes no further one.
     pub(crate) async fn calls_ended(&self) {
-        loop {
-            let ended = self.call_ended.notified();
-            if self.calls.lock().is_empty() {
-                return;
-            }
-            ended.await;
-        }
-    }
-
-    fn sign_of_life(&self) {
-        self.last_sign
-            .store(self.born.elapsed().as_millis() as u64, Ordering::Relaxed);
+        self.calls.ended().await;
     }
 
     /// Notifications that we do not know go to every upstream; one that is down does not stop the others.
@@ -743,23 +565,67 @@ pub struct Stay(Arc<Session>);
 
 impl Drop for Stay {
     fn drop(&mut self) {
-        self.0.sign_of_life();
-        self.0.stays.fetch_sub(1, Ordering::Relaxed);
+        self.0.liveness.leave();
     }
 }
 
-/// A call in the session's table, for as long as it runs.
-struct Admitted {
-    session: Arc<Session>,
-    id: Id,
-}
+impl ViewSource for Session {
+    fn view(&self) -> Arc<View> {
+        let own = self.own_view.load();
+        own.unwrap_or_else(|| self.preset_view.load().view())
+    }
 
-impl Drop for Admitted {
-    fn drop(&mut self) {
-        self.session.calls.lock().remove(&self.id);
-        self.session.sign_of_life();
-        if self.session.is_closed() || self.session.refuses_calls() {
-            self.session.call_ended.notify_waiters();
-        }
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let Some(host) = self.host.upgrade() else {
+                return;
+            };
+            let limit = self.liveness.lists_by();
+            host.wait_until_ready(&self.endpoint, limit).await;
+            if !self.own_view.is_surveyed() {
+                // What comes later is announced.
+                let _ = timeout_at(limit, self.own_view.surveyed()).await;
+            }
+        })
+    }
+
+    fn view_after_start<'a>(
+        &'a self,
+        view: &'a Arc<View>,
+        name: &'a str,
+    ) -> BoxFuture<'a, Option<Arc<View>>> {
+        Box::pin(async move {
+            // It may have come since the view was built.
+            self.host.upgrade()?.refresh_views();
+            let newer = self.view();
+            if !Arc::ptr_eq(&newer, view) {
+                return Some(newer);
+            }
+            match view.starting(name)? {
+                Starting::Server(upstream) => self.view_after(&upstream).await,
+                // Any of them may have it, so that it is waited for like a list.
+                Starting::Unknown if Instant::now() < self.liveness.lists_by() => {
+                    self.ready().await;
+                    Some(self.view())
+                }
+                Starting::Unknown => None,
+            }
+        })
+    }
+
+    fn view_after<'a>(&'a self, upstream: &'a Upstream) -> BoxFuture<'a, Option<Arc<View>>> {
+        Box::pin(async move {
+            let host = self.host.upgrade()?;
+            host.wait_for_start(upstream).await;
+            Some(self.view())
+        })
+    }
+
+    fn remember_link(&self, uri: &str, upstream: usize) -> bool {
+        self.handed_out.remember(uri, upstream)
+    }
+
+    fn link_owner(&self, uri: &str) -> Option<usize> {
+        self.handed_out.owner(uri)
     }
 }

@@ -275,7 +275,7 @@ fn carry(
 ) -> Carried {
     offload::polled(Box::pin(async move {
         let id = request.id.clone();
-        let outcome = session.request_permitted(request, sink, permit).await;
+        let outcome = session.request(request, sink, permit).await;
         answer(&session, id, outcome)
     }))
 }

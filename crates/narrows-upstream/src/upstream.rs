@@ -54,6 +54,7 @@ pub(crate) use self::process::variable_above;
 pub use self::secrets::{Redacted, Secrets};
 pub use self::starts::StartSlots;
 pub use self::supervisor::{SharedEars, supervise};
+pub use self::tenure::Flight as InFlightGuard;
 use self::tenure::Tenure;
 pub use self::web::HttpClient;
 use crate::error::Error;

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use narrows_wire::{Kind, Raw, token};
 
-use super::MAX_NAME;
+use super::{MAX_NAME, ViewSource};
 use crate::catalogue::{LinkRoute, View};
-use crate::session::Session;
 use narrows_upstream::Upstream;
 
 /// Links of one result that are looked at. Further ones pass as they are.
@@ -24,15 +23,15 @@ pub(super) enum LinkForm {
     Resource,
 }
 
-/// Makes the links of a server's result readable for the client of a session.
+/// Makes the links of a server's result readable for the client.
 /// A result without links passes untouched, and so does every byte around them.
 pub(super) fn readable(
-    session: &Session,
+    views: &dyn ViewSource,
     upstream: &Arc<Upstream>,
     form: LinkForm,
     result: Raw,
 ) -> Raw {
-    let view = session.view();
+    let view = views.view();
     if !view.routes_links_of(upstream) || !may_hold_links(&result, form) {
         return result;
     }
@@ -42,7 +41,7 @@ pub(super) fn readable(
     }
     let mut edit = result.edit();
     for place in places {
-        if let Some(wrapped) = wrapped(session, &view, upstream, &place) {
+        if let Some(wrapped) = wrapped(views, &view, upstream, &place) {
             edit = edit.replace(&place, Raw::string(&wrapped));
         }
     }
@@ -57,7 +56,7 @@ fn may_hold_links(result: &Raw, form: LinkForm) -> bool {
 /// The form in which the client has to see the URI at this place; `None` if
 /// it can read it as it is.
 fn wrapped(
-    session: &Session,
+    views: &dyn ViewSource,
     view: &View,
     upstream: &Arc<Upstream>,
     place: &Raw,
@@ -69,7 +68,7 @@ fn wrapped(
     let is_readable = match view.link_route(upstream, &uri) {
         LinkRoute::Same => true,
         LinkRoute::Other => false,
-        LinkRoute::Nowhere => session.remember_link(&uri, upstream.index),
+        LinkRoute::Nowhere => views.remember_link(&uri, upstream.index),
     };
     if is_readable {
         return None;

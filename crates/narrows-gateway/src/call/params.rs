@@ -3,9 +3,9 @@
 
 use std::sync::OnceLock;
 
-use narrows_wire::Raw;
+use narrows_wire::{Kind, Raw};
 
-use super::picked;
+use super::MAX_NAME;
 use crate::error::Error;
 
 /// Params whose members are found in one pass, when the first of them is asked
@@ -72,6 +72,38 @@ impl Params {
         let [value] = picked(raw, [name])?;
         Ok(value)
     }
+}
+
+/// Checks that a member of a method's params is a text of usual length.
+pub(crate) fn text(name: &str, value: Option<Raw>, method: &str) -> Result<Raw, Error> {
+    let wrong = match value {
+        None => format!("{method} needs '{name}' in its params"),
+        Some(value) if value.kind() != Kind::String => {
+            format!("{method} needs '{name}' as text")
+        }
+        Some(value) if value.len() > MAX_NAME => {
+            format!("'{name}' is longer than {MAX_NAME} bytes")
+        }
+        Some(value) => return Ok(value),
+    };
+    Err(Error::BadParams(wrong))
+}
+
+/// Returns the progress token in the `_meta` of a request. A token that occurs
+/// twice is refused: the one that is not replaced might be another client's on
+/// the same link.
+pub(super) fn progress_token(meta: &Raw) -> Result<Option<Raw>, Error> {
+    let [token] = picked(meta, ["progressToken"])?;
+    Ok(token.filter(|token| matches!(token.kind(), Kind::String | Kind::Number)))
+}
+
+/// Picks members that must not occur twice.
+pub(crate) fn picked<const N: usize>(
+    raw: &Raw,
+    names: [&str; N],
+) -> Result<[Option<Raw>; N], Error> {
+    raw.pick(names)
+        .map_err(|error| Error::BadParams(error.to_string()))
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
 //! A call whose connection was lost, and whether it is sent once more.
 //!
-//! It is if that can do no harm: the server never got it, or it says that
-//! twice is the same as once. Anything else may have been carried out, and
-//! whoever called is told so. A second loss is not made good.
+//! It is sent again if that can do no harm: the server never received it, or
+//! the tool says that calling it twice is the same as calling it once. Any other
+//! call may have been carried out, and its error says so. A call is repeated
+//! once at most.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::Call;
+use super::{CallContext, LinkChoice};
 use crate::error::Error;
-use crate::events;
 use narrows_upstream::{Error as UpstreamError, Failure, FailureKind, Link, LinkError, Upstream};
 
 /// Between two questions whether a server is there again whose link goes on.
@@ -35,12 +35,13 @@ pub(super) struct Lost<'a> {
     pub(super) left: Duration,
 }
 
-impl Call<'_> {
+impl CallContext<'_> {
     /// The link over which a lost call may be sent once more, and the time that
     /// is left for it; else the error that the call ends with.
     pub(super) async fn link_after(
         &self,
-        lost: Lost<'_>,
+        method: &str,
+        lost: &Lost<'_>,
         is_repeatable: bool,
     ) -> Result<(Arc<Link>, Duration), Error> {
         let upstream = lost.upstream;
@@ -51,14 +52,14 @@ impl Call<'_> {
         ) {
             return Err(lost.error());
         }
-        if lost.sent && !is_repeatable && !only_reads(self.method) {
+        if lost.sent && !is_repeatable && !only_reads(method) {
             return Err(lost.error_of_unsafe());
         }
         let wait = lost.left.min(upstream.settings.startup_timeout);
         let deadline = Instant::now() + lost.left;
         let limit = Instant::now() + wait;
         let another = tokio::select! {
-            another = timeout_at(limit, self.another_link(&lost, limit)) => another,
+            another = timeout_at(limit, self.another_link(lost, limit)) => another,
             // It is not started again, so nothing is left to wait for.
             () = upstream.retired() => return Err(upstream.retired_error().into()),
         };
@@ -68,13 +69,6 @@ impl Call<'_> {
                 false => upstream.lost(&lost.failure).into(),
             });
         };
-        events::trouble("downstream.retry", self.tag, || {
-            vec![
-                ("server", events::cut(&upstream.settings.id)),
-                ("method", events::cut(self.method)),
-                ("reason", events::cut(&lost.error().to_string())),
-            ]
-        });
         let left = deadline.saturating_duration_since(Instant::now());
         Ok((link, left.max(LEAST)))
     }
@@ -93,16 +87,18 @@ impl Call<'_> {
         if lost.failure.kind == FailureKind::Closed || upstream.is_retired() {
             return None;
         }
-        if !self.session.needs_own_link(upstream) && !upstream.is_up_again(&lost.link, limit).await
-        {
+        if !self.links.needs_own_link(upstream) && !upstream.is_up_again(&lost.link, limit).await {
             return None;
         }
-        self.session.link_to(upstream).await.ok()
+        match self.links.link_to(upstream) {
+            LinkChoice::Known(link) => link.ok(),
+            LinkChoice::Opening(opening) => opening.await.ok(),
+        }
     }
 }
 
 impl Lost<'_> {
-    fn error(&self) -> Error {
+    pub(super) fn error(&self) -> Error {
         self.upstream
             .error(LinkError::Closed {
                 failure: self.failure.clone(),
@@ -120,8 +116,8 @@ impl Lost<'_> {
     }
 }
 
-/// Whether sending a request twice does no more than sending it once, whatever
-/// it names.
+/// Returns true if sending a request twice does no more than sending it once,
+/// whatever it names.
 fn only_reads(method: &str) -> bool {
     matches!(
         method,

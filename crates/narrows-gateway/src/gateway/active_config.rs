@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use narrows_policy::Principal;
 use narrows_policy::names;
@@ -13,11 +12,13 @@ use super::{Applied, Door};
 use crate::catalogue::{Part, Plan, Scope};
 use crate::endpoint::{ClientPresets, Endpoint, PresetView};
 use crate::feed::Feed;
-use crate::forward::Forwarding;
 use crate::meter::Meter;
+use crate::plain::{PlainOnly, PlainRoutes, PlainServices};
 use crate::server_observer::ServerObserver;
-use crate::settings::{ClientSettings, EndpointSettings, ServerSettings, Settings};
-use crate::subscribers::Subscribers;
+use crate::settings::{
+    ClientSettings, EndpointSettings, RpcServer, ServerSettings, Settings, UpstreamKind,
+    UpstreamSettings,
+};
 use narrows_results::shaping::{Policies, Shaping};
 use narrows_upstream::{Surroundings, Upstream, UpstreamObserver};
 
@@ -30,24 +31,38 @@ pub(crate) struct ActiveConfig {
     /// Those of a single upstream, in the order of the upstreams.
     pub(crate) singles: Vec<Arc<Endpoint>>,
     pub(crate) presets: Presets,
-    pub(crate) forwarding: Forwarding,
+    pub(crate) plain_routes: PlainRoutes,
 }
 
-/// What rosters are made with, and what lasts longer than each of them.
-pub(crate) struct Making {
+/// What configurations are made with, and what lasts longer than each of them.
+pub(crate) struct ConfigContext {
     pub(crate) surroundings: Arc<Surroundings>,
     pub(crate) meter: Arc<Meter>,
     pub(crate) feed: Arc<Feed>,
     pub(super) shaping: Arc<Shaping>,
-    pub(crate) subscribers: Arc<Subscribers>,
-    /// Numbers requests of plain JSON-RPC.
-    pub(crate) forwarded: Arc<AtomicU64>,
+    pub(super) plain: Arc<PlainServices>,
 }
 
-impl Making {
+impl ConfigContext {
     /// The observer of a server, by its id.
     pub(crate) fn observer(&self, id: &str) -> Arc<dyn UpstreamObserver> {
         Arc::new(ServerObserver::new(id, &self.meter, &self.feed))
+    }
+}
+
+impl ConfigContext {
+    /// Makes a server that only plain JSON-RPC reaches.
+    fn plain_only(&self, own: &RpcServer) -> PlainOnly {
+        let around = self.surroundings.clone();
+        let index = around.numbers.of(&own.id);
+        let kind = UpstreamKind::Remote(own.remote.clone());
+        let settings = UpstreamSettings::new(&own.id, kind);
+        let observer = self.observer(&own.id);
+        PlainOnly {
+            upstream: Arc::new(Upstream::new(index, &own.id, settings, around, observer)),
+            mask: own.mask,
+            timeout: own.timeout,
+        }
     }
 }
 
@@ -58,17 +73,17 @@ pub(super) struct Turnover {
 }
 
 impl ActiveConfig {
-    pub(super) fn first(settings: Settings, making: &Making) -> ActiveConfig {
+    pub(super) fn first(settings: Settings, context: &ConfigContext) -> ActiveConfig {
         let slugs = slugs(&settings);
         let upstreams = settings.upstreams.iter().zip(slugs).map(|(own, slug)| {
-            let around = making.surroundings.clone();
+            let around = context.surroundings.clone();
             let index = around.numbers.of(&own.upstream.id);
-            let observer = making.observer(&own.upstream.id);
+            let observer = context.observer(&own.upstream.id);
             let settings = own.upstream.clone();
             Arc::new(Upstream::new(index, &slug, settings, around, observer))
         });
         let upstreams = upstreams.collect();
-        ActiveConfig::of(settings, upstreams, making, None)
+        ActiveConfig::of(settings, upstreams, context, None)
     }
 
     /// The config after this one, and the servers that have to begin or end
@@ -76,7 +91,7 @@ impl ActiveConfig {
     pub(super) fn next(
         &self,
         settings: Settings,
-        making: &Making,
+        context: &ConfigContext,
     ) -> (ActiveConfig, Vec<Turnover>) {
         let mut turnovers = Vec::new();
         let slugs = slugs(&settings);
@@ -88,9 +103,9 @@ impl ActiveConfig {
                 Some(old) if old.goes_on_as(own, &slug) => old.clone(),
                 Some(old) => Arc::new(old.successor(own.clone(), &slug)),
                 None => {
-                    let around = making.surroundings.clone();
+                    let around = context.surroundings.clone();
                     let index = around.numbers.of(&own.id);
-                    let observer = making.observer(&own.id);
+                    let observer = context.observer(&own.id);
                     let settings = own.clone();
                     Arc::new(Upstream::new(index, &slug, settings, around, observer))
                 }
@@ -111,7 +126,7 @@ impl ActiveConfig {
             old: Some(old.clone()),
             new: None,
         }));
-        let next = ActiveConfig::of(settings, upstreams, making, Some(self));
+        let next = ActiveConfig::of(settings, upstreams, context, Some(self));
         (next, turnovers)
     }
 
@@ -120,7 +135,7 @@ impl ActiveConfig {
     pub(super) fn with_restarted(
         &self,
         id: &str,
-        making: &Making,
+        context: &ConfigContext,
     ) -> Option<(ActiveConfig, Vec<Turnover>)> {
         let found = |upstream: &&Arc<Upstream>| upstream.settings.id == id;
         let old = self.upstreams.iter().find(found)?;
@@ -136,7 +151,7 @@ impl ActiveConfig {
             false => upstream.clone(),
         };
         let upstreams = self.upstreams.iter().map(one).collect();
-        let next = ActiveConfig::of(self.settings.clone(), upstreams, making, Some(self));
+        let next = ActiveConfig::of(self.settings.clone(), upstreams, context, Some(self));
         let turnover = Turnover {
             old: Some(old.clone()),
             new: Some(new),
@@ -147,7 +162,7 @@ impl ActiveConfig {
     fn of(
         settings: Settings,
         upstreams: Vec<Arc<Upstream>>,
-        making: &Making,
+        context: &ConfigContext,
         before: Option<&ActiveConfig>,
     ) -> ActiveConfig {
         let mut endpoints = settings.endpoints.iter();
@@ -156,7 +171,7 @@ impl ActiveConfig {
         let presets = Presets::new(&settings.presets, default);
         let endpoint = |name: &str, single: bool| {
             let existing = before.and_then(|before| before.named(name, single));
-            let new = || Arc::new(Endpoint::new(name, single, making.shaping.clone()));
+            let new = || Arc::new(Endpoint::new(name, single, context.shaping.clone()));
             existing.cloned().unwrap_or_else(new)
         };
         let endpoints = settings.endpoints.iter();
@@ -166,11 +181,16 @@ impl ActiveConfig {
             .map(|own| endpoint(&own.upstream.id, true))
             .collect();
         let servers: Vec<_> = upstreams.iter().zip(&settings.upstreams).collect();
-        let forwarding = Forwarding::new(&servers, &settings.rpc_servers, &presets, making);
+        let others = settings
+            .rpc_servers
+            .iter()
+            .map(|own| context.plain_only(own));
+        let services = context.plain.clone();
+        let plain_routes = PlainRoutes::new(&servers, others.collect(), &presets, services);
         let config = ActiveConfig {
             endpoints,
             singles,
-            forwarding,
+            plain_routes,
             presets,
             upstreams,
             settings,

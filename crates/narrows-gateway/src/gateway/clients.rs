@@ -17,7 +17,7 @@ impl Gateway {
         token: Option<&str>,
         peer: Peer,
     ) -> Result<Principal, Unidentified> {
-        self.0.clients.identify(token, peer).await
+        self.0.services.clients.identify(token, peer).await
     }
 
     /// Whether a door is among the rights of a principal. That says nothing of
@@ -29,20 +29,23 @@ impl Gateway {
 
     /// The same for plain JSON-RPC to a server, by any name that this route takes.
     pub fn may_forward(&self, principal: &Principal, server: &str) -> bool {
-        self.0.clients.may(principal, |doors| {
-            let id = self.0.config().forwarding.id_of(server);
+        self.0.services.clients.may(principal, |doors| {
+            let id = self.0.config().plain_routes.id_of(server);
             doors.has_server(id.as_deref().unwrap_or(server))
         })
     }
 
     /// The same for the pruner's plain JSON-RPC.
     pub fn may_prune(&self, principal: &Principal) -> bool {
-        self.0.clients.may(principal, |doors| doors.has_pruner())
+        self.0
+            .services
+            .clients
+            .may(principal, |doors| doors.has_pruner())
     }
 
     /// Leave for one request outside of sessions, within the limits of its client.
     pub fn permit(&self, principal: &Principal) -> Result<ClientPermit, Error> {
-        self.0.clients.permit(principal)
+        self.0.services.clients.permit(principal)
     }
 
     /// Takes up other clients, and ends the sessions of those who would not
@@ -57,13 +60,13 @@ impl Gateway {
 
     /// Every client, in the order of the configuration.
     pub fn clients(&self) -> Vec<ClientReport> {
-        self.0.clients.report()
+        self.0.services.clients.report()
     }
 }
 
 impl Inner {
     pub(crate) fn may_enter(&self, principal: &Principal, door: Door<'_>) -> bool {
-        self.clients.may(principal, |doors| match door {
+        self.services.clients.may(principal, |doors| match door {
             Door::Endpoint(name) => doors.has_endpoint(name),
             // Rights go by ids, and servers are called by slugs, too.
             Door::Server(name) => match self.config().endpoint(door) {

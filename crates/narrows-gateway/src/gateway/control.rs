@@ -10,9 +10,10 @@ use tokio::time::timeout;
 
 use super::active_config::{ActiveConfig, Turnover, difference};
 use super::{Applied, Gateway, Hearing, Inner};
+use crate::call::ViewSource;
 use crate::endpoint::{ClientPresets, Endpoint};
 use crate::feed::Happening;
-use crate::session::Session;
+use crate::session::{Session, SessionHost};
 use crate::settings::{EndpointSettings, Expose, ModelReads, Settings};
 use narrows_upstream::{ListKind, SharedEars, Upstream, supervise};
 
@@ -98,7 +99,7 @@ impl Gateway {
         if settings == old.settings {
             return applied;
         }
-        let (next, turnovers) = old.next(settings, &inner.making);
+        let (next, turnovers) = old.next(settings, &inner.context);
         inner.take_up(&mut built, next, turnovers);
         drop(built);
         inner.meter().reloaded(true);
@@ -113,7 +114,7 @@ impl Gateway {
     pub fn restart(&self, server: &str) -> bool {
         let inner = &self.0;
         let mut built = inner.built.lock();
-        let Some((next, turnovers)) = inner.config().with_restarted(server, &inner.making) else {
+        let Some((next, turnovers)) = inner.config().with_restarted(server, &inner.context) else {
             return false;
         };
         inner.take_up(&mut built, next, turnovers);
@@ -205,7 +206,7 @@ impl Inner {
         let next = Arc::new(next);
         self.config.store(next.clone());
         *built = count;
-        self.clients.replace(&next.settings.clients);
+        self.services.clients.replace(&next.settings.clients);
         let mut staying = Vec::new();
         for (session, view) in seen {
             // A token that was taken back must not go on to be used by a
@@ -234,7 +235,8 @@ impl Inner {
                 new.observer().state_changed(&new.state());
             }
             let inner = self.clone();
-            self.tasks
+            self.services
+                .tasks
                 .spawn(async move { inner.turn_over(old, new).await });
         }
     }
@@ -263,7 +265,7 @@ impl Inner {
         if let Some(old) = old.filter(|_| busy) {
             tokio::select! {
                 _ = timeout(LONGEST_CALL, old.quiet()) => {}
-                () = self.stop.cancelled() => {}
+                () = self.services.stop.cancelled() => {}
             }
             self.end(&old).await;
         }
@@ -276,7 +278,7 @@ impl Inner {
         old.end();
         join_all(links.iter().map(|link| link.close())).await;
         // Its end is limited by itself; this is for what we did not think of.
-        let limit = self.limits.grace + Duration::from_secs(5);
+        let limit = self.services.limits.grace + Duration::from_secs(5);
         if timeout(limit, old.gone()).await.is_err() {
             tracing::warn!(server = %old.settings.id, "the server did not end in time");
         }
@@ -294,7 +296,7 @@ impl Inner {
         }
         let ears: Arc<dyn SharedEars> = Arc::new(Hearing(Arc::downgrade(self)));
         let upstream = upstream.clone();
-        self.tasks.spawn(async move {
+        self.services.tasks.spawn(async move {
             supervise(upstream.clone(), upstream.ending(), ears).await;
             upstream.has_gone();
         });

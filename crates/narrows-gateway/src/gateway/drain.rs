@@ -69,7 +69,7 @@ impl Gateway {
         self.refuse_work();
         let inner = &self.0;
         let sessions = inner.all_sessions();
-        let grace = inner.limits.shutdown_grace;
+        let grace = inner.services.limits.shutdown_grace;
         let in_flight = inner.in_flight(&sessions);
         if in_flight == 0 {
             return;

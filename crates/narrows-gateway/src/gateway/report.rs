@@ -12,6 +12,7 @@ use crate::catalogue::View;
 use crate::endpoint::ClientPresets;
 use crate::error::NEEDS_TASK;
 use crate::permit;
+use crate::session::SessionHost;
 use crate::settings::Transport;
 use narrows_upstream::{ListKind, State};
 

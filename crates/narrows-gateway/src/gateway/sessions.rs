@@ -9,15 +9,17 @@ use narrows_policy::Principal;
 use narrows_wire::{ItemKind, Raw, Revision};
 use tokio::time::Instant;
 
-use super::{Door, Gateway, Inner, Lifetime, Opened};
+use super::{Door, Gateway, Inner, Opened};
 use crate::caller::Caller;
 use crate::catalogue::View;
 use crate::endpoint::{Endpoint, PresetView};
 use crate::error::Error;
+use crate::gateway_client::GatewayClient;
 use crate::known_clients;
 use crate::meter::{Evicted, RefusedFor};
+use crate::observer::RequestObserver;
 use crate::permit;
-use crate::session::Session;
+use crate::session::{Lifetime, NewSession, Session, SessionHost, Span};
 use narrows_upstream::exchange::{ClientHello, EventSink};
 use narrows_upstream::memory::ClientMemory;
 
@@ -27,13 +29,6 @@ const MAX_HELLO: usize = 64 * 1024;
 /// A session without a call, a stream or a message for this long gives way to
 /// a new one when there are too many.
 const ABANDONED: Duration = Duration::from_secs(60);
-
-/// When a session began, and how long its lists wait.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Span {
-    pub(crate) began: Instant,
-    pub(crate) lists_by: Instant,
-}
 
 impl Gateway {
     /// Opens a session for `initialize`. Waits for upstreams that are still
@@ -73,7 +68,7 @@ impl Gateway {
             if !self.0.may_enter(&principal, door) {
                 return None;
             }
-            if let Err(refused) = self.0.clients.pass(&principal) {
+            if let Err(refused) = self.0.services.clients.pass(&principal) {
                 return Some(Err(refused));
             }
         }
@@ -87,12 +82,16 @@ impl Gateway {
         };
         let lists_by = began + known_clients::list_wait(&config.settings, &client);
         let initialize_by = began + known_clients::initialize_wait(&config.settings, &client);
+        let result_traits = known_clients::results(&config.settings, &client);
         drop(config);
         self.0.wait_until_ready(&endpoint, initialize_by).await;
         let caller = Caller {
             endpoint: endpoint.name.clone(),
             principal,
             revision,
+            asks: client.asks(),
+            result_traits,
+            gateway: GatewayClient::of(&client, self.mark()),
             client,
         };
         let span = Span { began, lists_by };
@@ -117,18 +116,19 @@ impl Inner {
         if !config.has(&endpoint) || !self.may_enter(&caller.principal, door) {
             return Err(Error::SessionClosed);
         }
-        let max = self.limits.max_sessions;
+        let max = self.services.limits.max_sessions;
         let seat = self
+            .services
             .clients
             .seat(&caller.principal, max)
             .or_else(|refused| {
                 let abandoned = self.end_abandoned(Some(&caller.principal));
-                let retry = || self.clients.seat(&caller.principal, max);
+                let retry = || self.services.clients.seat(&caller.principal, max);
                 abandoned.map_or(Err(refused), |()| retry())
             })?;
-        let face = config.preset_view(&endpoint, &config.bound(&caller.principal, None));
-        let view = face.view();
-        self.check_server(&face, &view)?;
+        let preset_view = config.preset_view(&endpoint, &config.bound(&caller.principal, None));
+        let view = preset_view.view();
+        self.check_server(&preset_view, &view)?;
         let revision = caller.revision;
         let mut sessions = self.sessions.lock();
         if sessions.len() >= max {
@@ -139,7 +139,7 @@ impl Inner {
         }
         // Under the lock in which the session is inserted: a shutdown that
         // begins later finds it.
-        if self.stop.is_cancelled() {
+        if self.services.stop.is_cancelled() {
             return Err(Error::SessionClosed);
         }
         if self.drain.has_begun() {
@@ -149,10 +149,26 @@ impl Inner {
             self.meter().refused(RefusedFor::Sessions);
             return Err(Error::TooManySessions(max));
         }
-        let (outbox, stream) = EventSink::channel(self.limits.client_queue);
+        let (outbox, stream) = EventSink::channel(self.services.limits.client_queue);
         let serial = self.last_session.fetch_add(1, Ordering::Relaxed) + 1;
-        let session = Session::new(serial, caller, lifetime, endpoint, face, self, outbox, span);
-        let session = Arc::new(session.seated(seat).charged_to(memory));
+        let (meter, feed) = (self.meter(), &self.feed);
+        let label = endpoint.label();
+        let observer = RequestObserver::open(meter, feed, serial, label, &caller.principal);
+        let host: Arc<dyn SessionHost> = self.clone();
+        let session = Arc::new(Session::new(NewSession {
+            serial,
+            caller,
+            lifetime,
+            span,
+            endpoint,
+            preset_view,
+            host: Arc::downgrade(&host),
+            services: self.services.clone(),
+            outbox,
+            memory,
+            seat,
+            observer,
+        }));
         sessions.insert(serial, session.clone());
         drop(sessions);
         drop(unchanged);
@@ -166,11 +182,11 @@ impl Inner {
 
     /// Checks that the only server of an endpoint may be used and has not
     /// failed.
-    fn check_server(&self, face: &PresetView, view: &View) -> Result<(), Error> {
+    fn check_server(&self, preset_view: &PresetView, view: &View) -> Result<(), Error> {
         let Some(only) = view.only() else {
             return Ok(());
         };
-        let rules = face.plan().rules(only.index);
+        let rules = preset_view.plan().rules(only.index);
         let (server, offer) = (permit::server_name(only), only.offer());
         let denial = permit::named(rules, ItemKind::Server, server, &offer, server.id);
         if let Some(denial) = denial {
@@ -183,10 +199,6 @@ impl Inner {
             only.shared_link()?;
         }
         Ok(())
-    }
-
-    pub(crate) fn forget_session(&self, serial: u64) {
-        self.sessions.lock().remove(&serial);
     }
 
     /// Ends one session to make room for another: the longest silent of those
@@ -217,16 +229,6 @@ impl Inner {
         session.close();
         self.meter().evicted(Evicted::Session);
         Some(())
-    }
-
-    /// The session of these that has been silent for longest.
-    pub(crate) fn longest_silent(
-        &self,
-        fits: impl Fn(&Arc<Session>) -> bool,
-    ) -> Option<Arc<Session>> {
-        let sessions = self.sessions.lock();
-        let fitting = sessions.values().filter(|session| fits(session));
-        fitting.max_by_key(|session| session.silence()).cloned()
     }
 }
 

@@ -16,8 +16,9 @@ use narrows_wire::frame::Framing;
 use narrows_wire::{Id, Raw, Request, Revision};
 use tokio::time::timeout;
 
-use super::{Door, Gateway, Lifetime, Opened};
+use super::{Door, Gateway, Opened};
 use crate::error::Error;
+use crate::session::Lifetime;
 use crate::settings::{
     EndpointSettings, ServerSettings, Settings, ShapeChoice, StdioSettings, UpstreamKind,
 };
@@ -116,7 +117,7 @@ impl Client {
             method: method.into(),
             params: Some(Raw::parse(params.to_owned().into()).expect("JSON")),
         };
-        let answer = timeout(LIMIT, self.session.request(request, sink)).await;
+        let answer = timeout(LIMIT, self.session.request(request, sink, None)).await;
         answer.expect("an answer in time")
     }
 

@@ -10,11 +10,11 @@ use narrows_upstream::{Error as UpstreamError, Fault};
 pub(crate) struct Ended {
     pub(super) outcome: Outcome,
     /// The stable word of the error.
-    pub(super) code: Option<&'static str>,
+    code: Option<&'static str>,
     /// What a preset refused, if one did.
     pub(super) denied: Option<ItemKind>,
     /// Of the result, or of the error that a server answered.
-    pub(super) bytes: usize,
+    bytes: usize,
 }
 
 impl Ended {
@@ -34,6 +34,33 @@ impl Ended {
             denied: None,
             bytes,
         }
+    }
+}
+
+impl Ended {
+    /// The stable word of the error; `None` if the request ended well.
+    pub(crate) fn code(&self) -> Option<&'static str> {
+        self.code
+    }
+
+    /// The party that has to act for the request to succeed.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        self.outcome.fault()
+    }
+
+    /// The word for the outcome in metrics and records.
+    pub(crate) fn outcome(&self) -> &'static str {
+        self.outcome.word()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    #[must_use]
+    pub(crate) fn with_bytes(mut self, bytes: usize) -> Ended {
+        self.bytes = bytes;
+        self
     }
 }
 

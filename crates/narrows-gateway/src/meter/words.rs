@@ -4,7 +4,7 @@ use crate::error::Fault;
 
 /// The methods of MCP that clients ask by. Whatever else they send is `Other`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Method {
+pub(crate) enum Method {
     Initialize,
     Ping,
     ToolsList,
@@ -78,7 +78,7 @@ impl Method {
         Method::Other,
     ];
 
-    pub(super) fn of(method: &str) -> Method {
+    pub(crate) fn of(method: &str) -> Method {
         match method {
             "initialize" => Method::Initialize,
             "ping" => Method::Ping,
@@ -97,7 +97,7 @@ impl Method {
         }
     }
 
-    pub(super) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Method::Initialize => "initialize",
             Method::Ping => "ping",

@@ -5,8 +5,6 @@ use std::collections::HashMap;
 
 use parking_lot::Mutex;
 
-use super::Session;
-
 /// URIs that one session remembers.
 const MAX_URIS: usize = 1_024;
 
@@ -31,16 +29,16 @@ struct Owner {
     used: u64,
 }
 
-impl Session {
+impl HandedOut {
     /// Notes that a server handed out a URI. Returns false if another server
     /// handed out the same one, which stays its own.
-    pub(crate) fn remember_link(&self, uri: &str, upstream: usize) -> bool {
-        self.handed_out.0.lock().remember(uri, upstream)
+    pub(super) fn remember(&self, uri: &str, upstream: usize) -> bool {
+        self.0.lock().remember(uri, upstream)
     }
 
     /// The number of the server that handed out a URI.
-    pub(crate) fn link_owner(&self, uri: &str) -> Option<usize> {
-        self.handed_out.0.lock().owner(uri)
+    pub(super) fn owner(&self, uri: &str) -> Option<usize> {
+        self.0.lock().owner(uri)
     }
 }
 

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Session;
 use super::variants::{Reading, read_offer};
+use crate::call::{LinkChoice, LinkSource, ViewSource};
 use crate::error::Error;
-use crate::gateway::Lifetime;
 use crate::gateway_client::GatewayClient;
 use crate::settings::Sharing;
 use narrows_upstream::chain::via::THROUGH_PROXY;
@@ -98,17 +98,35 @@ impl OwnLinks {
 }
 
 impl Session {
-    /// The link that calls of this session to `upstream` take.
-    pub(crate) async fn link_to(
-        self: &Arc<Self>,
-        upstream: &Arc<Upstream>,
-    ) -> Result<Arc<Link>, Error> {
-        if !self.needs_own_link(upstream) {
-            return Ok(upstream.shared_link()?);
+    /// Returns true if its calls to `upstream` take the shared link.
+    pub(crate) fn shares(&self, upstream: &Upstream) -> bool {
+        let view = self.view();
+        let mut upstreams = view.upstreams();
+        !self.needs_own_link(upstream) && upstreams.any(|other| other.index == upstream.index)
+    }
+
+    pub(super) fn needs_own_link(&self, upstream: &Upstream) -> bool {
+        match upstream.sharing() {
+            // Gateways that use each other would open links in turn without end.
+            Sharing::Auto => self.caller.asks.any() && !self.caller.has_come_round(),
+            Sharing::Shared => false,
+            Sharing::Session => true,
         }
+    }
+
+    /// Puts a question outside of any call.
+    pub(crate) fn put(&self, ask: Ask) {
+        if self.caller.asks.allows(&ask.method) {
+            self.outbox.send(Event::Ask(ask));
+        } else {
+            ask.reply.answer(Err(Refusal::NotSupported.error()));
+        }
+    }
+
+    /// Returns the link of its own that a call takes, opened if there is none.
+    async fn open_link(self: &Arc<Self>, upstream: &Arc<Upstream>) -> Result<Arc<Link>, Error> {
         loop {
-            // Boxed: opening is rare, and its future would make that of every call large.
-            let held = Box::pin(self.own_link(upstream)).await?;
+            let held = self.own_link(upstream).await?;
             // It was lost just now: the next one takes its place.
             if held.own.link.has_ended() {
                 let gone = held.gone.clone();
@@ -130,31 +148,6 @@ impl Session {
                 held.used.store(true, Ordering::Relaxed);
                 return Ok(held.own.link.clone());
             }
-        }
-    }
-
-    /// Returns true if its calls to `upstream` take the shared link.
-    pub(crate) fn shares(&self, upstream: &Upstream) -> bool {
-        let view = self.view();
-        let mut upstreams = view.upstreams();
-        !self.needs_own_link(upstream) && upstreams.any(|other| other.index == upstream.index)
-    }
-
-    pub(crate) fn needs_own_link(&self, upstream: &Upstream) -> bool {
-        match upstream.sharing() {
-            // Gateways that use each other would open links in turn without end.
-            Sharing::Auto => self.asks.any() && !self.has_come_round(),
-            Sharing::Shared => false,
-            Sharing::Session => true,
-        }
-    }
-
-    /// Puts a question outside of any call.
-    pub(crate) fn put(&self, ask: Ask) {
-        if self.asks.allows(&ask.method) {
-            self.outbox.send(Event::Ask(ask));
-        } else {
-            ask.reply.answer(Err(Refusal::NotSupported.error()));
         }
     }
 
@@ -182,7 +175,7 @@ impl Session {
             session: Arc::downgrade(self),
             upstream: upstream.clone(),
         });
-        let hello = through_proxy(&self.caller.client, self.gateway_client.as_ref());
+        let hello = through_proxy(&self.caller.client, self.caller.gateway.as_ref());
         let held = Arc::new(Held {
             own: upstream
                 .open_own_link(&hello, ears, || self.reclaim(upstream.serial))
@@ -194,9 +187,8 @@ impl Session {
         });
         *slot.link.lock() = Some(held.clone());
         // Whoever ended the session or the instance meanwhile did not see this link.
-        let gateway = self.gateway.upgrade().filter(|_| !self.is_closed());
         let is_known = self.links.has(upstream.serial, &slot) && !upstream.is_retired();
-        let Some(gateway) = gateway.filter(|_| is_known) else {
+        if !is_known || self.is_closed() {
             slot.link.lock().take();
             held.own.link.close().await;
             return Err(match self.is_closed() {
@@ -204,27 +196,27 @@ impl Session {
                 false if upstream.is_retired() => upstream.retired_error().into(),
                 false => upstream.down().into(),
             });
-        };
+        }
         let tending = tend(
             Arc::downgrade(self),
             upstream.clone(),
             slot.clone(),
             held.clone(),
         );
-        gateway.tasks.spawn(tending);
+        self.services.tasks.spawn(tending);
         Ok(held)
     }
 
     /// Has the link of a session closed that seems to be abandoned: clients that
     /// go away without a word would keep the place until they count as idle.
     fn reclaim(&self, upstream: u64) -> bool {
-        let Some(gateway) = self.gateway.upgrade() else {
+        let Some(host) = self.host.upgrade() else {
             return false;
         };
         let idle = |session: &Arc<Session>| {
             session.links.held(upstream).is_some() && session.idle(ABANDONED)
         };
-        let Some(session) = gateway.longest_silent(idle) else {
+        let Some(session) = host.longest_silent(&idle) else {
             return false;
         };
         let Some(held) = session.links.held(upstream) else {
@@ -234,9 +226,8 @@ impl Session {
             session = session.serial(),
             "closing a link of a silent session for another"
         );
-        gateway
-            .tasks
-            .spawn(async move { held.own.link.close().await });
+        let tasks = &self.services.tasks;
+        tasks.spawn(async move { held.own.link.close().await });
         true
     }
 
@@ -249,6 +240,19 @@ impl Session {
         for uri in self.subscriptions_to(upstream.index) {
             upstream.subscribe_again(link, &uri).await;
         }
+    }
+}
+
+impl LinkSource for Arc<Session> {
+    fn link_to<'a>(&'a self, upstream: &'a Arc<Upstream>) -> LinkChoice<'a> {
+        match self.needs_own_link(upstream) {
+            true => LinkChoice::Opening(Box::pin(self.open_link(upstream))),
+            false => LinkChoice::Known(upstream.shared_link().map_err(Error::from)),
+        }
+    }
+
+    fn needs_own_link(&self, upstream: &Upstream) -> bool {
+        Session::needs_own_link(self, upstream)
     }
 }
 
@@ -348,10 +352,10 @@ impl Ears for SessionEars {
             // The server forgot its session and has a new one now.
             "narrows/reopened" => {
                 self.relist(&session);
-                let held = session.links.held(self.upstream.serial);
-                if let (Some(held), Some(gateway)) = (held, session.gateway.upgrade()) {
+                if let Some(held) = session.links.held(self.upstream.serial) {
                     let (session, upstream) = (session.clone(), self.upstream.clone());
-                    gateway.tasks.spawn(async move {
+                    let tasks = session.services.tasks.clone();
+                    tasks.spawn(async move {
                         tokio::select! {
                             () = session.restore(&upstream, &held.own.link) => {}
                             _ = held.own.link.ended() => {}
@@ -385,7 +389,9 @@ impl Ears for SessionEars {
     fn outbox(&self) -> Option<EventSink> {
         // Over Streamable HTTP a client need not open the stream for these.
         let session = self.session.upgrade()?;
-        let reads_on = session.lifetime == Lifetime::Connection;
-        reads_on.then(|| session.outbox.clone())
+        session
+            .liveness
+            .is_connected()
+            .then(|| session.outbox.clone())
     }
 }

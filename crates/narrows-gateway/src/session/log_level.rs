@@ -8,8 +8,11 @@ use narrows_wire::Raw;
 use tokio::time::timeout;
 
 use super::Session;
+use crate::call::{Call, ViewSource, text};
+use crate::error::Error;
 
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the client waits for servers to take the level.
+const LEVEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LogLevel(u8);
@@ -39,19 +42,34 @@ impl LogLevel {
 }
 
 impl Session {
-    /// Remembers the level and passes it on to every server that logs.
-    pub(crate) async fn set_level(&self, level: LogLevel) {
+    /// Handles `logging/setLevel`: remembers the level and passes it on to
+    /// every server that logs.
+    pub(super) async fn set_level(&self, call: Call<'_>) -> Result<Raw, Error> {
+        let level = text("level", call.params.find("level")?, call.method)?;
+        call.context.observer.named(&level);
+        let level = level.as_text().and_then(|level| LogLevel::parse(&level));
+        let level = level.ok_or_else(|| {
+            Error::BadParams(format!(
+                "Unknown log level; there are {}",
+                LogLevel::WORDS.join(", ")
+            ))
+        })?;
+        self.pass_on_level(level).await;
+        Ok(Raw::empty_object())
+    }
+
+    async fn pass_on_level(&self, level: LogLevel) {
         let before = self.level.swap(level.0, Ordering::Relaxed);
         // Gateways that use each other would tell each other without end.
-        if before == level.0 && self.gateway_client.is_some() {
+        if before == level.0 && self.caller.gateway.is_some() {
             return;
         }
-        let Some(gateway) = self.gateway.upgrade() else {
+        let Some(host) = self.host.upgrade() else {
             return;
         };
         // A shared link speaks for several sessions: the most talkative one
         // decides, and each reads only what it asked for.
-        let shared = gateway.lowest_level().unwrap_or(level);
+        let shared = host.lowest_level().unwrap_or(level);
         let view = self.view();
         let telling = view.with_capability("logging").filter_map(|upstream| {
             let (link, level) = match self.needs_own_link(upstream) {
@@ -62,7 +80,7 @@ impl Session {
             Some(async move { upstream.set_level(&link, level.word()).await })
         });
         // A server that does not answer must not keep the client waiting.
-        let _ = timeout(PATIENCE, join_all(telling)).await;
+        let _ = timeout(LEVEL_TIMEOUT, join_all(telling)).await;
     }
 
     pub(crate) fn level(&self) -> Option<LogLevel> {

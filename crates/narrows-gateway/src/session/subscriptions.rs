@@ -7,6 +7,8 @@ use narrows_wire::{ItemKind, Raw, token};
 use parking_lot::Mutex;
 
 use super::Session;
+use crate::call::{Call, Routed};
+use crate::error::Error;
 use crate::permit;
 use crate::subscribers::concerns;
 use narrows_upstream::Upstream;
@@ -34,13 +36,30 @@ impl Session {
         there.map(|(_, uri)| uri.clone()).collect()
     }
 
-    /// True if it is news.
-    pub(crate) fn subscribed(
-        self: &Arc<Self>,
-        upstream: &Arc<Upstream>,
-        own: &Raw,
-        published: &Raw,
-    ) -> bool {
+    /// Handles `resources/subscribe`.
+    pub(super) async fn subscribe(&self, call: Call<'_>) -> Result<Raw, Error> {
+        let (target, uri) = call.resource_target().await?;
+        // Noted first: an update may come together with the answer.
+        let is_new = self.subscribed(&target.upstream, &target.name, &uri);
+        let result = call.send(Routed::to(&target, uri)).await;
+        if is_new && result.is_err() {
+            self.unsubscribed(&target.upstream, &target.name);
+        }
+        result
+    }
+
+    /// Handles `resources/unsubscribe`.
+    pub(super) async fn unsubscribe(&self, call: Call<'_>) -> Result<Raw, Error> {
+        let (target, uri) = call.resource_target().await?;
+        // Another session may still want it over the same link.
+        match self.unsubscribed(&target.upstream, &target.name) {
+            true => call.send(Routed::to(&target, uri)).await,
+            false => Ok(Raw::empty_object()),
+        }
+    }
+
+    /// Returns true if the session had not subscribed before.
+    fn subscribed(&self, upstream: &Arc<Upstream>, own: &Raw, published: &Raw) -> bool {
         let own = own.as_text().unwrap_or_default().into_owned();
         let mut all = self.subscriptions.0.lock();
         if all.len() >= MAX {
@@ -49,22 +68,20 @@ impl Session {
         let before = all.insert((upstream.index, own.clone()), published.clone());
         drop(all);
         // Over a link of its own, updates come without being looked up.
-        if !self.needs_own_link(upstream)
-            && let Some(gateway) = self.gateway.upgrade()
-        {
-            gateway.subscribers.add(upstream.index, &own, self.serial);
+        if !self.needs_own_link(upstream) {
+            let subscribers = &self.services.subscribers;
+            subscribers.add(upstream.index, &own, self.serial);
         }
         before.is_none()
     }
 
-    /// True if the server is to be told: nobody else wants it over the same link.
-    pub(crate) fn unsubscribed(&self, upstream: &Arc<Upstream>, own: &Raw) -> bool {
+    /// Returns true if no other session subscribed over the same link, so that
+    /// the server has to know.
+    fn unsubscribed(&self, upstream: &Arc<Upstream>, own: &Raw) -> bool {
         let own = own.as_text().unwrap_or_default().into_owned();
-        let is_last = self.gateway.upgrade().is_none_or(|gateway| {
-            let subscribers = &gateway.subscribers;
-            subscribers.remove(upstream.index, &own, self.serial);
-            !subscribers.has(upstream.index, &own)
-        });
+        let subscribers = &self.services.subscribers;
+        subscribers.remove(upstream.index, &own, self.serial);
+        let is_last = !subscribers.has(upstream.index, &own);
         let told = self.needs_own_link(upstream) || is_last;
         self.subscriptions.0.lock().remove(&(upstream.index, own));
         told

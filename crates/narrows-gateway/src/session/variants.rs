@@ -9,17 +9,42 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
+use arc_swap::ArcSwapOption;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::Session;
+use crate::call::{LinkSource, ViewSource};
 use crate::catalogue::{Part, View, changes};
 use narrows_upstream::{Offer, OwnLink, Upstream};
 
-/// By the upstream's index: what it offers to this session.
+/// The view of a session whose links of its own offer something else than the
+/// shared ones.
 #[derive(Default)]
-pub(super) struct Variants(Mutex<HashMap<usize, Variant>>);
+pub(super) struct OwnView {
+    view: ArcSwapOption<View>,
+    /// Held while the view is built and stored, so that the newest stays.
+    building: Mutex<()>,
+    /// What servers offer to this session, by the number of the server.
+    variants: Mutex<HashMap<usize, Variant>>,
+    survey: Survey,
+}
+
+impl OwnView {
+    pub(super) fn load(&self) -> Option<Arc<View>> {
+        self.view.load_full()
+    }
+
+    /// Returns true if it is known what servers offer to this client.
+    pub(super) fn is_surveyed(&self) -> bool {
+        self.survey.is_done()
+    }
+
+    pub(super) async fn surveyed(&self) {
+        self.survey.done().await;
+    }
+}
 
 struct Variant {
     offer: Arc<Offer>,
@@ -29,7 +54,7 @@ struct Variant {
 }
 
 /// The servers whose offers were read for a session.
-pub(super) struct Survey {
+struct Survey {
     /// Numbers of instances.
     seen: Mutex<HashSet<u64>>,
     /// The number of servers being read; `None` before the first.
@@ -46,12 +71,12 @@ impl Default for Survey {
 }
 
 impl Survey {
-    pub(super) fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         *self.running.borrow() == Some(0)
     }
 
     /// Ready when it is known what servers offer to this client.
-    pub(super) async fn done(&self) {
+    async fn done(&self) {
         let mut running = self.running.subscribe();
         // The sender lives as long as `self`, so this cannot fail.
         let _ = running.wait_for(|running| *running == Some(0)).await;
@@ -82,45 +107,45 @@ impl Session {
         let view = self.preset_view().view();
         // A client that can be asked nothing is offered what everybody is.
         let differs = |upstream: &&Arc<Upstream>| {
-            self.asks.any()
-                && !self.has_come_round()
+            self.caller.asks.any()
+                && !self.caller.has_come_round()
                 && self.needs_own_link(upstream)
                 && upstream.shared_link().is_ok()
-                && self.survey.seen.lock().insert(upstream.serial)
+                && self.own_view.survey.seen.lock().insert(upstream.serial)
         };
         let mut unknown = Vec::new();
         for upstream in view.upstreams().filter(differs) {
-            match upstream.variant(self.asks) {
+            match upstream.variant(self.caller.asks) {
                 Some(offer) => self.adopt(upstream, offer),
                 None => unknown.push(upstream.clone()),
             }
         }
-        let Some(gateway) = self.gateway.upgrade().filter(|_| !unknown.is_empty()) else {
-            return self.survey.begin(0);
-        };
-        self.survey.begin(unknown.len());
-        let (session, stop) = (Arc::downgrade(self), gateway.stop.clone());
-        gateway.tasks.spawn(async move {
+        if unknown.is_empty() {
+            return self.own_view.survey.begin(0);
+        }
+        self.own_view.survey.begin(unknown.len());
+        let (session, stop) = (Arc::downgrade(self), self.services.stop.clone());
+        self.services.tasks.spawn(async move {
             let looks = unknown.iter().map(|upstream| look(&session, upstream));
             tokio::select! {
                 _ = join_all(looks) => {}
                 () = stop.cancelled() => {}
             }
             if let Some(session) = session.upgrade() {
-                session.survey.end(unknown.len());
+                session.own_view.survey.end(unknown.len());
             }
         });
     }
 
     /// Builds the view again if this session has its own; false if it has not.
     pub(crate) fn rebuild_view(self: &Arc<Self>, parts: &[Part]) -> bool {
-        if self.asks.any() {
+        if self.caller.asks.any() {
             // Servers that came since are looked at as well.
             self.drop_old_variants(parts);
             self.survey();
         }
-        let _one_at_a_time = self.building.lock();
-        let Some(old) = self.own_view.load_full() else {
+        let _one_at_a_time = self.own_view.building.lock();
+        let Some(old) = self.own_view.load() else {
             return false;
         };
         self.show(&old, parts);
@@ -129,24 +154,24 @@ impl Session {
 
     /// Takes up what a link of its own offers, if it is something else.
     fn adopt(&self, upstream: &Arc<Upstream>, offer: Arc<Offer>) {
-        let Some(gateway) = self.gateway.upgrade() else {
+        let Some(host) = self.host.upgrade() else {
             return;
         };
-        let _one_at_a_time = self.building.lock();
+        let _one_at_a_time = self.own_view.building.lock();
         let base = upstream.offer();
         {
-            let mut variants = self.variants.0.lock();
+            let mut variants = self.own_view.variants.lock();
             if offer.same_lists(&base) && !variants.contains_key(&upstream.index) {
                 return;
             }
             variants.insert(upstream.index, Variant { offer, base });
         }
         let old = self.view();
-        self.show(&old, &gateway.parts());
+        self.show(&old, &host.parts());
     }
 
     fn show(&self, old: &View, parts: &[Part]) {
-        let variants = self.variants.0.lock();
+        let variants = self.own_view.variants.lock();
         let own = |part: &Part| match variants.get(&part.upstream.index) {
             Some(variant) => Part {
                 upstream: part.upstream.clone(),
@@ -158,13 +183,13 @@ impl Session {
         drop(variants);
         let new = View::build(self.preset_view().plan(), &parts);
         let changes = changes(old, &new);
-        self.own_view.store(Some(Arc::new(new)));
+        self.own_view.view.store(Some(Arc::new(new)));
         self.tell_changed(&changes);
     }
 
     /// Forgets what counts no more, so that it is looked at again.
     fn drop_old_variants(&self, parts: &[Part]) {
-        let mut variants = self.variants.0.lock();
+        let mut variants = self.own_view.variants.lock();
         let before = variants.len();
         variants.retain(|index, variant| {
             let part = parts.iter().find(|part| part.upstream.index == *index);
@@ -173,7 +198,7 @@ impl Session {
             same || part.is_some_and(has_link)
         });
         if variants.len() < before {
-            self.survey.seen.lock().clear();
+            self.own_view.survey.seen.lock().clear();
         }
     }
 }
@@ -185,7 +210,7 @@ async fn look(session: &Weak<Session>, upstream: &Arc<Upstream>) {
     let Some(live) = session.upgrade() else {
         return;
     };
-    if let Some(offer) = upstream.variant(live.asks) {
+    if let Some(offer) = upstream.variant(live.caller.asks) {
         return live.adopt(upstream, offer);
     }
     match live.own_link(upstream).await {
@@ -209,13 +234,13 @@ pub(super) async fn read_offer(
     let reader = upstream.list_reader(&own.link, upstream.settings.startup_timeout);
     let read = Offer::read(reader, own.hello.clone()).await;
     if let (Ok(offer), Some(session)) = (read, session.upgrade()) {
-        upstream.compare_definitions(session.asks, &offer);
+        upstream.compare_definitions(session.caller.asks, &offer);
         let offer = Arc::new(offer);
         match reading {
-            Reading::First => upstream.keep_variant(session.asks, offer.clone()),
+            Reading::First => upstream.keep_variant(session.caller.asks, offer.clone()),
             // This may be the session's own doing, or what was read first was
             // not all yet: the next client of the kind looks for itself.
-            Reading::Again => upstream.doubt_variant(session.asks, &offer),
+            Reading::Again => upstream.doubt_variant(session.caller.asks, &offer),
         }
         session.adopt(upstream, offer);
     }

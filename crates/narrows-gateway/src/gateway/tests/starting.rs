@@ -39,7 +39,11 @@ async fn waits(settings: Settings, door: Door<'_>, client: &str) -> (u64, u64) {
         method: "tools/list".into(),
         params: None,
     };
-    opened.session.request(request, sink).await.expect("a list");
+    opened
+        .session
+        .request(request, sink, None)
+        .await
+        .expect("a list");
     let listed = began.elapsed();
     gateway.shutdown().await;
     (greeted.as_secs(), listed.as_secs())

@@ -8,7 +8,8 @@ use narrows_upstream::exchange::EventSink;
 use narrows_wire::{ClientHello, Id, Raw, Request, Revision};
 use serde_json::{Value, json};
 
-use crate::gateway::{Door, Gateway, Lifetime};
+use crate::gateway::{Door, Gateway};
+use crate::session::Lifetime;
 use crate::settings::{RemoteManner, RemoteSettings, ServerSettings, Settings, UpstreamKind};
 
 /// Fails instead of hanging.
@@ -77,7 +78,7 @@ async fn a_call_that_was_not_sent_is_sent_when_the_server_is_back() {
     };
     let (sink, _events) = EventSink::channel(1);
     let session = opened.session.clone();
-    let call = tokio::spawn(async move { session.request(request, sink).await });
+    let call = tokio::spawn(async move { session.request(request, sink, None).await });
     // One thread runs all of this, so nothing comes between what is seen here
     // and what is done about it: the next attempt finds somebody.
     let down = async {
@@ -126,7 +127,7 @@ async fn retire_while_a_call_waits(
         params: Some(raw(&json!({"name": "srv__drop", "arguments": {}}))),
     };
     let (sink, _events) = EventSink::channel(1);
-    let call = tokio::spawn(async move { session.request(request, sink).await });
+    let call = tokio::spawn(async move { session.request(request, sink, None).await });
     let down = async {
         while gateway.health().down == 0 {
             tokio::task::yield_now().await;

@@ -1,26 +1,23 @@
 //! The last step of a call: its result within the budget of the endpoint; and
 //! the calls that give back what was cut.
 
-use std::sync::Arc;
-
+use narrows_policy::preset::Preset;
 use narrows_shape::budget::RecoveryRange;
+use narrows_shape::prune::Fallback;
 use narrows_wire::Raw;
 use serde_json::json;
 
-use super::exposed::not_done;
 use super::params::Member;
 use super::{Call, Params};
+use crate::caller::Caller;
 use crate::catalogue::View;
 use crate::error::Error;
-use crate::events::{self, Tag};
-use crate::session::Session;
 use crate::settings::{ModelReads, Structured};
 use crate::target::Target;
 use narrows_results::recover_tool::{self, Find};
 use narrows_results::recovery_store::{Owner, Store};
 use narrows_results::shaping::{
-    self, Aim, FIND_ARGUMENT, Form, GOAL_ARGUMENT, Job, Policy, ResultArguments, Shaped, Shaping,
-    Source,
+    self, Aim, FIND_ARGUMENT, Form, GOAL_ARGUMENT, Job, Policy, ResultArguments, Shaping, Source,
 };
 use narrows_wire::tool_result;
 
@@ -63,7 +60,7 @@ impl Call<'_> {
     }
 
     fn budget(&self, policy: Policy, looks_for: ResultArguments) -> ResultBudget {
-        let policy = policy.capped(self.session.result_traits().cap);
+        let policy = policy.capped(self.context.caller.result_traits.cap);
         let policy = match looks_for.max_chars {
             Some(max_chars) => policy.with_budget(max_chars),
             None => policy,
@@ -110,11 +107,10 @@ impl Call<'_> {
         }
         let arguments = self.params.member(Member::Arguments).ok()??;
         let marked = shaping::marked(&arguments)?;
-        let shaping = self.session.endpoint().shaping();
-        if !shaping.store().has_any(&self.session.owner()) {
+        let view = self.views.view();
+        if !self.shaping.store().has_any(&self.owner(&view)) {
             return None;
         }
-        let view = self.session.view();
         let recover = view.recover()?.tool.call("prn_…");
         let call = recover.call(RecoveryRange::Lines(1, 2));
         let said = json!({
@@ -131,9 +127,9 @@ impl Call<'_> {
 
     /// Leaves `structuredContent` out where it would cost the client's model
     /// more than `content`, which says the same.
-    pub(super) fn model_half(session: &Session, target: &Target, result: Raw) -> Raw {
-        let reads = session.result_traits().reads;
-        match session.preset_view().plan().policies.structured {
+    pub(super) fn model_half(&self, target: &Target, result: Raw) -> Raw {
+        let reads = self.context.caller.result_traits.reads;
+        match self.views.view().policies().structured {
             _ if target.has_app => result,
             Structured::Drop => shaping::content_alone(&result),
             Structured::Auto if reads == Some(ModelReads::Structured) => {
@@ -159,20 +155,46 @@ impl Call<'_> {
         .await
     }
 
-    /// The store may have to read from a disk, and a text may be long.
+    /// Runs work on the recovery store. The store may have to read from a disk,
+    /// and a text may be long.
     async fn with_store(
         self,
         read: impl FnOnce(&dyn Store, &Owner, usize) -> Result<Raw, Error> + Send + 'static,
     ) -> Result<Raw, Error> {
-        let endpoint = self.session.endpoint();
-        let store = endpoint.shaping().store().clone();
-        let max_chars = self.session.preset_view().plan().policies.own_max_chars();
-        let owner = self.session.owner();
-        let work = (endpoint.shaping()).run(self.session.workers(), move || {
-            read(&*store, &owner, max_chars)
-        });
+        let store = self.shaping.store().clone();
+        let view = self.views.view();
+        let max_chars = view.policies().own_max_chars();
+        let owner = self.owner(&view);
+        drop(view);
+        let work = self
+            .shaping
+            .run(self.workers, move || read(&*store, &owner, max_chars));
         work.await.map_err(not_done)?
     }
+
+    /// Returns the owner of texts that are kept for this client.
+    fn owner(&self, view: &View) -> Owner {
+        let Caller {
+            endpoint,
+            principal,
+            ..
+        } = self.context.caller;
+        let preset = view.preset().map(Preset::fingerprint);
+        let preset = preset.as_deref();
+        match view.only() {
+            None => Owner::client(principal.name(), endpoint, preset),
+            // No name of an endpoint holds a slash.
+            Some(_) => Owner::client(principal.name(), &format!("servers/{endpoint}"), preset),
+        }
+    }
+}
+
+/// Returns the error for work on long texts that was not done.
+pub(super) fn not_done(why: Fallback) -> Error {
+    Error::Internal(match why {
+        Fallback::Timeout => "Too many long texts are being worked on",
+        _ => "The text could not be read",
+    })
 }
 
 impl ResultBudget {
@@ -189,8 +211,7 @@ impl ResultBudget {
     /// Returns the result within its budget. Small ones are not even looked at.
     pub(super) async fn apply(
         self,
-        session: &Arc<Session>,
-        tag: Tag,
+        call: &Call<'_>,
         target: &Target,
         form: Form,
         result: Raw,
@@ -198,10 +219,11 @@ impl ResultBudget {
         if self.looks_for.find.is_none() && !Shaping::may_exceed(&result, &self.policy) {
             return result;
         }
-        let view = session.view();
+        let view = call.views.view();
         let Some(recover) = view.recover().map(|recover| recover.tool.clone()) else {
             return result;
         };
+        let owner = call.owner(&view);
         drop(view);
         let name = target.name.as_text().unwrap_or_default();
         let source = Source {
@@ -218,43 +240,13 @@ impl ResultBudget {
             policy: self.policy,
             aim: Aim::of(self.params.as_ref(), self.looks_for.goal.as_ref()),
             find: self.looks_for.find,
-            owner: session.owner(),
+            owner,
             recover,
-            workers: session.workers().clone(),
+            workers: call.workers.clone(),
         };
-        let shaping = session.endpoint().shaping();
-        let (result, shaped) = Box::pin(shaping.shape(source, job)).await;
-        log_shaped(tag, source, &shaped, &result);
+        let (result, shaped) = Box::pin(call.shaping.shape(source, job)).await;
+        let observer = call.context.observer;
+        observer.shaped(source, &shaped, result.len());
         result
-    }
-}
-
-fn log_shaped(tag: Tag, source: Source<'_>, shaped: &Shaped, result: &Raw) {
-    let about = || {
-        vec![
-            ("server", Raw::string(source.server)),
-            ("tool", Raw::string(source.tool)),
-        ]
-    };
-    match shaped {
-        Shaped::Unchanged => {}
-        Shaped::Shortened(report) => events::step("facade_to_llm.shaped", tag, || {
-            let mut members = about();
-            members.extend([
-                ("chars", Raw::from_serialize(&report.chars)),
-                ("tokens", Raw::from_serialize(&report.tokens)),
-                ("stages", Raw::from_serialize(&report.stages())),
-                ("receipts", Raw::from_serialize(&report.receipts())),
-            ]);
-            members
-        }),
-        Shaped::Failed(why) => events::trouble("facade_to_llm.shape_failed", tag, || {
-            let mut members = about();
-            members.extend([
-                ("reason", Raw::string(why.code())),
-                ("bytes", Raw::number(result.len() as u64)),
-            ]);
-            members
-        }),
     }
 }

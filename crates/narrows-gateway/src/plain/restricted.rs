@@ -4,22 +4,19 @@
 //! allowed, and any other method is refused. The lists of tools in a server's
 //! own entry speak of tools alone, so that other methods pass under them.
 
-use std::sync::Arc;
-
 use narrows_policy::permission::Rules;
-use narrows_policy::preset::ServerName;
 use narrows_wire::{ItemKind, Kind, Raw};
 
-use super::{Carried, Destination, PlainRequest, Reply};
+use super::{Carried, PlainRequest, PlainRoute, Reply};
 use crate::catalogue::{Entry, Listing};
 use crate::error::Error;
 use crate::permit;
 use narrows_upstream::chain::via;
-use narrows_upstream::{Item, ListKind, Offer, Upstream};
+use narrows_upstream::{Item, ListKind};
 
 /// A server behind rules.
 pub(super) struct Restricted<'a> {
-    pub(super) destination: &'a Destination,
+    pub(super) route: &'a PlainRoute,
     pub(super) rules: Rules<'a>,
 }
 
@@ -32,24 +29,19 @@ impl Restricted<'_> {
         }
         match &*method {
             "initialize" | "notifications/initialized" | "ping" | "logging/setLevel" => {
-                self.permit(ItemKind::Server, &self.destination.id)?;
+                self.permit(ItemKind::Server, &self.route.upstream.id)?;
                 Ok(None)
             }
-            method => match (ListKind::of_method(method), &self.destination.upstream) {
-                (Some(kind), Some(upstream)) => self.list(kind, upstream, request).await.map(Some),
+            method => match ListKind::of_method(method) {
+                Some(kind) if self.route.is_supervised => self.list(kind, request).await.map(Some),
                 _ => self.named(method, request).map(|()| None),
             },
         }
     }
 
-    async fn list(
-        &self,
-        kind: ListKind,
-        upstream: &Arc<Upstream>,
-        request: &PlainRequest,
-    ) -> Result<Carried, Error> {
+    async fn list(&self, kind: ListKind, request: &PlainRequest) -> Result<Carried, Error> {
         // Its start is limited by itself.
-        let upstream = upstream.board().await?;
+        let upstream = self.route.upstream.board().await?;
         upstream.shared_link()?;
         let offer = upstream.offer();
         let shown = offer
@@ -81,11 +73,8 @@ impl Restricted<'_> {
     }
 
     fn permit(&self, kind: ItemKind, name: &str) -> Result<(), Error> {
-        let Destination { id, upstream, .. } = self.destination;
-        let (server, offer) = match upstream {
-            Some(upstream) => (permit::server_name(upstream), upstream.offer()),
-            None => (ServerName { id, slug: id }, Arc::new(Offer::default())),
-        };
+        let upstream = &self.route.upstream;
+        let (server, offer) = (permit::server_name(upstream), upstream.offer());
         match permit::named(self.rules, kind, server, &offer, name) {
             None => Ok(()),
             Some(denial) => Err(permit::not_allowed(kind, name, &denial)),

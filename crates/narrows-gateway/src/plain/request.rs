@@ -6,8 +6,8 @@ use http::HeaderValue;
 use narrows_wire::{Id, ItemKind, Kind, Raw};
 
 use crate::call::picked;
+use crate::case_variants;
 use crate::error::Error;
-use crate::twins;
 use narrows_upstream::memory::ClientMemory;
 
 /// One JSON object for one server. It need not be JSON-RPC: what a server of
@@ -110,16 +110,12 @@ impl PlainRequest {
 
     /// Refuses what somebody who does not mind case could read as another
     /// request than the one that is judged.
-    pub(crate) fn refuse_twins(&self) -> Result<(), Error> {
+    pub(crate) fn refuse_case_variants(&self) -> Result<(), Error> {
         let body = Raw::parse(self.body.clone());
         let body = body.map_err(|error| Error::BadParams(error.to_string()))?;
-        twins::refuse(&body, &["method", "params"])?;
-        let Some(params) = &self.params else {
-            return Ok(());
-        };
-        twins::refuse(params, &["name", "uri", "ref"])?;
-        match params.member("ref") {
-            Some(reference) => twins::refuse(&reference, &["type", "name", "uri"]),
+        case_variants::refuse(&body, &["method", "params"])?;
+        match &self.params {
+            Some(params) => case_variants::refuse_in_params(params, &["name", "uri", "ref"]),
             None => Ok(()),
         }
     }

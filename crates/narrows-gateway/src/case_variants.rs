@@ -1,22 +1,21 @@
-//! Members that some readers take for others.
+//! JSON keys that differ from known keys only in case.
 //!
-//! Not everybody minds the case of names: who reads `Name` as `name` may act on
-//! another thing than the one that was judged here. Where it matters what a
-//! request names, such a member beside, or in place of, the right one is
-//! refused.
+//! A server that ignores case reads `Name` as `name`, and may act on another
+//! item than the one that was checked here. Such keys are refused where a
+//! request names what it wants to use.
 
 use narrows_wire::{Kind, Raw};
 
 use crate::error::Error;
 
-/// Refuses members that are one of `names` but for their case.
+/// Refuses keys that differ from one of `names` only in case.
 pub(crate) fn refuse(object: &Raw, names: &[&str]) -> Result<(), Error> {
     if object.kind() != Kind::Object {
         return Ok(());
     }
     for (member, _) in object.members() {
-        let is_twin = |name: &&str| *name != member && folded(&member).eq(name.chars());
-        if names.iter().any(is_twin) {
+        let is_variant = |name: &&str| *name != member && folded(&member).eq(name.chars());
+        if names.iter().any(is_variant) {
             let told: String = member.chars().take(50).collect();
             return Err(Error::BadParams(format!(
                 "'{told}' may be taken for another member; write it in lower case or leave it out"
@@ -24,6 +23,15 @@ pub(crate) fn refuse(object: &Raw, names: &[&str]) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Refuses such keys in the params of a request, where they name an item.
+pub(crate) fn refuse_in_params(params: &Raw, names: &[&str]) -> Result<(), Error> {
+    refuse(params, names)?;
+    match params.member("ref") {
+        Some(reference) => refuse(&reference, &["type", "name", "uri"]),
+        None => Ok(()),
+    }
 }
 
 /// In lower case, the long s and the sign for Kelvin included, which some fold
@@ -44,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twins_are_refused_and_nothing_else_is() {
+    fn case_variants_are_refused_and_nothing_else_is() {
         for (object, refused) in [
             (r#"{"name":1,"arguments":{"Name":2}}"#, false),
             (r#"{"names":1,"nam":1,"_meta":{}}"#, false),

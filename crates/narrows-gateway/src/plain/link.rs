@@ -7,23 +7,18 @@
 
 use std::borrow::Cow;
 use std::pin::pin;
-use std::sync::Arc;
-use std::time::Duration;
 
-use narrows_policy::Principal;
 use narrows_shape::Mask;
 use narrows_wire::{Kind, Raw};
 use tokio::time::timeout;
 
-use super::{Carried, ForwardError, PlainRequest, Reply};
+use super::{Carried, ForwardError, PlainCall, Reply};
 use crate::builtin;
-use crate::call::progress_token;
+use crate::call::{Params, Routed};
 use crate::error::Error;
-use crate::events::Tag;
 use crate::subscribers::Subscribers;
 use narrows_upstream::Error as UpstreamError;
-use narrows_upstream::exchange::{Asks, Cancel, EventSink};
-use narrows_upstream::{Link, Origin, Outgoing, Upstream};
+use narrows_upstream::{Link, Upstream};
 
 /// Answers of so many bytes are masked in no time.
 const QUICK: usize = 256 * 1024;
@@ -32,48 +27,19 @@ const QUICK: usize = 256 * 1024;
 const MAX_METHOD: usize = 1024;
 
 pub(super) async fn carry(
-    upstream: &Arc<Upstream>,
+    call: &PlainCall<'_>,
     subscribers: &Subscribers,
-    mask: Mask,
-    limit: Duration,
-    tag: Tag,
-    request: &PlainRequest,
-    principal: &Principal,
 ) -> Result<Carried, ForwardError> {
-    let method = request.method().and_then(Raw::as_text);
-    let method =
-        method
-            .filter(|method| method.len() <= MAX_METHOD)
-            .ok_or(ForwardError::NoRequest(
-                "this server needs a method that is a short text",
-            ))?;
-    let params = request.params();
-    if params.is_some_and(|params| !matches!(params.kind(), Kind::Object | Kind::Array)) {
-        let told = "params are neither an object nor an array";
-        return Err(ForwardError::NoRequest(told));
-    }
-    if !request.is_notification() && request.id().is_none() {
-        let told = "the id is neither a short text nor a number";
-        return Err(ForwardError::NoRequest(told));
-    }
-    let call = Call {
-        upstream,
-        subscribers,
-        limit,
-        tag,
-        request,
-        principal,
-        method: &method,
-    };
-    let cancel = Arc::new(Cancel::default());
-    let mut outcome = pin!(call.perform(&cancel));
-    let outcome = match timeout(limit, outcome.as_mut()).await {
+    call.check()?;
+    let (mask, limit) = (call.route.mask, call.route.timeout);
+    let mut performed = pin!(call.perform(subscribers));
+    let outcome = match timeout(limit, performed.as_mut()).await {
         Ok(outcome) => outcome,
-        // The call is dropped after this, and tells the server why.
         Err(_) => {
-            cancel.give_reason("timeout");
+            // The call is dropped after this, and tells its server why.
+            call.context.cancel.give_reason("timeout");
             Err(UpstreamError::Timeout {
-                server: upstream.settings.id.clone(),
+                server: call.route.upstream.settings.id.clone(),
                 after: limit,
             }
             .into())
@@ -93,62 +59,64 @@ pub(super) async fn carry(
     }
 }
 
-struct Call<'a> {
-    upstream: &'a Arc<Upstream>,
-    subscribers: &'a Subscribers,
-    limit: Duration,
-    tag: Tag,
-    request: &'a PlainRequest,
-    principal: &'a Principal,
-    method: &'a str,
-}
+impl PlainCall<'_> {
+    /// Checks what a link needs: a method, params and an id of the usual form.
+    fn check(&self) -> Result<(), ForwardError> {
+        let request = self.request;
+        if request.method().and_then(Raw::as_text).is_none() || self.method.len() > MAX_METHOD {
+            return Err(ForwardError::NoRequest(
+                "this server needs a method that is a short text",
+            ));
+        }
+        let params = request.params();
+        if params.is_some_and(|params| !matches!(params.kind(), Kind::Object | Kind::Array)) {
+            let told = "params are neither an object nor an array";
+            return Err(ForwardError::NoRequest(told));
+        }
+        if !request.is_notification() && request.id().is_none() {
+            let told = "the id is neither a short text nor a number";
+            return Err(ForwardError::NoRequest(told));
+        }
+        Ok(())
+    }
 
-impl Call<'_> {
-    /// The result; `None` for a notification.
-    async fn perform(&self, cancel: &Arc<Cancel>) -> Result<Option<Raw>, Error> {
-        let flight = self.upstream.board().await?;
-        let link = flight.shared_link()?;
+    /// Returns the result; `None` for a notification.
+    async fn perform(&self, subscribers: &Subscribers) -> Result<Option<Raw>, Error> {
+        let upstream = &self.route.upstream;
         if self.request.is_notification() {
-            self.notify(&link);
+            let upstream = upstream.board().await?;
+            self.notify(&*upstream.shared_link()?);
             return Ok(None);
         }
-        if let Some(result) = self.without_the_server(&flight)? {
-            return Ok(Some(result));
+        if self.may_be_local() {
+            let upstream = upstream.board().await?;
+            upstream.shared_link()?;
+            if let Some(result) = self.without_the_server(&upstream, subscribers)? {
+                return Ok(Some(result));
+            }
         }
-        // Nobody reads what happens meanwhile, and nobody can be asked.
-        let (sink, _) = EventSink::channel(1);
-        let answer = link
-            .request(Outgoing {
-                method: self.method,
-                params: self.params(),
-                rename: None,
-                progress_token: progress_token(self.request.params())?,
-                origin: Some(Origin {
-                    // An owner of its own for each request, which no session is.
-                    session: u64::MAX - self.tag.request,
-                    sink,
-                    asks: Asks::default(),
-                    memory: self.request.memory().cloned(),
-                    cancel: cancel.clone(),
-                }),
-                timeout: self.limit,
-            })
-            .await;
-        let result = answer.map_err(|error| flight.error(error))?;
-        Ok(Some(result))
+        let routed = Routed {
+            upstream: upstream.clone(),
+            rename: None,
+            is_repeatable: false,
+            timeout: Some(self.route.timeout),
+        };
+        let params = Params::new(self.params());
+        let delivered = self.context.deliver(self.method, &params, routed);
+        Box::pin(delivered).await.map(Some)
     }
 
     fn params(&self) -> Option<Raw> {
         let params = self.request.params();
-        match builtin::wants_principal(&self.upstream.settings.kind) {
-            true => builtin::with_principal(params, self.principal),
+        match builtin::wants_principal(&self.route.upstream.settings.kind) {
+            true => builtin::with_principal(params, &self.context.caller.principal),
             false => params.cloned(),
         }
     }
 
     fn notify(&self, link: &Link) {
         match self.method {
-            // The link has said it, and of these ids, tokens and roots it knows nothing.
+            // The link has sent them, and it knows none of these ids, tokens and roots.
             "notifications/initialized"
             | "notifications/cancelled"
             | "notifications/progress"
@@ -160,25 +128,36 @@ impl Call<'_> {
         }
     }
 
-    /// What is answered here, for the sake of those who share the link.
-    fn without_the_server(&self, upstream: &Upstream) -> Result<Option<Raw>, Error> {
+    fn may_be_local(&self) -> bool {
+        matches!(
+            self.method,
+            "initialize" | "shutdown" | "logging/setLevel" | "resources/unsubscribe"
+        )
+    }
+
+    /// Returns what is answered here, for the sake of those who share the link.
+    fn without_the_server(
+        &self,
+        upstream: &Upstream,
+        subscribers: &Subscribers,
+    ) -> Result<Option<Raw>, Error> {
         Ok(match self.method {
             "initialize" => Some(hello(upstream)?),
             "shutdown" => Some(Raw::empty_object()),
             // No log message finds its way to this client, at any level.
             "logging/setLevel" if upstream.offer().has("logging") => Some(Raw::empty_object()),
-            "resources/unsubscribe" if self.others_subscribed() => Some(Raw::empty_object()),
+            "resources/unsubscribe" if self.others_subscribed(subscribers) => {
+                Some(Raw::empty_object())
+            }
             _ => None,
         })
     }
 
-    fn others_subscribed(&self) -> bool {
-        let uri = self
-            .request
-            .params()
-            .and_then(|params| params.member("uri"));
+    fn others_subscribed(&self, subscribers: &Subscribers) -> bool {
+        let params = self.request.params();
+        let uri = params.and_then(|params| params.member("uri"));
         let uri = uri.as_ref().and_then(Raw::as_text);
-        uri.is_some_and(|uri| self.subscribers.has(self.upstream.index, &uri))
+        uri.is_some_and(|uri| subscribers.has(self.route.upstream.index, &uri))
     }
 }
 

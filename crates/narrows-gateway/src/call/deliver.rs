@@ -1,0 +1,208 @@
+//! The exchange with a server: picks the link, sends the request under the
+//! server's own name, and waits for the response.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use narrows_wire::Raw;
+
+use super::params::{Member, progress_token};
+use super::retry::Lost;
+use super::{CallContext, LinkChoice, Params};
+use crate::error::{Error, Fault};
+use crate::meter::Ended;
+use crate::target::Target;
+use narrows_upstream::{
+    Error as UpstreamError, InFlightGuard, Link, LinkError, Origin, Outgoing, PlainAnswer,
+    PlainServer, PlainTrouble, Post, Upstream, offload,
+};
+
+/// A request that has found its server.
+pub(crate) struct Routed {
+    pub(crate) upstream: Arc<Upstream>,
+    /// The name in the params, and the server's own name for it.
+    pub(crate) rename: Option<(Raw, Raw)>,
+    /// True if sending it twice does no harm.
+    pub(crate) is_repeatable: bool,
+    /// The time for the response, where it is not the server's own limit.
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl Routed {
+    pub(crate) fn to(target: &Target, place: Raw) -> Routed {
+        Routed {
+            upstream: target.upstream.clone(),
+            rename: Some((place, target.name.clone())),
+            is_repeatable: target.is_repeatable,
+            timeout: None,
+        }
+    }
+}
+
+/// A server that can be called now.
+struct Ready {
+    /// Held until the response has come: a server that is replaced meanwhile
+    /// ends after that.
+    upstream: InFlightGuard,
+    link: Arc<Link>,
+    progress_token: Option<Raw>,
+}
+
+impl CallContext<'_> {
+    /// Sends a request over a link and returns the response.
+    pub(crate) async fn deliver(
+        &self,
+        method: &str,
+        params: &Params,
+        routed: Routed,
+    ) -> Result<Raw, Error> {
+        let mut call = self.observer.call_upstream(&routed.upstream);
+        let ready = match self.ready(params, &routed.upstream).await {
+            Ok(ready) => ready,
+            Err(error) => {
+                let outcome = Err(error);
+                call.finish(&routed.upstream, &outcome);
+                return outcome;
+            }
+        };
+        let Ready {
+            upstream,
+            link,
+            progress_token,
+        } = ready;
+        let began = Instant::now();
+        call.sent(
+            &upstream,
+            routed.rename.as_ref().map(|(_, own)| own.clone()),
+        );
+        // Equal bytes need no edit, and then params pass as they came.
+        let rename = routed.rename.filter(|(place, own)| place != own);
+        let outgoing = |timeout| Outgoing {
+            method,
+            params: params.raw().cloned(),
+            rename: rename.clone(),
+            progress_token: progress_token.clone(),
+            origin: Some(Origin {
+                session: self.owner,
+                sink: self.sink.clone(),
+                asks: self.caller.asks,
+                memory: self.memory.cloned(),
+                cancel: self.cancel.clone(),
+            }),
+            timeout,
+        };
+        let limit = routed.timeout.unwrap_or(upstream.settings.request_timeout);
+        let mut response = link.request(outgoing(limit)).await;
+        self.observer.set_sent(may_have_arrived(&response));
+        if let Err(LinkError::Closed { failure, sent }) = response {
+            let lost = Lost {
+                upstream: &upstream,
+                link,
+                failure,
+                sent,
+                left: limit.saturating_sub(began.elapsed()),
+            };
+            // Boxed: this is rare, and would make the future of every call large.
+            let again = Box::pin(self.link_after(method, &lost, routed.is_repeatable));
+            response = match again.await {
+                Ok((link, left)) => {
+                    call.retried(&lost.error());
+                    self.observer.set_sent(true);
+                    let response = Box::pin(link.request(outgoing(left))).await;
+                    self.observer.set_sent(sent || may_have_arrived(&response));
+                    response
+                }
+                Err(error) => {
+                    let outcome = Err(error);
+                    call.finish(&upstream, &outcome);
+                    return outcome;
+                }
+            };
+        }
+        let outcome = response.map_err(|error| Error::from(upstream.error(error)));
+        if let Ok(result) = &outcome {
+            offload::large(result.len()).await;
+        }
+        call.finish(&upstream, &outcome);
+        outcome
+    }
+
+    /// Posts a message of plain JSON-RPC to a server that takes it unchanged.
+    pub(crate) async fn post(
+        &self,
+        upstream: &Arc<Upstream>,
+        server: &PlainServer,
+        post: Post,
+    ) -> Result<PlainAnswer, Error> {
+        let call = self.observer.call_upstream(upstream);
+        let is_notification = post.silent;
+        let answer = match server.ask(post).await {
+            Ok(PlainAnswer::Nothing(status)) if !is_notification => Err(invalid(
+                upstream,
+                format!("HTTP {status} without an answer"),
+            )),
+            Ok(PlainAnswer::Json { filtered, .. }) if !filtered.is_answer && !is_notification => {
+                let reason = "it is JSON, but no object with a result or an error";
+                Err(invalid(upstream, reason.to_owned()))
+            }
+            Ok(answer) => Ok(answer),
+            Err(trouble) => Err(failed(upstream, trouble)),
+        };
+        call.finish_unlogged(&match &answer {
+            Ok(PlainAnswer::Nothing(_)) => Ended::ok(0),
+            Ok(PlainAnswer::Json { filtered, .. }) => Ended::ok(filtered.body.len()),
+            Ok(PlainAnswer::Refused { .. }) => Ended::failed(Fault::Upstream, "upstream_status", 0),
+            Err(error) => error.into(),
+        });
+        answer
+    }
+
+    async fn ready(&self, params: &Params, upstream: &Arc<Upstream>) -> Result<Ready, Error> {
+        let upstream = upstream.board().await?;
+        let link = match self.links.link_to(&upstream) {
+            LinkChoice::Known(link) => link?,
+            LinkChoice::Opening(opening) => opening.await?,
+        };
+        let progress_token = match params.member(Member::Meta)? {
+            Some(meta) => progress_token(&meta)?,
+            None => None,
+        };
+        Ok(Ready {
+            upstream,
+            link,
+            progress_token,
+        })
+    }
+}
+
+/// Returns whether the server may have received a request that ended like this.
+fn may_have_arrived(response: &Result<Raw, LinkError>) -> bool {
+    !matches!(response, Err(LinkError::Closed { sent: false, .. }))
+}
+
+/// Returns the error for a message that could not be posted.
+fn failed(upstream: &Upstream, trouble: PlainTrouble) -> Error {
+    let server = upstream.id.to_string();
+    match trouble {
+        PlainTrouble::Unreachable(reason) => unreachable(upstream, reason),
+        PlainTrouble::Timeout(after) => UpstreamError::Timeout { server, after }.into(),
+        PlainTrouble::Invalid(reason) => invalid(upstream, reason),
+        PlainTrouble::TooLarge(max) => UpstreamError::TooLarge { server, max }.into(),
+    }
+}
+
+/// Returns the error for a server that cannot be reached.
+pub(crate) fn unreachable(upstream: &Upstream, reason: String) -> Error {
+    let server = upstream.id.to_string();
+    UpstreamError::Down {
+        server,
+        reason,
+        next_try: None,
+    }
+    .into()
+}
+
+fn invalid(upstream: &Upstream, reason: String) -> Error {
+    let server = upstream.id.to_string();
+    UpstreamError::Invalid { server, reason }.into()
+}

@@ -1,0 +1,171 @@
+use narrows_policy::KnownClient;
+
+use super::*;
+use crate::meter::tests::number;
+use crate::server_observer::ServerObserver;
+
+fn observer_over(meter: &Arc<Meter>, feed: &Arc<Feed>) -> RequestObserver {
+    let client = Principal::Client(KnownClient {
+        name: "cursor".into(),
+        stamp: 1,
+    });
+    RequestObserver::open(meter, feed, 7, "default".into(), &client)
+}
+
+fn series(meter: &Meter) -> usize {
+    let families = meter.families();
+    families.iter().map(|family| family.samples.len()).sum()
+}
+
+#[test]
+fn a_request_is_counted_and_remembered() {
+    let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
+    let requests = observer_over(&meter, &feed);
+    let server = ServerObserver::new("files", &meter, &Arc::default());
+    let call = requests.begin("tools/call", 12);
+    assert_eq!(number(&meter, "narrows_requests_in_flight", &[]), Some(1.0));
+    call.named(&Raw::string(&"ä".repeat(300)));
+    call.named(&Raw::string("another"));
+    let answer = Ok(Raw::string("six"));
+    let upstream = call.call_server(&"files".into(), &server);
+    upstream.finish_unlogged(&Ended::from(&answer));
+    call.finish(&answer);
+
+    assert_eq!(number(&meter, "narrows_requests_in_flight", &[]), Some(0.0));
+    assert_eq!(number(&meter, "narrows_gateway_seconds", &[]), Some(1.0));
+    let labels = [
+        ("endpoint", "default"),
+        ("method", "tools/call"),
+        ("outcome", "ok"),
+    ];
+    assert_eq!(number(&meter, "narrows_requests_total", &labels), Some(1.0));
+    let labels = [
+        ("server", "files"),
+        ("method", "tools/call"),
+        ("outcome", "ok"),
+    ];
+    let calls = "narrows_upstream_calls_total";
+    assert_eq!(number(&meter, calls, &labels), Some(1.0));
+    let latency = "narrows_upstream_call_seconds";
+    assert_eq!(number(&meter, latency, &labels[..2]), Some(1.0));
+
+    let call = &feed.calls()[0];
+    assert_eq!(call.name.as_deref(), Some(&*"ä".repeat(200)));
+    assert_eq!(call.server.as_deref(), Some("files"));
+    assert_eq!(call.client.as_deref(), Some("cursor"));
+    assert_eq!((call.session, &*call.method), (7, "tools/call"));
+    assert_eq!((call.bytes_in, call.bytes_out), (12, 5));
+    assert_eq!(call.error, None);
+}
+
+#[test]
+fn a_request_that_is_dropped_was_taken_back() {
+    let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
+    let requests = observer_over(&meter, &feed);
+    let server = ServerObserver::new("files", &meter, &Arc::default());
+    let call = requests.begin("tools/call", 0);
+    drop(call.call_server(&"files".into(), &server));
+    drop(call);
+    let client = [("method", "tools/call"), ("outcome", "client")];
+    for family in ["narrows_requests_total", "narrows_upstream_calls_total"] {
+        assert_eq!(number(&meter, family, &client), Some(1.0), "{family}");
+    }
+    let expected = CallError {
+        code: "cancelled",
+        fault: "client",
+    };
+    assert_eq!(feed.calls()[0].error, Some(expected));
+}
+
+#[test]
+fn pings_are_counted_and_not_remembered() {
+    let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
+    let requests = observer_over(&meter, &feed);
+    requests.begin("ping", 0).finish(&Ok(Raw::empty_object()));
+    let ping = [("method", "ping"), ("outcome", "ok")];
+    assert_eq!(number(&meter, "narrows_requests_total", &ping), Some(1.0));
+    assert!(feed.calls().is_empty());
+}
+
+#[test]
+fn what_clients_send_makes_no_series() {
+    let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
+    let requests = observer_over(&meter, &feed);
+    let server = ServerObserver::new("files", &meter, &Arc::default());
+    let ask = |method: &str| {
+        let call = requests.begin(method, 0);
+        call.named(&Raw::string(method));
+        drop(call.call_server(&"files".into(), &server));
+    };
+    ask("a method of nobody");
+    let before = series(&meter);
+    for n in 0..10_000 {
+        ask(&format!("method{n}"));
+    }
+    assert_eq!(series(&meter), before);
+    assert_eq!(feed.calls().len(), 1_000);
+    assert_eq!(feed.calls()[0].method, "method9999");
+}
+
+#[test]
+fn sessions_are_counted_and_told() {
+    let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
+    let mut heard = feed.listen();
+    let requests = observer_over(&meter, &feed);
+    let door = [("endpoint", "default")];
+    assert_eq!(number(&meter, "narrows_sessions", &door), Some(1.0));
+    requests.close();
+    assert_eq!(number(&meter, "narrows_sessions", &door), Some(0.0));
+    let opened = "narrows_sessions_opened_total";
+    assert_eq!(number(&meter, opened, &door), Some(1.0));
+    let opened = heard.try_recv().expect("a happening");
+    assert!(matches!(
+        &*opened,
+        Happening::SessionOpened { session: 7, .. }
+    ));
+    let closed = heard.try_recv().expect("a happening");
+    assert!(matches!(&*closed, Happening::SessionClosed { session: 7 }));
+}
+
+/// `cargo test --release -p narrows-gateway --lib -- --ignored --nocapture what_a_call_costs`
+#[test]
+#[ignore = "a measurement"]
+fn what_a_call_costs() {
+    const CALLS: u32 = 1_000_000;
+    let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
+    let server = ServerObserver::new("files", &meter, &Arc::default());
+    let files: Arc<str> = "files".into();
+    let (name, answer) = (Raw::string("files__read_text_file"), Ok(Raw::string("six")));
+    let call = |requests: &RequestObserver| {
+        let call = requests.begin("tools/call", 12);
+        call.named(&name);
+        call.call_server(&files, &server)
+            .finish_unlogged(&Ended::from(&answer));
+        call.finish(&answer);
+    };
+    let measure = |what: &str, threads: usize| {
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    let requests = observer_over(&meter, &feed);
+                    (0..CALLS).for_each(|_| call(&requests));
+                });
+            }
+        });
+        let nanos = began.elapsed().as_nanos() / u128::from(CALLS);
+        println!("{what}, {threads} at once: {nanos} ns a call");
+    };
+    measure("nobody listens", 1);
+    measure("nobody listens", 2);
+    let listener = feed.listen_to_calls();
+    measure("somebody listens", 1);
+    drop(listener);
+    let began = Instant::now();
+    let written: usize = (0..1_000).map(|_| meter.families().len()).sum();
+    println!(
+        "a scrape of {} families: {:?}",
+        written / 1_000,
+        began.elapsed() / 1_000
+    );
+}

@@ -1,0 +1,60 @@
+//! The gateway as its sessions see it.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::Session;
+use super::log_level::LogLevel;
+use crate::catalogue::Part;
+use crate::clients::Clients;
+use crate::endpoint::Endpoint;
+use crate::settings::Limits;
+use crate::subscribers::Subscribers;
+use narrows_upstream::Upstream;
+
+/// What the gateway shares with its sessions.
+pub(crate) struct SessionServices {
+    pub(crate) limits: Limits,
+    pub(crate) clients: Clients,
+    pub(crate) subscribers: Arc<Subscribers>,
+    /// Runs everything in the background; the end of the gateway waits for it.
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stop: CancellationToken,
+    /// The mark of this gateway.
+    pub(crate) mark: Arc<str>,
+}
+
+/// The servers, views and other sessions of a gateway.
+pub(crate) trait SessionHost: Send + Sync {
+    /// Returns the server with this number.
+    fn upstream(&self, number: usize) -> Option<Arc<Upstream>>;
+
+    /// Returns all servers with what they offer now.
+    fn parts(&self) -> Vec<Part>;
+
+    /// Returns true if a list of the endpoint need not wait and its view is up
+    /// to date. After `limit` nothing is waited for.
+    fn is_ready(&self, endpoint: &Endpoint, limit: Instant) -> bool;
+
+    /// Waits until `limit` for the servers of an endpoint that are still
+    /// starting, then brings its view up to date.
+    fn wait_until_ready<'a>(&'a self, endpoint: &'a Endpoint, limit: Instant) -> BoxFuture<'a, ()>;
+
+    /// Waits until a server has started or failed, within its request timeout,
+    /// then brings all views up to date.
+    fn wait_for_start<'a>(&'a self, upstream: &'a Upstream) -> BoxFuture<'a, ()>;
+
+    fn refresh_views(&self);
+
+    /// Returns the most verbose level that any session asked for.
+    fn lowest_level(&self) -> Option<LogLevel>;
+
+    fn forget_session(&self, serial: u64);
+
+    /// Returns the session that has been silent for longest, of those that fit.
+    fn longest_silent(&self, fits: &dyn Fn(&Arc<Session>) -> bool) -> Option<Arc<Session>>;
+}

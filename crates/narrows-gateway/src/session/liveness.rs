@@ -1,0 +1,84 @@
+//! The time since a session heard from its client.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The rule by which a session ends without a word of its client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// It lives as long as the connection: stdio, WebSocket, SSE.
+    Connection,
+    /// It ends when `Limits::session_idle` has passed without a message.
+    Idle,
+}
+
+/// The start of a session and the limit of waiting for its lists.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) began: Instant,
+    pub(crate) lists_by: Instant,
+}
+
+pub(super) struct Liveness {
+    lifetime: Lifetime,
+    span: Span,
+    /// Streams and the like that keep the session.
+    stays: AtomicUsize,
+    /// Milliseconds after the beginning.
+    last_sign: AtomicU64,
+}
+
+impl Liveness {
+    pub(super) fn new(lifetime: Lifetime, span: Span) -> Liveness {
+        Liveness {
+            lifetime,
+            span,
+            stays: AtomicUsize::new(0),
+            last_sign: AtomicU64::new(0),
+        }
+    }
+
+    /// Returns true if the session ends with its connection.
+    pub(super) fn is_connected(&self) -> bool {
+        self.lifetime == Lifetime::Connection
+    }
+
+    /// Notes a message of the client.
+    pub(super) fn heard(&self) {
+        let elapsed = self.age().as_millis() as u64;
+        self.last_sign.store(elapsed, Ordering::Relaxed);
+    }
+
+    pub(super) fn stay(&self) {
+        self.stays.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn leave(&self) {
+        self.heard();
+        self.stays.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn age(&self) -> Duration {
+        self.span.began.elapsed()
+    }
+
+    /// Returns the time since the last message.
+    pub(super) fn silence(&self) -> Duration {
+        let last = Duration::from_millis(self.last_sign.load(Ordering::Relaxed));
+        (self.span.began + last).elapsed()
+    }
+
+    /// Returns true if an idle session has been silent for longer than `limit`.
+    pub(super) fn is_idle(&self, limit: Duration) -> bool {
+        self.lifetime == Lifetime::Idle
+            && self.stays.load(Ordering::Relaxed) == 0
+            && self.silence() > limit
+    }
+
+    /// Returns the time until which lists wait for servers that are starting.
+    pub(super) fn lists_by(&self) -> Instant {
+        self.span.lists_by
+    }
+}
