@@ -12,6 +12,7 @@ mod connection;
 mod demo;
 mod peer;
 mod pruner;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -22,11 +23,12 @@ use futures_util::future::BoxFuture;
 use narrows_wire::{Kind, Raw};
 use serde::Serialize;
 
-use crate::settings::{Builtin, UpstreamKind};
 use narrows_policy::Principal;
+use narrows_upstream::settings::{Builtin, UpstreamKind};
 use narrows_upstream::{BuiltinConnector, Channel};
 use peer::Peer;
 pub use pruner::{Pruner, PrunerError};
+pub use settings::PrunerSettings;
 
 /// Opens connections to built-in servers.
 pub(crate) struct Builtins {

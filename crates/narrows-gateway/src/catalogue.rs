@@ -7,6 +7,7 @@
 
 mod build;
 mod listing;
+mod settings;
 mod uris;
 
 use std::borrow::Cow;
@@ -20,10 +21,10 @@ use narrows_policy::preset::{Preset, ToolFilters};
 use narrows_wire::{ItemKind, Raw, token};
 
 pub(crate) use self::listing::{Entry, Listing};
+pub use self::settings::{EndpointSettings, Expose, Uris};
 use crate::error::Error;
 use crate::facade::Facade;
 use crate::permit;
-use crate::settings::EndpointSettings;
 use crate::target::{Target, needs_task, says_repeatable};
 use narrows_results::recover_tool;
 use narrows_results::shaping::{GOAL_ARGUMENT, Policies, RecoverTool};

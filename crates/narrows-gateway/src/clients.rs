@@ -32,6 +32,7 @@
 
 mod bucket;
 mod digest;
+mod settings;
 mod strikes;
 #[cfg(test)]
 mod tests;
@@ -48,13 +49,14 @@ use narrows_policy::{KnownClient, Principal};
 use tokio::time::{Instant, sleep};
 
 use self::digest::Key;
+pub use self::settings::{ClientSettings, DoorName, Doors, Rate, TokenDigest};
 use self::strikes::{HOLD, Strikes, Verdict};
 pub use self::usage::ClientPermit;
 pub(crate) use self::usage::ClientSeat;
 use self::usage::Usage;
 use crate::error::Error;
 use crate::meter::{Meter, RefusedFor};
-use crate::settings::{ClientSettings, DoorName, Doors, Rate, TokenDigest};
+
 use narrows_upstream::memory::{ClientMemory, Memory};
 
 /// No token is nearly as long.

@@ -7,8 +7,7 @@ use arc_swap::ArcSwap;
 use narrows_wire::Raw;
 use parking_lot::Mutex;
 
-use crate::catalogue::{Part, Plan, Scope, View, changes};
-use crate::settings::Uris;
+use crate::catalogue::{Part, Plan, Scope, Uris, View, changes};
 use narrows_results::shaping::Shaping;
 use narrows_upstream::exchange::Notice;
 

@@ -1,11 +1,15 @@
-//! What the gateway must be told. Checked values only: files, environment and
-//! defaults are read by the binary and handed in.
+//! The settings of a gateway: checked values only. The binary reads files and
+//! the environment. The settings of a module are defined in that module.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use narrows_policy::preset::{DirectPreset, Pattern, Preset, ToolFilter};
+pub use crate::builtin::PrunerSettings;
+pub use crate::catalogue::{EndpointSettings, Expose, Uris};
+pub use crate::clients::{ClientSettings, DoorName, Doors, Rate, TokenDigest};
+pub use crate::facade::{Encoding, FacadeSettings, Telling};
+use narrows_policy::preset::{DirectPreset, Preset, ToolFilter};
 pub use narrows_results::settings::{Binary, RecoverySettings, ShapeChoice, Structured};
 use narrows_results::shaping::ServerShape;
 use narrows_shape::Mask;
@@ -116,86 +120,6 @@ pub struct RpcServer {
 /// How long a request on the route of plain JSON-RPC waits where nothing else is said.
 pub const RPC_TIMEOUT: Duration = Duration::from_secs(30);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PrunerSettings {
-    /// Longer texts are passed on as they are.
-    pub max_input_chars: usize,
-}
-
-impl Default for PrunerSettings {
-    fn default() -> Self {
-        PrunerSettings {
-            max_input_chars: 2_000_000,
-        }
-    }
-}
-
-/// Who may come in, and what for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClientSettings {
-    pub name: String,
-    /// What its token comes to. None only for [`ClientSettings::ANONYMOUS`],
-    /// which is whoever brings no token from this machine.
-    pub token: Option<TokenDigest>,
-    pub doors: Doors,
-    /// Binds this client besides the preset of the endpoint: what either of
-    /// them denies is not to be had.
-    pub preset: Option<String>,
-    pub rate: Option<Rate>,
-    /// Requests in flight, over all of its sessions.
-    pub max_calls: Option<usize>,
-    pub max_sessions: Option<usize>,
-}
-
-impl ClientSettings {
-    /// The name of who brings no token.
-    pub const ANONYMOUS: &str = "anonymous";
-
-    pub fn named(name: impl Into<String>) -> Self {
-        ClientSettings {
-            name: name.into(),
-            token: None,
-            doors: Doors::All,
-            preset: None,
-            rate: None,
-            max_calls: None,
-            max_sessions: None,
-        }
-    }
-}
-
-/// The SHA-256 of a token. Tokens are 256 random bits, so a fast digest keeps
-/// them: nobody can go through all of them.
-#[derive(Clone, PartialEq, Eq)]
-pub struct TokenDigest(pub [u8; 32]);
-
-/// Where a client may come in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Doors {
-    All,
-    These(Vec<DoorName>),
-}
-
-/// One of the ways in, or several of a kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DoorName {
-    /// An endpoint that joins all upstreams, by its name.
-    Endpoint(String),
-    /// The ways in of one server, by its id: `/servers/{id}` and plain JSON-RPC.
-    Server(String),
-    /// Those of every server.
-    AnyServer,
-    /// The pruner's plain JSON-RPC.
-    Pruner,
-}
-
-/// How often a client may ask: so many at once, and so many a minute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
-    pub per_minute: u32,
-    pub burst: u32,
-}
-
 /// Bounds on everything that peers can make grow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
@@ -255,121 +179,6 @@ impl Default for Limits {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct EndpointSettings {
-    pub name: String,
-    /// Between server and tool in published names.
-    pub separator: String,
-    pub uris: Uris,
-    /// The longest published name; counts only with the separator `__`, whose
-    /// names are kept within what model providers accept.
-    pub name_max: usize,
-    pub shape: ShapeChoice,
-    pub structured: Structured,
-    /// The id of the preset in force. None allows everything, and one that is
-    /// not among the presets nothing.
-    pub preset: Option<String>,
-    pub expose: Expose,
-    pub facade: FacadeSettings,
-}
-
-impl EndpointSettings {
-    pub fn named(name: impl Into<String>) -> Self {
-        EndpointSettings {
-            name: name.into(),
-            separator: "__".into(),
-            uris: Uris::AsTheyAre,
-            name_max: 50,
-            shape: ShapeChoice::default(),
-            structured: Structured::Auto,
-            preset: None,
-            expose: Expose::All,
-            facade: FacadeSettings::default(),
-        }
-    }
-}
-
-/// How an endpoint offers tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expose {
-    /// Each of them is listed.
-    All,
-    /// Two tools are: one that tells of the others, one that calls them.
-    Lazy,
-    /// The same, with one more that finds them.
-    Search,
-}
-
-/// How tools are told of where they are not listed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FacadeSettings {
-    /// How much of each tool the description of `inspect` tells, on lazy endpoints.
-    pub listing: Telling,
-    /// The longest that this description may get before it tells less.
-    pub listing_max_chars: usize,
-    /// True if it names the parameters of each tool.
-    pub signatures: bool,
-    /// Tools that are listed all the same.
-    pub pin: Vec<Pattern>,
-    /// The form of what `inspect`, `exec` and `search_tools` answer.
-    pub encoding: Encoding,
-    /// Schemas as TypeScript, not as JSON Schema.
-    pub typescript: bool,
-    /// Descriptions inside of schemas are cut here.
-    pub max_description_len: usize,
-    /// True if TypeScript tells constraints and defaults.
-    pub constraints: bool,
-    /// The fewest items or keys of data that are worth TOON.
-    pub toon_min_size: usize,
-}
-
-impl Default for FacadeSettings {
-    fn default() -> Self {
-        FacadeSettings {
-            listing: Telling::Capped,
-            listing_max_chars: 10_000,
-            signatures: true,
-            pin: Vec::new(),
-            encoding: Encoding::Shorter,
-            typescript: true,
-            max_description_len: 300,
-            constraints: false,
-            toon_min_size: 1,
-        }
-    }
-}
-
-/// How much is told of every tool, from most to least.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Telling {
-    /// Its whole description.
-    Full,
-    /// The beginning of it.
-    Capped,
-    /// Its name.
-    Names,
-    /// Nothing; only servers are told.
-    Servers,
-}
-
-/// The form of data in a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    /// TOON or compact JSON, whichever is shorter.
-    Shorter,
-    Toon,
-    Json,
-}
-
-/// How resource URIs are published.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Uris {
-    /// As they are; wrapped only where two servers publish the same one.
-    AsTheyAre,
-    /// All wrapped, and every listed item says in `metadata.proxy` where it is from.
-    Wrapped,
-}
-
 /// One server: how to connect to it, and what clients may see of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSettings {
@@ -419,12 +228,6 @@ impl From<UpstreamSettings> for ServerSettings {
             preset: DirectPreset::AsDefault,
             tool_filter: ToolFilter::default(),
         }
-    }
-}
-
-impl std::fmt::Debug for TokenDigest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("TokenDigest")
     }
 }
 

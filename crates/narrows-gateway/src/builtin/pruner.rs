@@ -27,8 +27,9 @@ use tokio::sync::Semaphore;
 
 use self::request::{PruneRequest, RecoverRequest};
 pub(super) use self::server::Pruning;
-use crate::settings::{PrunerSettings, RecoverySettings};
+use super::settings::PrunerSettings;
 use narrows_results::recovery_store::{MemoryStore, Owner, Receipt, Store, Unavailable};
+use narrows_results::settings::RecoverySettings;
 use narrows_wire::Timestamp;
 use narrows_wire::tool_result;
 use std::time::SystemTime;

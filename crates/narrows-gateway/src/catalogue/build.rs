@@ -10,13 +10,14 @@ use narrows_policy::preset::Preset;
 use narrows_shape::budget::RecoveryForm;
 use narrows_wire::{ItemKind, Raw, token};
 
+use super::settings::{EndpointSettings, Expose, Uris};
 use super::uris::PublishedUris;
 use super::{Entry, Kind, Listing, Part, Plan, Recover, Scope, View, lacks_goal};
 use crate::facade::{Facade, Hidden, Shelf, Shown, TaskOnly, Way};
 use crate::permit;
-use crate::settings::{EndpointSettings, Expose, Structured, Uris};
 use crate::target::{Target, needs_task, says_repeatable};
 use narrows_results::recover_tool;
+use narrows_results::settings::Structured;
 use narrows_results::shaping::{
     FIND_ARGUMENT, GOAL_ARGUMENT, Policies, RecoverTool, find_schema, goal_schema,
 };

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::settings::Rate;
+use super::settings::Rate;
 
 /// Holds the time, in nanoseconds since some epoch, at which the bucket will
 /// be full again.

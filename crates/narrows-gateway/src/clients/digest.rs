@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 
-use crate::settings::TokenDigest;
+use super::settings::TokenDigest;
 
 impl TokenDigest {
     /// What a token comes to.

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use super::bucket::Bucket;
-use crate::settings::Rate;
+use super::settings::Rate;
 
 /// How long a refusal is held back.
 pub(super) const HOLD: Duration = Duration::from_secs(1);

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::bucket::Bucket;
-use crate::settings::Rate;
+use super::settings::Rate;
 use narrows_upstream::memory::{ClientMemory, Memory};
 
 #[derive(Debug, Default)]

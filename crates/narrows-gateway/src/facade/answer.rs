@@ -5,7 +5,7 @@ use narrows_shape::toon;
 use narrows_wire::{Kind, Raw};
 use serde_json::{Value, json};
 
-use crate::settings::{Encoding, FacadeSettings};
+use super::settings::{Encoding, FacadeSettings};
 
 /// Longer data is written as it is: nobody reads so much, and looking for a
 /// shorter form would keep the call waiting.

@@ -5,7 +5,8 @@ use bytes::Bytes;
 use narrows_wire::{Kind, Raw};
 
 use super::answer::{self, LONGEST, wrapped};
-use crate::settings::{FacadeSettings, Structured};
+use super::settings::FacadeSettings;
+use narrows_results::settings::Structured;
 use narrows_results::shaping::{RECEIPT_META, content_alone, only_text};
 
 /// What a result's `content` is.

@@ -8,8 +8,8 @@ use narrows_wire::Raw;
 
 use super::answer::{array, chars, text};
 use super::servers::Tool;
+use super::settings::FacadeSettings;
 use super::telling::grouped;
-use crate::settings::FacadeSettings;
 
 /// A tool, and the name of who has it.
 pub(super) type Named<'a> = (&'a str, &'a Tool);

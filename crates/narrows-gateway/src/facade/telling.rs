@@ -5,7 +5,7 @@ use narrows_wire::{Kind, Raw};
 
 use super::answer::chars;
 use super::servers::{OURS, Server, Servers, Tool};
-use crate::settings::{FacadeSettings, Telling};
+use super::settings::{FacadeSettings, Telling};
 
 const HEAD: &str = "Inspect available MCP tools and their schemas.\n\nAvailable tools:";
 

@@ -8,8 +8,8 @@ use narrows_wire::Raw;
 
 use super::answer::chars;
 use super::servers::{Server, Servers, Tool};
+use super::settings::FacadeSettings;
 use super::telling::{Lines, Listing, folded, grouped};
-use crate::settings::FacadeSettings;
 
 const HEAD: &str = "Find tools of MCP servers by what they do. The best come with their schemas, \
     ready to be called with exec. Say in a few words what is to be done; several phrasings, one \
