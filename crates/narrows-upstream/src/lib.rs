@@ -9,20 +9,46 @@
 //! where a body is changed while it streams.
 
 pub mod chain;
+mod channel;
+mod duplex;
 mod error;
 pub mod exchange;
+pub mod guard;
+mod health;
 mod hooks;
+mod http;
+mod link;
 pub mod memory;
+mod offer;
 pub mod offload;
+mod plain;
+mod process;
+mod secrets;
 pub mod settings;
+mod sse;
+mod stdio;
+pub mod subreaper;
+#[cfg(test)]
+mod testing;
 pub mod timers;
 mod upstream;
 mod wake_flag;
+mod web;
 pub mod websocket;
+mod ws;
 
+pub use channel::{Arrival, Channel};
 pub use error::{Error, Fault};
 pub use hooks::{
     BodyFilter, BuiltinConnector, FilteredBody, InvalidBody, ToolChange, UpstreamObserver,
 };
-pub use upstream::*;
+pub use link::{Ears, Failure, FailureKind, Found, LinkError, Origin, Outgoing, ServerHello};
+pub use offer::{Item, Kinds, ListKind, ListReader, Offer};
+pub use plain::{PlainAnswer, PlainServer, PlainTrouble, Post};
+pub use secrets::{Redacted, Secrets};
+pub use upstream::{
+    Changes, Definitions, Link, Numbers, OwnLink, SharedEars, StartSlots, State, Surroundings,
+    Upstream, supervise,
+};
 pub use wake_flag::WakeFlag;
+pub use web::HttpClient;

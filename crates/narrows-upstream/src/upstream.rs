@@ -6,31 +6,16 @@
 //! carries it: adding a transport means one file here and one arm in
 //! [`connect`].
 
-mod channel;
 mod circuit;
 mod connect;
 mod definitions;
-mod duplex;
-pub mod guard;
-mod health;
-mod http;
-mod link;
-mod offer;
-mod plain;
 mod probe;
-mod process;
-mod secrets;
-mod sse;
 mod starts;
-mod stdio;
-pub mod subreaper;
 mod subscriptions;
 mod supervisor;
 mod tenure;
 #[cfg(test)]
 mod tests;
-mod web;
-mod ws;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -45,29 +30,25 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use self::channel::{Arrival, Channel};
-pub use self::link::{Ears, LinkError, Origin, Outgoing, ServerHello};
-pub use self::link::{Failure, FailureKind, Found};
-pub use self::offer::{Item, Kinds, ListKind, ListReader, Offer};
-pub use self::plain::{PlainAnswer, PlainServer, PlainTrouble, Post};
-pub(crate) use self::process::variable_above;
-pub use self::secrets::{Redacted, Secrets};
+use self::circuit::Circuit;
+use self::connect::Connected;
+pub use self::definitions::Definitions;
 pub use self::starts::StartSlots;
 pub use self::supervisor::{SharedEars, supervise};
 use self::tenure::Tenure;
-pub use self::web::HttpClient;
+use crate::duplex::Duplex;
 use crate::error::Error;
 use crate::exchange::{Asks, ClientHello};
+use crate::guard::LazyGuard;
+use crate::health::{self, Vitals, Work};
 use crate::hooks::{BuiltinConnector, UpstreamObserver};
+use crate::http::HttpLink;
+use crate::link::{Ears, Failure, Found, LinkError, Outgoing, ServerHello};
+use crate::offer::{Kinds, ListKind, ListReader, Offer};
+use crate::secrets::{Redacted, Secrets};
 use crate::settings::{Limits, Sharing, Transport, UpstreamKind, UpstreamSettings};
-use circuit::Circuit;
-use connect::Connected;
-pub use definitions::Definitions;
-use duplex::Duplex;
-use guard::LazyGuard;
-use health::{Vitals, Work};
-use http::HttpLink;
-use stdio::StderrHistory;
+use crate::stdio::StderrHistory;
+use crate::web::HttpClient;
 
 /// One server we call.
 pub struct Upstream {
@@ -493,11 +474,11 @@ impl Upstream {
 }
 
 /// One initialised connection, which ends when nobody holds it any more.
-pub struct Link(Carrier);
+pub struct Link(pub(crate) Carrier);
 
 /// What carries it, of either kind.
 #[derive(Clone)]
-enum Carrier {
+pub(crate) enum Carrier {
     Duplex(Arc<Duplex>),
     Http(Arc<HttpLink>),
 }

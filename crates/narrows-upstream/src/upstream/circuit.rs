@@ -12,8 +12,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::{Failure, Link, State, Upstream};
+use super::{Link, State, Upstream};
 use crate::error::Error;
+use crate::link::Failure;
 
 /// Between two attempts of which calls hastened the second.
 pub(super) const SPACING: Duration = Duration::from_secs(5);

@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::channel::Channel;
-use super::duplex::{Duplex, Quoting};
-use super::http::{HttpLink, Manner};
-use super::link::{Ears, Failure, FailureKind, Found, ServerHello};
 use super::starts::StartSlot;
-use super::stdio::StderrHistory;
-use super::{Carrier, Link, Upstream, sse, stdio, ws};
+use super::{Carrier, Link, Upstream};
+use crate::channel::Channel;
+use crate::duplex::{Duplex, Quoting};
 use crate::exchange::ClientHello;
+use crate::http::{HttpLink, Manner};
+use crate::link::{Ears, Failure, FailureKind, Found, ServerHello};
 use crate::settings::{RemoteManner, RemoteSettings, Transport, UpstreamKind};
+use crate::stdio::StderrHistory;
+use crate::{sse, stdio, ws};
 
 /// A connection that was just made.
 pub(super) struct Connected {

@@ -9,8 +9,8 @@ use narrows_wire::Raw;
 
 use super::Upstream;
 use super::connect::Connected;
-use super::link::{Ears, Failure, FailureKind};
 use crate::exchange::{Ask, AskKey, ClientHello, Notice, Refusal};
+use crate::link::{Ears, Failure, FailureKind};
 use crate::settings::{RemoteSettings, Transport, UpstreamKind};
 
 /// For each kind that is tried.

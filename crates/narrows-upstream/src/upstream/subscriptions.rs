@@ -2,7 +2,8 @@
 
 use narrows_wire::Raw;
 
-use super::{Link, Outgoing, Upstream};
+use super::{Link, Upstream};
+use crate::link::Outgoing;
 
 impl Upstream {
     /// Sets the level of log messages on one link. A server that refuses it

@@ -9,10 +9,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connect::Connected;
-use super::link::{Ears, Failure, FailureKind, Found};
-use super::{Link, ListKind, Offer, State, Upstream};
+use super::{Link, State, Upstream};
 use crate::chain::via::has_notice_come_round;
 use crate::exchange::{Ask, AskKey, ClientHello, Notice, Refusal};
+use crate::link::{Ears, Failure, FailureKind, Found};
+use crate::offer::{ListKind, Offer};
 use crate::settings::{Sharing, Transport};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);

@@ -10,15 +10,17 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::super::guard::LazyGuard;
-use super::super::link::{Failure, FailureKind, Found, Outgoing};
 use super::super::supervisor::SharedEars;
-use super::super::ws::tests::server::Server as WebSocketServer;
 use super::super::{Connected, State, Surroundings, Upstream, supervise};
-use super::server::{Reply, Seen, Server, event, events, hello, json_reply, reply, status};
-use super::{Addressed, LIMITS, LONG, NoBuiltins, NoObserver, client, ears, soon};
 use crate::exchange::{Ask, AskKey, Notice};
+use crate::guard::LazyGuard;
+use crate::link::{Failure, FailureKind, Found, Outgoing};
 use crate::settings::{RemoteManner, RemoteSettings, Transport, UpstreamKind, UpstreamSettings};
+use crate::testing::server::{
+    Reply, Seen, Server, event, events, hello, json_reply, reply, status,
+};
+use crate::testing::{Addressed, LIMITS, LONG, NoBuiltins, NoObserver, client, ears, soon};
+use crate::ws::tests::server::Server as WebSocketServer;
 
 pub(super) fn upstream(manner: RemoteManner, settings: RemoteSettings) -> Arc<Upstream> {
     upstream_with(manner, settings, |_| {})
@@ -58,7 +60,7 @@ pub(super) fn surroundings() -> Surroundings {
 
 async fn connect(upstream: &Arc<Upstream>) -> Result<Connected, Failure> {
     let (ears, _) = ears();
-    let ours = super::hello();
+    let ours = crate::testing::hello();
     soon(upstream.connect(&ours, ears)).await
 }
 

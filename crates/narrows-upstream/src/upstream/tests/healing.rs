@@ -14,15 +14,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::circuit::SPACING;
-use super::super::link::{Failure, FailureKind, LinkError, Outgoing};
 use super::super::{Link, StartSlots, State, Surroundings, Upstream, supervise};
 use super::choosing::{Deaf, surroundings, upstream, upstream_with};
-use super::server::{Reply, Seen, Server, events, hello, json_reply, status};
-use super::{Addressed, LONG, NoObserver, soon};
 use crate::error::Error;
+use crate::link::{Failure, FailureKind, LinkError, Outgoing};
 use crate::settings::{
     HealthSettings, RemoteManner, StdioSettings, UpstreamKind, UpstreamSettings,
 };
+use crate::testing::server::{Reply, Seen, Server, events, hello, json_reply, status};
+use crate::testing::{Addressed, LONG, NoObserver, soon};
 
 /// Asked at once and given up soon: for servers that do not answer.
 const STRICT: HealthSettings = HealthSettings {
@@ -223,8 +223,7 @@ async fn a_server_at_work_is_not_given_up() {
     server.saw("tools/call").await;
     // Watched from here on only, so that no ping comes before the call.
     let watched = link.watched();
-    let watching =
-        super::super::health::watch(watched.vitals(), &busy, |limit| watched.ping(limit));
+    let watching = crate::health::watch(watched.vitals(), &busy, |limit| watched.ping(limit));
     tokio::select! {
         failure = watching => panic!("{failure:?}"),
         () = async {
@@ -236,8 +235,7 @@ async fn a_server_at_work_is_not_given_up() {
     call.abort();
     let _ = call.await;
     // With nothing to do it has no excuse.
-    let watching =
-        super::super::health::watch(watched.vitals(), &busy, |limit| watched.ping(limit));
+    let watching = crate::health::watch(watched.vitals(), &busy, |limit| watched.ping(limit));
     assert_eq!(soon(watching).await.kind, FailureKind::TimedOut);
 }
 

@@ -1,0 +1,19 @@
+//! HTTP as a client, for every transport that begins with it: connections and
+//! their reuse, addresses with what must be sent there, answers as JSON or as
+//! events, and what a refusal means.
+
+mod address;
+mod answer;
+mod client;
+mod connect;
+mod trouble;
+
+pub(crate) use self::address::{Address, Astray, MARK, user_info};
+pub(crate) use self::answer::{Answer, Content, Events, Moment};
+pub use self::client::HttpClient;
+#[cfg(test)]
+pub(crate) use self::connect::Connector;
+pub(crate) use self::connect::{Site, Stream};
+pub(crate) use self::trouble::{Trouble, excerpt, is_html, words};
+
+pub(crate) const SESSION_ID: ::http::HeaderName = ::http::HeaderName::from_static("mcp-session-id");
