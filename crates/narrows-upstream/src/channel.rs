@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::link::{Failure, LinkError};
+use crate::failure::{Failure, LinkError};
 
 pub struct Channel {
     /// Messages to the server, unframed. The transport's own task writes them, several at once where it can.

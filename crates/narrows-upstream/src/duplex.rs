@@ -29,10 +29,12 @@ use tokio_util::task::TaskTracker;
 pub(crate) use self::quoting::Quoting;
 use crate::channel::{Arrival, Channel, Closer};
 use crate::exchange::{AnswerTo, AskKey, ClientHello, Event, EventSink};
+use crate::failure::{Failure, FailureKind, LinkError};
+use crate::handler::Ears;
+use crate::handshake::ServerHello;
 use crate::health::Vitals;
-use crate::link::{
-    Complaints, Ears, Failure, FailureKind, LinkError, Origin, Outgoing, ServerHello,
-};
+use crate::request::{Origin, Outgoing};
+use crate::violations::Complaints;
 
 /// How long a server whose input has ended gets to tell why.
 const SETTLE: Duration = Duration::from_secs(1);

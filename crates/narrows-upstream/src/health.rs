@@ -18,8 +18,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use crate::failure::{Failure, FailureKind};
 use crate::hooks::UpstreamObserver;
-use crate::link::{Failure, FailureKind};
 use crate::settings::HealthSettings;
 
 /// What is known of the life behind one link.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::channel::Channel;
 use crate::error::Fault;
 use crate::settings::Builtin;
-use crate::upstream::State;
+use crate::state::State;
 
 /// Receives the events of one server. Methods must not block.
 pub trait UpstreamObserver: Send + Sync {

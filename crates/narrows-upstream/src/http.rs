@@ -31,10 +31,14 @@ use self::outbox::Outbox;
 use self::patience::Patience;
 use self::progress::Progress;
 use crate::exchange::{AnswerTo, ClientHello};
+use crate::failure::{Failure, FailureKind, LinkError};
+use crate::handler::Ears;
+use crate::handshake::ServerHello;
 use crate::health::Vitals;
-use crate::link::{Complaints, Ears, Failure, FailureKind, LinkError, Outgoing, ServerHello};
+use crate::request::Outgoing;
 use crate::settings::RemoteSettings;
 use crate::timers::Timers;
+use crate::violations::Complaints;
 use crate::web::HttpClient;
 
 /// How long the end of a link may take: once for what is still to be sent,

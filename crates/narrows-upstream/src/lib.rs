@@ -13,7 +13,10 @@ mod channel;
 mod duplex;
 mod error;
 pub mod exchange;
+mod failure;
 pub mod guard;
+mod handler;
+mod handshake;
 mod health;
 mod hooks;
 mod http;
@@ -23,15 +26,18 @@ mod offer;
 pub mod offload;
 mod plain;
 mod process;
+mod request;
 mod secrets;
 pub mod settings;
 mod sse;
+mod state;
 mod stdio;
 pub mod subreaper;
 #[cfg(test)]
 mod testing;
 pub mod timers;
 mod upstream;
+mod violations;
 mod wake_flag;
 mod web;
 pub mod websocket;
@@ -39,16 +45,21 @@ mod ws;
 
 pub use channel::{Arrival, Channel};
 pub use error::{Error, Fault};
+pub use failure::{Failure, FailureKind, Found, LinkError};
+pub use handler::Ears;
+pub use handshake::ServerHello;
 pub use hooks::{
     BodyFilter, BuiltinConnector, FilteredBody, InvalidBody, ToolChange, UpstreamObserver,
 };
-pub use link::{Ears, Failure, FailureKind, Found, LinkError, Origin, Outgoing, ServerHello};
+pub use link::Link;
 pub use offer::{Item, Kinds, ListKind, ListReader, Offer};
 pub use plain::{PlainAnswer, PlainServer, PlainTrouble, Post};
+pub use request::{Origin, Outgoing};
 pub use secrets::{Redacted, Secrets};
+pub use state::State;
 pub use upstream::{
-    Changes, Definitions, Link, Numbers, OwnLink, SharedEars, StartSlots, State, Surroundings,
-    Upstream, supervise,
+    Changes, Definitions, Numbers, OwnLink, SharedEars, StartSlots, Surroundings, Upstream,
+    supervise,
 };
 pub use wake_flag::WakeFlag;
 pub use web::HttpClient;

@@ -13,8 +13,8 @@ use self::derived::Derived;
 pub use self::read::ListReader;
 use self::read::ReadList;
 use crate::chain::via;
-use crate::link::Failure;
-use crate::link::ServerHello;
+use crate::failure::Failure;
+use crate::handshake::ServerHello;
 
 #[derive(Debug, Clone, Default)]
 pub struct Offer {

@@ -11,8 +11,8 @@ use ::http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use bytes::Bytes;
 
+use crate::failure::Failure;
 use crate::hooks::{BodyFilter, FilteredBody};
-use crate::link::Failure;
 use crate::memory::{MemoryPermit, MemoryShare, WAIT_ABOVE};
 use crate::settings::RemoteSettings;
 use crate::web::{Address, Answer, Content, HttpClient, MARK, Trouble, excerpt, is_html};

@@ -8,12 +8,13 @@ mod tests;
 
 use std::borrow::Cow;
 
+use ::http::{HeaderValue, Uri};
+use hyper_util::client::proxy::matcher::Matcher;
 use narrows_wire::Raw;
 
 use self::find::{in_arguments, in_environment};
-use crate::link::Failure;
+use crate::failure::Failure;
 use crate::settings::{RemoteSettings, StdioSettings, UpstreamKind};
-use crate::web::user_info;
 
 /// Of longer messages only the beginning is searched. Events show less.
 const LONGEST_SHOWN: usize = 64 * 1024;
@@ -107,6 +108,19 @@ pub(crate) fn of_remote(settings: &RemoteSettings) -> Vec<String> {
         return prepared(whole);
     }
     prepared(words(&values))
+}
+
+/// `user:password@` of a URL as a header. The proxy matcher is asked because
+/// it does exactly this, percent signs included, for the URLs of proxies.
+pub(crate) fn user_info(url: &Uri) -> Option<HeaderValue> {
+    url.authority()?.as_str().contains('@').then_some(())?;
+    // It knows no WebSocket.
+    let http = match url.scheme_str() {
+        Some("ws" | "wss") => url.to_string().replacen("ws", "http", 1).parse().ok()?,
+        _ => url.clone(),
+    };
+    let matcher = Matcher::builder().all(http.to_string()).build();
+    matcher.intercept(&http)?.basic_auth().cloned()
 }
 
 /// Returns values in the order in which they are looked for, without those that

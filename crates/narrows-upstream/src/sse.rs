@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::channel::{Arrival, Channel, ends_writer};
-use crate::link::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind};
 use crate::offload;
 use crate::settings::RemoteSettings;
 use crate::web::{Address, Astray, Content, Events, HttpClient, Moment, Trouble};
@@ -61,7 +61,8 @@ pub(crate) async fn open(
     };
     if !answer.status().is_success() {
         let status = answer.status();
-        return Err(match answer.refusal(&stream, Moment::Opening).await {
+        let refusal = answer.refusal(&stream.pool, &stream.secrets, Moment::Opening);
+        return Err(match refusal.await {
             // It speaks MCP, but not to a GET.
             Trouble::Answered(_) => wrong(format!("it answered HTTP {status} to GET")),
             refusal => refusal.into_failure(&stream.shown),
@@ -279,7 +280,8 @@ impl Poster {
             .send(&Method::POST, &self.headers, message, &mut false)
             .await?;
         if !answer.status().is_success() {
-            return Err(answer.refusal(&self.address, Moment::InSession).await);
+            let (pool, secrets) = (&self.address.pool, &self.address.secrets);
+            return Err(answer.refusal(pool, secrets, Moment::InSession).await);
         }
         answer.discard(&self.address.pool).await;
         Ok(())

@@ -24,8 +24,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::channel::{Arrival, Channel};
+use crate::failure::{Failure, FailureKind};
 use crate::guard::{Guard, LazyGuard};
-use crate::link::{Failure, FailureKind};
 use crate::process::{self, Tree};
 use crate::secrets::Secrets;
 use crate::settings::StdioSettings;

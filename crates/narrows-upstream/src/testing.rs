@@ -20,10 +20,11 @@ use crate::channel::{Arrival, Channel};
 use crate::duplex::Duplex;
 use crate::error::Fault;
 use crate::exchange::{Ask, AskKey, ClientHello, Notice};
+use crate::failure::Failure;
+use crate::handler::Ears;
 use crate::hooks::{BuiltinConnector, ToolChange, UpstreamObserver};
-use crate::link::{Ears, Failure};
 use crate::settings::{Builtin, Limits, ProxySettings, RemoteManner, RemoteSettings};
-use crate::upstream::State;
+use crate::state::State;
 use crate::web::HttpClient;
 
 pub(crate) const MAX: usize = 64 * 1024;

@@ -23,10 +23,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use narrows_wire::{Raw, Revision};
+use narrows_wire::Raw;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -36,17 +35,19 @@ pub use self::definitions::Definitions;
 pub use self::starts::StartSlots;
 pub use self::supervisor::{SharedEars, supervise};
 use self::tenure::Tenure;
-use crate::duplex::Duplex;
 use crate::error::Error;
 use crate::exchange::{Asks, ClientHello};
+use crate::failure::LinkError;
 use crate::guard::LazyGuard;
-use crate::health::{self, Vitals, Work};
+use crate::handler::Ears;
+use crate::handshake::ServerHello;
+use crate::health::{self, Work};
 use crate::hooks::{BuiltinConnector, UpstreamObserver};
-use crate::http::HttpLink;
-use crate::link::{Ears, Failure, Found, LinkError, Outgoing, ServerHello};
+use crate::link::Link;
 use crate::offer::{Kinds, ListKind, ListReader, Offer};
 use crate::secrets::{Redacted, Secrets};
 use crate::settings::{Limits, Sharing, Transport, UpstreamKind, UpstreamSettings};
+use crate::state::State;
 use crate::stdio::StderrHistory;
 use crate::web::HttpClient;
 
@@ -181,45 +182,6 @@ impl Numbers {
 
     fn next_instance(&self) -> u64 {
         self.instances.fetch_add(1, Ordering::Relaxed)
-    }
-}
-
-/// How an upstream is.
-#[derive(Debug, Clone)]
-pub enum State {
-    Disabled,
-    Starting,
-    Up {
-        revision: Revision,
-        /// From the start of connecting until the lists were there.
-        took: Duration,
-        server_info: Raw,
-        found: Found,
-    },
-    Down {
-        failure: Arc<Failure>,
-        /// Since it was last up for a while.
-        attempts: u32,
-        /// When the next one begins; in the past while it is under way. None
-        /// if only another configuration could help.
-        next_try: Option<Instant>,
-    },
-}
-
-impl State {
-    /// Up, failed or not wanted: no longer worth waiting for.
-    pub fn settled(&self) -> bool {
-        !matches!(self, State::Starting)
-    }
-
-    /// In one word, as operators read it.
-    pub fn word(&self) -> &'static str {
-        match self {
-            State::Disabled => "disabled",
-            State::Starting => "starting",
-            State::Up { .. } => "up",
-            State::Down { .. } => "down",
-        }
     }
 }
 
@@ -469,119 +431,6 @@ impl Upstream {
             }
             LinkError::Invalid(reason) => Error::Invalid { server, reason },
             LinkError::TooLarge(max) => Error::TooLarge { server, max },
-        }
-    }
-}
-
-/// One initialised connection, which ends when nobody holds it any more.
-pub struct Link(pub(crate) Carrier);
-
-/// What carries it, of either kind.
-#[derive(Clone)]
-pub(crate) enum Carrier {
-    Duplex(Arc<Duplex>),
-    Http(Arc<HttpLink>),
-}
-
-impl Link {
-    pub async fn request(&self, call: Outgoing<'_>) -> Result<Raw, LinkError> {
-        self.0.request(call).await
-    }
-
-    pub fn notify(&self, method: &str, params: Option<Raw>) {
-        match &self.0 {
-            Carrier::Duplex(link) => link.notify(method, params),
-            Carrier::Http(link) => link.notify(method, params),
-        }
-    }
-
-    pub async fn close(&self) {
-        match &self.0 {
-            Carrier::Duplex(link) => link.close().await,
-            Carrier::Http(link) => link.close().await,
-        }
-    }
-
-    pub async fn ended(&self) -> Arc<Failure> {
-        self.0.ended().await
-    }
-
-    /// Returns true if it has ended.
-    pub fn has_ended(&self) -> bool {
-        match &self.0 {
-            Carrier::Duplex(link) => link.has_ended().is_some(),
-            Carrier::Http(link) => link.has_ended().is_some(),
-        }
-    }
-
-    /// Waits until nothing is left of a link that has ended: a process, above
-    /// all, that may hold what the next one needs.
-    async fn cleared(&self) {
-        if let Carrier::Duplex(link) = &self.0 {
-            link.clear_away().await;
-        }
-    }
-
-    /// Returns true if the server answers over this link, which may take
-    /// `limit`.
-    pub async fn answers(&self, limit: Duration) -> bool {
-        let asked = Instant::now();
-        self.0.ping(limit).await;
-        self.vitals().heard_since(asked)
-    }
-
-    fn vitals(&self) -> &Vitals {
-        self.0.vitals()
-    }
-
-    fn watched(&self) -> Carrier {
-        self.0.clone()
-    }
-}
-
-impl Carrier {
-    async fn request(&self, call: Outgoing<'_>) -> Result<Raw, LinkError> {
-        match self {
-            Carrier::Duplex(link) => link.request(call).await,
-            Carrier::Http(link) => link.request(call).await,
-        }
-    }
-
-    async fn ended(&self) -> Arc<Failure> {
-        match self {
-            Carrier::Duplex(link) => link.ended().await,
-            Carrier::Http(link) => link.ended().await,
-        }
-    }
-
-    fn vitals(&self) -> &Vitals {
-        match self {
-            Carrier::Duplex(link) => &link.vitals,
-            Carrier::Http(link) => link.vitals(),
-        }
-    }
-
-    /// Asks for a sign of life; whether one came is found in the vitals, for
-    /// any message is one, and so is an answer that is an error.
-    async fn ping(&self, limit: Duration) {
-        let _ = self.request(Outgoing::own("ping", None, limit)).await;
-    }
-
-    fn give_up(&self, failure: Failure) {
-        match self {
-            Carrier::Duplex(link) => link.end(failure),
-            Carrier::Http(link) => link.give_up(failure),
-        }
-    }
-}
-
-impl Drop for Link {
-    // Nobody can end it any more, so it ends now: a connection that nobody
-    // holds would keep a process or a session on the server alive for ever.
-    fn drop(&mut self) {
-        match &self.0 {
-            Carrier::Duplex(link) => link.abandon(),
-            Carrier::Http(link) => link.abandon(),
         }
     }
 }

@@ -8,7 +8,7 @@ mod client;
 mod connect;
 mod trouble;
 
-pub(crate) use self::address::{Address, Astray, MARK, user_info};
+pub(crate) use self::address::{Address, Astray, MARK};
 pub(crate) use self::answer::{Answer, Content, Events, Moment};
 pub use self::client::HttpClient;
 #[cfg(test)]

@@ -26,7 +26,7 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use tokio_util::sync::CancellationToken;
 
 use crate::channel::{Arrival, Channel, ends_writer};
-use crate::link::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind};
 use crate::settings::RemoteSettings;
 use crate::web::{Address, HttpClient, Site, Stream, words};
 use crate::websocket::{self, Line, Pongs, SUBPROTOCOL, Signs, Written};

@@ -10,9 +10,11 @@ use tokio::time::Instant;
 
 use super::{Asked, Duplex, Pending};
 use crate::exchange::{AnswerTo, Ask, AskKey, AskReply, Event, EventSink, Notice, Refusal};
-use crate::link::{Ears, LinkError, Origin};
+use crate::failure::LinkError;
+use crate::handler::Ears;
 use crate::memory::{MemoryBudget, SMALL};
 use crate::offload;
+use crate::request::Origin;
 
 /// The longest pause in reading while the response budget is exceeded.
 const PAUSE: Duration = Duration::from_secs(1);

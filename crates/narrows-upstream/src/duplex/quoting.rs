@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::Duplex;
-use crate::link::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind};
 use crate::secrets::Secrets;
 
 /// Characters of an unreadable message that are shown.

@@ -14,8 +14,9 @@ use super::HttpLink;
 use super::endpoint::Session;
 use super::hear::{Call, hear};
 use super::listen::{Place, is_message};
-use crate::link::{LinkError, Outgoing};
+use crate::failure::LinkError;
 use crate::memory::MemoryShare;
+use crate::request::Outgoing;
 use crate::web::{Answer, Content, Events, Trouble, is_html};
 
 /// Attempts to resume a stream without a single event before we give up.

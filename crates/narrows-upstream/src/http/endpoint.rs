@@ -13,8 +13,8 @@ use narrows_wire::Revision;
 use tokio_util::sync::CancellationToken;
 
 use super::Manner;
+use crate::failure::Failure;
 use crate::health::Vitals;
-use crate::link::Failure;
 use crate::settings::RemoteSettings;
 use crate::web::{Address, Answer, HttpClient, Moment, SESSION_ID, Trouble};
 
@@ -116,7 +116,7 @@ impl Endpoint {
             (None, STRANGER) => Moment::Opening,
             (None, _) => Moment::Stateless,
         };
-        let refusal = answer.refusal(&self.address, moment);
+        let refusal = answer.refusal(&self.address.pool, &self.address.secrets, moment);
         Err(Box::pin(refusal).await)
     }
 

@@ -15,7 +15,9 @@ use super::listen::listen;
 use super::outbox;
 use super::{HttpLink, Manner};
 use crate::exchange::Notice;
-use crate::link::{Failure, FailureKind, LinkError, Outgoing, ServerHello};
+use crate::failure::{Failure, FailureKind, LinkError};
+use crate::handshake::ServerHello;
+use crate::request::Outgoing;
 use crate::web::Trouble;
 
 const METHOD_NOT_FOUND: &str = "-32601";

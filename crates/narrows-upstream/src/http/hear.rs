@@ -8,9 +8,9 @@ use narrows_wire::{Id, Incoming, Message, Notification, Raw, Request, decode};
 
 use super::HttpLink;
 use crate::exchange::{AnswerTo, Ask, AskKey, AskReply, Event, Notice, Refusal};
-use crate::link::{Origin, Outgoing};
 use crate::memory::MemoryShare;
 use crate::offload;
+use crate::request::{Origin, Outgoing};
 
 /// A request on its way, as the reader of its stream sees it.
 pub(super) struct Call<'a> {

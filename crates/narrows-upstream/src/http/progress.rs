@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::patience::Patience;
 use crate::exchange::{Event, EventSink, Notice};
-use crate::link::Outgoing;
+use crate::request::Outgoing;
 
 #[derive(Default)]
 pub(super) struct Progress(Mutex<HashMap<u64, Waiting>>);

@@ -11,11 +11,13 @@ use narrows_wire::{Kind, Raw};
 
 use super::{Item, ListKind, has};
 use crate::chain::via;
-use crate::link::{Failure, FailureKind};
-use crate::link::{LinkError, Outgoing, ServerHello};
+use crate::failure::LinkError;
+use crate::failure::{Failure, FailureKind};
+use crate::handshake::ServerHello;
+use crate::link::Link;
+use crate::request::Outgoing;
 use crate::secrets::Secrets;
 use crate::settings::Limits;
-use crate::upstream::Link;
 
 /// A server that never ends its pages must end somewhere.
 const MAX_PAGES: usize = 1_000;

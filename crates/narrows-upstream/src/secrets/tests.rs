@@ -216,3 +216,13 @@ fn a_secret_inside_of_another_leaves_no_rest() {
     let secrets = stdio(&[], &[("A_KEY", "abcdef"), ("B_KEY", "abcdef-ghijkl")]);
     assert_eq!(secrets.blot("is abcdef-ghijkl".to_owned()), "is ***");
 }
+
+#[test]
+fn user_info_becomes_a_header_for_every_scheme() {
+    for scheme in ["http", "https", "ws", "wss"] {
+        let url = format!("{scheme}://me:pw@h/ws").parse().expect("a URL");
+        let header = user_info(&url).expect("a header");
+        assert_eq!(header, "Basic bWU6cHc=", "{scheme}");
+    }
+    assert_eq!(user_info(&Uri::from_static("ws://h/")), None);
+}

@@ -14,7 +14,8 @@ use tokio::task::JoinHandle;
 
 use self::server::{Server, Stream};
 use crate::duplex::Duplex;
-use crate::link::{Failure, LinkError, Outgoing};
+use crate::failure::{Failure, LinkError};
+use crate::request::Outgoing;
 use crate::settings::RemoteSettings;
 use crate::testing::{Heard, LONG, MAX, client, greet, raw, read_out, soon};
 

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use crate::chain::CHAIN;
-use crate::link::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind};
 use crate::process::{self, MARK};
 use crate::settings::StdioSettings;
 

@@ -12,9 +12,11 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::{Link, State, Upstream};
+use super::Upstream;
 use crate::error::Error;
-use crate::link::Failure;
+use crate::failure::Failure;
+use crate::link::Link;
+use crate::state::State;
 
 /// Between two attempts of which calls hastened the second.
 pub(super) const SPACING: Duration = Duration::from_secs(5);
@@ -29,19 +31,6 @@ pub(super) struct Circuit {
     failed: Mutex<Option<Instant>>,
     /// Raised when the next attempt was brought nearer.
     hastened: Notify,
-}
-
-impl State {
-    /// In which time a server that is down is tried again; zero while it is
-    /// being tried.
-    pub fn next_try(&self) -> Option<Duration> {
-        match self {
-            State::Down { next_try, .. } => {
-                next_try.map(|next_try| next_try.saturating_duration_since(Instant::now()))
-            }
-            _ => None,
-        }
-    }
 }
 
 impl Upstream {

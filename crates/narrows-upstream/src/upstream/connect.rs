@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::Upstream;
 use super::starts::StartSlot;
-use super::{Carrier, Link, Upstream};
 use crate::channel::Channel;
 use crate::duplex::{Duplex, Quoting};
 use crate::exchange::ClientHello;
+use crate::failure::{Failure, FailureKind, Found};
+use crate::handler::Ears;
+use crate::handshake::ServerHello;
 use crate::http::{HttpLink, Manner};
-use crate::link::{Ears, Failure, FailureKind, Found, ServerHello};
+use crate::link::{Carrier, Link};
 use crate::settings::{RemoteManner, RemoteSettings, Transport, UpstreamKind};
 use crate::stdio::StderrHistory;
 use crate::{sse, stdio, ws};

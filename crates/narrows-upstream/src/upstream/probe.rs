@@ -10,7 +10,8 @@ use narrows_wire::Raw;
 use super::Upstream;
 use super::connect::Connected;
 use crate::exchange::{Ask, AskKey, ClientHello, Notice, Refusal};
-use crate::link::{Ears, Failure, FailureKind};
+use crate::failure::{Failure, FailureKind};
+use crate::handler::Ears;
 use crate::settings::{RemoteSettings, Transport, UpstreamKind};
 
 /// For each kind that is tried.

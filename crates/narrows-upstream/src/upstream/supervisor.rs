@@ -8,13 +8,16 @@ use narrows_wire::Raw;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::Upstream;
 use super::connect::Connected;
-use super::{Link, State, Upstream};
 use crate::chain::via::has_notice_come_round;
 use crate::exchange::{Ask, AskKey, ClientHello, Notice, Refusal};
-use crate::link::{Ears, Failure, FailureKind, Found};
+use crate::failure::{Failure, FailureKind, Found};
+use crate::handler::Ears;
+use crate::link::Link;
 use crate::offer::{ListKind, Offer};
 use crate::settings::{Sharing, Transport};
+use crate::state::State;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);

@@ -11,13 +11,12 @@ use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Ur
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper_util::client::proxy::matcher::Matcher;
 
 use super::answer::Answer;
 use super::client::{HttpClient, Pool, Unanswered};
 use super::connect::{NoConnection, Route, Site};
 use super::trouble::Trouble;
-use crate::link::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind};
 use crate::secrets;
 use crate::settings::RemoteSettings;
 
@@ -217,24 +216,11 @@ fn common_headers(settings: &RemoteSettings, pool: &Pool) -> HeaderMap {
     );
     let agent = concat!("narrows/", env!("CARGO_PKG_VERSION"));
     default(USER_AGENT, Some(HeaderValue::from_static(agent)));
-    default(AUTHORIZATION, user_info(&settings.url));
+    default(AUTHORIZATION, secrets::user_info(&settings.url));
     if let Route::Forward { auth, .. } = pool.route() {
         default(PROXY_AUTHORIZATION, auth.clone());
     }
     headers
-}
-
-/// `user:password@` of a URL as a header. The proxy matcher is asked because
-/// it does exactly this, percent signs included, for the URLs of proxies.
-pub(crate) fn user_info(url: &Uri) -> Option<HeaderValue> {
-    url.authority()?.as_str().contains('@').then_some(())?;
-    // It knows no WebSocket.
-    let http = match url.scheme_str() {
-        Some("ws" | "wss") => url.to_string().replacen("ws", "http", 1).parse().ok()?,
-        _ => url.clone(),
-    };
-    let matcher = Matcher::builder().all(http.to_string()).build();
-    matcher.intercept(&http)?.basic_auth().cloned()
 }
 
 /// What is secret of the settings, and of the headers that were made of them.
@@ -336,15 +322,5 @@ mod tests {
         check("/sse", "m#x", "http://h:8/m");
         check("/sse", "", "nowhere");
         check("/sse", "/a b", "nowhere");
-    }
-
-    #[test]
-    fn user_info_becomes_a_header_for_every_scheme() {
-        for scheme in ["http", "https", "ws", "wss"] {
-            let url = format!("{scheme}://me:pw@h/ws").parse().expect("a URL");
-            let header = user_info(&url).expect("a header");
-            assert_eq!(header, "Basic bWU6cHc=", "{scheme}");
-        }
-        assert_eq!(user_info(&Uri::from_static("ws://h/")), None);
     }
 }

@@ -14,10 +14,9 @@ use narrows_wire::{Message, Raw};
 use tokio::time::timeout;
 
 use super::SESSION_ID;
-use super::address::Address;
 use super::client::{Lease, Pool};
 use super::trouble::{Refused, Trouble, is_html, words};
-use crate::link::supported_revisions;
+use crate::failure::supported_revisions;
 use crate::memory::{MemoryPermit, MemoryShare, SMALL, WAIT_ABOVE};
 
 /// Of a body that is not a result, no more than this is read.
@@ -131,7 +130,7 @@ impl Answer {
     }
 
     /// What a status that is no success means.
-    pub(crate) async fn refusal(self, address: &Address, moment: Moment) -> Trouble {
+    pub(crate) async fn refusal(self, pool: &Pool, secrets: &[String], moment: Moment) -> Trouble {
         let status = self.status();
         let kind = self.header(&CONTENT_TYPE).map(str::to_owned);
         let challenge = self.header(&WWW_AUTHENTICATE);
@@ -140,10 +139,7 @@ impl Answer {
             .filter(|scheme| !scheme.is_empty() && scheme.len() <= 20)
             .map(str::to_owned);
         // A refusal counts, with or without an explanation that can be read.
-        let body = self
-            .body(&address.pool, EXPLANATION, None)
-            .await
-            .unwrap_or_default();
+        let body = self.body(pool, EXPLANATION, None).await.unwrap_or_default();
         let html = is_html(kind.as_deref(), &body);
         let error = error_object(&body);
         let message = error
@@ -154,7 +150,7 @@ impl Answer {
         let refused = Refused {
             status,
             challenge,
-            words: words(told, &address.secrets),
+            words: words(told, secrets),
             html,
         };
         if moment == Moment::InSession && is_session_gone(status, &body) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::http::StatusCode;
 use narrows_wire::Raw;
 
-use crate::link::{Failure, FailureKind, LinkError};
+use crate::failure::{Failure, FailureKind, LinkError};
 
 /// Of a body that explains a refusal, this many characters are shown.
 const WORDS: usize = 200;

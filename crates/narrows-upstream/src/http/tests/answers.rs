@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::server::{Reply, Seen, Server, event, events, json_reply, reply, status, stream};
 use super::{LONG, MAX, call, open, soon};
-use crate::link::{FailureKind, LinkError, Outgoing};
+use crate::failure::{FailureKind, LinkError};
+use crate::request::Outgoing;
 
 /// What becomes of this answer to a call: the result, or the kind of error and its text.
 async fn outcome(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> String {

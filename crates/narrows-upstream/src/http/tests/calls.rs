@@ -14,7 +14,8 @@ use super::super::patience::Patience;
 use super::server::{Reply, Seen, Server, event, events, json_reply, stream};
 use super::{LONG, behind, call, open, outgoing, raw, soon};
 use crate::exchange::{AnswerTo, Event};
-use crate::link::{LinkError, Outgoing};
+use crate::failure::LinkError;
+use crate::request::Outgoing;
 
 /// A server whose answers to calls are streams in the hands of the test.
 async fn streaming() -> (

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use super::super::{HttpClient, HttpLink, Manner};
 use super::server::{Reply, Seen, Server, event, hello, json_reply, reply, status};
 use super::{MAX, client, ears, soon, try_open};
-use crate::link::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind};
 use crate::settings::{ProxySettings, RemoteManner, RemoteSettings};
 use crate::web::words;
 

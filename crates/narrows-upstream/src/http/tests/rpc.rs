@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use super::super::{HttpLink, Manner};
 use super::server::{Reply, Seen, Server, hello, json_reply, reply, status};
 use super::{call, client, soon, try_open_as};
-use crate::link::{Failure, LinkError, ServerHello};
+use crate::failure::{Failure, LinkError};
+use crate::handshake::ServerHello;
+use crate::link::{Carrier, Link};
 use crate::offer::{ListReader, Offer};
 use crate::secrets::Secrets;
-use crate::upstream::{Carrier, Link};
 
 /// Answers what is posted to `/rpc`; all else is not there.
 async fn server(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::server::{Reply, Seen, Server, hello, json_reply, reply, status};
 use super::{call, client, open, soon, try_open};
-use crate::link::{Failure, FailureKind, LinkError};
+use crate::failure::{Failure, FailureKind, LinkError};
 
 /// Accepts only the newest of its sessions; `forget` makes it ask for a new one.
 async fn forgetful(forgotten: Reply) -> (Server, Arc<AtomicU64>) {

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::server::{Reply, Seen, Server, event, events, json_reply, reply, status};
 use super::{call, open, soon};
-use crate::link::{FailureKind, LinkError};
+use crate::failure::{FailureKind, LinkError};
 
 /// Answers GETs with these, one after the other, and calls with `on_call`.
 async fn server(

@@ -17,7 +17,7 @@ use super::super::endpoint::Endpoint;
 use super::super::{HttpClient, Manner};
 use super::server::{Seen, Server, json_reply};
 use super::{MAX, call, client, fronts, open, soon, try_open};
-use crate::link::{FailureKind, LinkError};
+use crate::failure::{FailureKind, LinkError};
 use crate::settings::{ProxySettings, RemoteManner, RemoteSettings};
 use crate::web::Connector;
 

@@ -2,7 +2,7 @@
 
 use super::server::Server;
 use super::{client, connect, describe, soon};
-use crate::link::FailureKind;
+use crate::failure::FailureKind;
 
 /// Where messages go if the server names this address on a stream at `/a/sse`.
 async fn leads_to(reference: &str) -> String {

@@ -13,8 +13,9 @@ use tokio_util::task::AbortOnDropHandle;
 use super::super::supervisor::SharedEars;
 use super::super::{Connected, State, Surroundings, Upstream, supervise};
 use crate::exchange::{Ask, AskKey, Notice};
+use crate::failure::{Failure, FailureKind, Found};
 use crate::guard::LazyGuard;
-use crate::link::{Failure, FailureKind, Found, Outgoing};
+use crate::request::Outgoing;
 use crate::settings::{RemoteManner, RemoteSettings, Transport, UpstreamKind, UpstreamSettings};
 use crate::testing::server::{
     Reply, Seen, Server, event, events, hello, json_reply, reply, status,

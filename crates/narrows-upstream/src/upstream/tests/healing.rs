@@ -17,7 +17,8 @@ use super::super::circuit::SPACING;
 use super::super::{Link, StartSlots, State, Surroundings, Upstream, supervise};
 use super::choosing::{Deaf, surroundings, upstream, upstream_with};
 use crate::error::Error;
-use crate::link::{Failure, FailureKind, LinkError, Outgoing};
+use crate::failure::{Failure, FailureKind, LinkError};
+use crate::request::Outgoing;
 use crate::settings::{
     HealthSettings, RemoteManner, StdioSettings, UpstreamKind, UpstreamSettings,
 };

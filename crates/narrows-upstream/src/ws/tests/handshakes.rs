@@ -2,7 +2,7 @@
 
 use super::server::{Asked, FIN, Head, Server, TEXT, frame};
 use super::{client, connect, describe, soon};
-use crate::link::FailureKind;
+use crate::failure::FailureKind;
 use crate::testing::listen;
 
 /// What the first handshake looks like with this URL and these headers.
