@@ -397,7 +397,7 @@ impl Call<'_> {
         } = routed;
         // Held until the answer is there: a server that is replaced meanwhile
         // ends after it.
-        let upstream = upstream.board().await?;
+        let upstream = upstream.acquire().await?;
         let link = self.session.link_to(&upstream).await?;
         let began = Instant::now();
         let own_name = rename.as_ref().map(|(_, own)| own.clone());

@@ -31,12 +31,12 @@ use crate::events::{self, Tag, Value};
 use crate::gateway::Making;
 use crate::meter::{Timed, Trace, Watch};
 use crate::permit;
-use crate::settings::{RemoteManner, RemoteSettings, RpcServer, ServerSettings, UpstreamKind};
+use crate::settings::{RemoteProtocol, RemoteSettings, RpcServer, ServerSettings, UpstreamKind};
 use crate::subscribers::Subscribers;
 use narrows_upstream::memory::{MemoryPermit, SMALL};
 use narrows_upstream::{
     BodyFilter, Error as UpstreamError, Failure, FilteredBody, InvalidBody, Offer, PlainAnswer,
-    PlainServer, PlainTrouble, Post, Upstream, UpstreamObserver,
+    PlainError, PlainServer, Post, Upstream, UpstreamObserver,
 };
 
 /// What a server answered.
@@ -144,7 +144,9 @@ impl Forwarding {
         let upstreams = upstreams.iter().map(|(upstream, settings)| Destination {
             id: upstream.id.clone(),
             way: match &settings.upstream.kind {
-                UpstreamKind::Remote(remote) if remote.manner == RemoteManner::Rpc => post(remote),
+                UpstreamKind::Remote(remote) if remote.protocol == RemoteProtocol::Rpc => {
+                    post(remote)
+                }
                 _ => Way::Link((*upstream).clone()),
             },
             upstream: Some((*upstream).clone()),
@@ -397,13 +399,13 @@ impl Destination {
         }
     }
 
-    fn error(&self, trouble: PlainTrouble) -> Error {
+    fn error(&self, trouble: PlainError) -> Error {
         let server = self.id.to_string();
         match trouble {
-            PlainTrouble::Unreachable(reason) => self.down(reason),
-            PlainTrouble::Timeout(after) => UpstreamError::Timeout { server, after }.into(),
-            PlainTrouble::Invalid(reason) => self.invalid(reason),
-            PlainTrouble::TooLarge(max) => UpstreamError::TooLarge { server, max }.into(),
+            PlainError::Unreachable(reason) => self.down(reason),
+            PlainError::Timeout(after) => UpstreamError::Timeout { server, after }.into(),
+            PlainError::Invalid(reason) => self.invalid(reason),
+            PlainError::TooLarge(max) => UpstreamError::TooLarge { server, max }.into(),
         }
     }
 

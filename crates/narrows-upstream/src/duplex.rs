@@ -30,23 +30,23 @@ pub(crate) use self::quoting::Quoting;
 use crate::channel::{Arrival, Channel, Closer};
 use crate::exchange::{AnswerTo, AskKey, ClientHello, Event, EventSink};
 use crate::failure::{Failure, FailureKind, LinkError};
-use crate::handler::Ears;
+use crate::handler::NotificationHandler;
 use crate::handshake::ServerHello;
 use crate::health::Vitals;
 use crate::request::{Origin, Outgoing};
-use crate::violations::Complaints;
+use crate::violations::ViolationLog;
 
 /// How long a server whose input has ended gets to tell why.
-const SETTLE: Duration = Duration::from_secs(1);
+const END_REASON_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long a server may still speak of a call that was given up.
-const AFTERMATH: Duration = Duration::from_secs(30);
+const LATE_MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Calls given up that are remembered at once.
-const GIVEN_UP: usize = 1_024;
+const MAX_GIVEN_UP: usize = 1_024;
 
 /// Answers that may wait for a server that does not read; then it is given up.
-const LATE_ANSWERS: usize = 256;
+const MAX_LATE_ANSWERS: usize = 256;
 
 pub(crate) struct Duplex {
     /// Tells this link from all others.
@@ -63,7 +63,7 @@ pub(crate) struct Duplex {
     /// Answers that wait for a server that does not read.
     late_answers: Arc<Semaphore>,
     ended: watch::Sender<Option<Arc<Failure>>>,
-    complaints: Complaints,
+    violations: ViolationLog,
     quoting: Quoting,
     /// The first message that could not be read before the server was greeted.
     garbage: Mutex<Option<String>>,
@@ -86,7 +86,7 @@ struct Pending {
 /// Where a question went.
 enum Asked {
     Call(EventSink),
-    Ears(Arc<dyn Ears>),
+    NotificationHandler(Arc<dyn NotificationHandler>),
 }
 
 impl Duplex {
@@ -101,7 +101,7 @@ impl Duplex {
         serial: u64,
         quoting: Quoting,
         hello: &ClientHello,
-        ears: Arc<dyn Ears>,
+        handler: Arc<dyn NotificationHandler>,
         startup_timeout: Duration,
         tasks: &TaskTracker,
     ) -> Result<(Arc<Duplex>, ServerHello), Failure> {
@@ -115,12 +115,12 @@ impl Duplex {
         // Until it is greeted nobody else holds the link: should we be dropped
         // meanwhile, this ends it, and `listen` clears away what is left of it.
         let mut opening = Opening(Some(&link));
-        tasks.spawn(link.clone().listen(channel.incoming, ears));
+        tasks.spawn(link.clone().listen(channel.incoming, handler));
         let hello = link.greet(hello, startup_timeout).await;
         let hello = hello.map_err(|failure| link.with_garbage(failure))?;
         link.greeted.store(true, Ordering::Relaxed);
         if let Some(garbage) = link.garbage.lock().take() {
-            link.complaints.hear(&link.server, &garbage);
+            link.violations.report(&link.server, &garbage);
         }
         opening.0 = None;
         drop(opening);
@@ -142,9 +142,9 @@ impl Duplex {
             pending: Mutex::default(),
             given_up: Mutex::default(),
             asked: Mutex::default(),
-            late_answers: Arc::new(Semaphore::new(LATE_ANSWERS)),
+            late_answers: Arc::new(Semaphore::new(MAX_LATE_ANSWERS)),
             ended: watch::Sender::new(None),
-            complaints: Complaints::default(),
+            violations: ViolationLog::default(),
             quoting,
             garbage: Mutex::default(),
             greeted: AtomicBool::new(false),
@@ -194,7 +194,7 @@ impl Duplex {
             cancellable,
             answered: false,
         };
-        if let Some(failure) = self.has_ended() {
+        if let Some(failure) = self.end_reason() {
             return Err(LinkError::unsent(failure));
         }
         // A question for a sign of life is no work that would explain silence.
@@ -262,7 +262,7 @@ impl Duplex {
     }
 
     /// Why it has ended, if it has.
-    pub(crate) fn has_ended(&self) -> Option<Arc<Failure>> {
+    pub(crate) fn end_reason(&self) -> Option<Arc<Failure>> {
         self.ended.borrow().clone()
     }
 
@@ -278,16 +278,16 @@ impl Duplex {
     async fn listen(
         self: Arc<Self>,
         mut incoming: BoxStream<'static, Arrival>,
-        ears: Arc<dyn Ears>,
+        handler: Arc<dyn NotificationHandler>,
     ) {
         let mut ended = self.ended.subscribe();
         // A server that reads no more answers no more, even if it still talks.
         // What it says of its end, if it does, tells more.
         let mut deaf = pin!(async {
             self.outgoing.closed().await;
-            tokio::time::sleep(SETTLE).await;
+            tokio::time::sleep(END_REASON_TIMEOUT).await;
         });
-        let is_own = ears.is_own();
+        let is_own = handler.is_own();
         loop {
             let arrival = tokio::select! {
                 biased;
@@ -299,7 +299,7 @@ impl Duplex {
             };
             match arrival {
                 Some(Arrival::Message(frame)) => {
-                    let filled = self.hear(frame, &ears).await;
+                    let filled = self.hear(frame, &handler).await;
                     match filled.filter(EventSink::is_full) {
                         // The server waits for the one client that it has here.
                         Some(sink) if is_own => tokio::select! {
@@ -363,7 +363,7 @@ impl Duplex {
         };
         match asked {
             Asked::Call(sink) => drop(sink.send(Event::Withdraw(key))),
-            Asked::Ears(ears) => ears.withdraw(key),
+            Asked::NotificationHandler(handler) => handler.withdraw(key),
         }
     }
 
@@ -371,7 +371,7 @@ impl Duplex {
     /// stand in it. Where only one request waits, it need not wait for longer.
     fn pass_over(&self, max: usize) {
         let what = format_args!("a message of more than {max} bytes, which was passed over");
-        self.complaints.hear(&self.server, &what);
+        self.violations.report(&self.server, &what);
         let mut pending = self.pending.lock();
         if pending.len() == 1
             && let Some((_, entry)) = pending.drain().next()
@@ -394,8 +394,8 @@ impl Duplex {
     fn take_back(&self, id: u64, origin: Option<&Origin>, reason: &str) {
         if let Some(origin) = origin {
             let mut given_up = self.given_up.lock();
-            if given_up.len() < GIVEN_UP {
-                given_up.insert(id, (origin.session, Instant::now() + AFTERMATH));
+            if given_up.len() < MAX_GIVEN_UP {
+                given_up.insert(id, (origin.session, Instant::now() + LATE_MESSAGE_TIMEOUT));
             }
         }
         let params = Raw::empty_object()

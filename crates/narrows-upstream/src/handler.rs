@@ -3,7 +3,7 @@
 use crate::exchange::{Ask, AskKey, EventSink, Notice};
 
 /// Hears what comes over a link and belongs to no call.
-pub trait Ears: Send + Sync {
+pub trait NotificationHandler: Send + Sync {
     fn notice(&self, notice: Notice);
     fn ask(&self, ask: Ask);
     /// A question that was heard is asked no more.

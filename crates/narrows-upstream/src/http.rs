@@ -1,6 +1,6 @@
 //! A link over Streamable HTTP: a POST for each message, answered with JSON or
 //! with a stream of events; a stream of the server's own besides. Plain
-//! JSON-RPC over HTTP is the same without sessions and streams ([`Manner`]).
+//! JSON-RPC over HTTP is the same without sessions and streams ([`HttpProtocol`]).
 //!
 //! Unlike a duplex connection, a POST ties everything that the server says on
 //! its stream to one call. Enter at [`HttpLink::open`]; follow a call from
@@ -12,8 +12,8 @@ mod greet;
 mod hear;
 mod listen;
 mod outbox;
-mod patience;
 mod progress;
+mod renewable_timeout;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -28,26 +28,26 @@ use tokio_util::task::AbortOnDropHandle;
 use self::endpoint::Endpoint;
 use self::hear::Call;
 use self::outbox::Outbox;
-use self::patience::Patience;
 use self::progress::Progress;
+use self::renewable_timeout::RenewableTimeout;
 use crate::exchange::{AnswerTo, ClientHello};
 use crate::failure::{Failure, FailureKind, LinkError};
-use crate::handler::Ears;
+use crate::handler::NotificationHandler;
 use crate::handshake::ServerHello;
 use crate::health::Vitals;
 use crate::request::Outgoing;
 use crate::settings::RemoteSettings;
 use crate::timers::Timers;
-use crate::violations::Complaints;
+use crate::violations::ViolationLog;
 use crate::web::HttpClient;
 
 /// How long the end of a link may take: once for what is still to be sent,
 /// once for the end of the session.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Which of the two protocols of a POST and its answer is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum HttpProtocol {
     Streamable,
     /// Plain JSON-RPC: no sessions, no streams.
     Rpc,
@@ -58,14 +58,14 @@ pub(crate) struct HttpLink {
     serial: u64,
     server: Arc<str>,
     hello: ClientHello,
-    ears: Arc<dyn Ears>,
+    handler: Arc<dyn NotificationHandler>,
     startup_timeout: Duration,
     endpoint: Arc<Endpoint>,
     next_id: AtomicU64,
     progress: Progress,
     /// For the limits of its calls.
     timers: Arc<Timers>,
-    complaints: Complaints,
+    violations: ViolationLog,
     outbox: Outbox,
     listener: Mutex<Option<AbortOnDropHandle<()>>>,
     /// Held by who opens a new session in place of a lost one; why the last attempt failed.
@@ -82,24 +82,29 @@ impl HttpLink {
     pub(crate) async fn open(
         client: HttpClient,
         settings: &RemoteSettings,
-        manner: Manner,
+        protocol: HttpProtocol,
         server: Arc<str>,
         serial: u64,
         hello: &ClientHello,
-        ears: Arc<dyn Ears>,
+        handler: Arc<dyn NotificationHandler>,
         max_message_bytes: usize,
         startup_timeout: Duration,
     ) -> Result<(Arc<HttpLink>, ServerHello), Failure> {
-        let endpoint = Arc::new(Endpoint::new(&client, settings, manner, max_message_bytes)?);
+        let endpoint = Arc::new(Endpoint::new(
+            &client,
+            settings,
+            protocol,
+            max_message_bytes,
+        )?);
         let link = Arc::new(HttpLink {
             serial,
             hello: hello.clone(),
-            ears,
+            handler,
             startup_timeout,
             next_id: AtomicU64::new(1),
             progress: Progress::default(),
             timers: Arc::default(),
-            complaints: Complaints::default(),
+            violations: ViolationLog::default(),
             outbox: Outbox::new(endpoint.clone(), server.clone()),
             server,
             endpoint,
@@ -122,7 +127,7 @@ impl HttpLink {
         self: &Arc<Self>,
         outgoing: Outgoing<'_>,
     ) -> Result<Raw, LinkError> {
-        if let Some(failure) = self.endpoint.has_ended() {
+        if let Some(failure) = self.endpoint.end_reason() {
             return Err(LinkError::unsent(failure.clone()));
         }
         let sent = Instant::now();
@@ -133,7 +138,7 @@ impl HttpLink {
         let params = outgoing.params_with_token(id);
         let message = encode_request(&Id::number(id), outgoing.method, params.as_ref());
         let message = outgoing.charged(message);
-        let patience = Arc::new(Patience::new(outgoing.timeout));
+        let patience = Arc::new(RenewableTimeout::new(outgoing.timeout));
         let _watch = self.progress.watch(id, &outgoing, &patience);
         let call = Call {
             id,
@@ -173,8 +178,8 @@ impl HttpLink {
         let closed = Failure::new(FailureKind::Closed, "closed by the gateway");
         self.endpoint.end(Arc::new(closed));
         *self.listener.lock() = None;
-        let _ = timeout(FAREWELL, self.outbox.empty()).await;
-        let _ = timeout(FAREWELL, self.endpoint.delete()).await;
+        let _ = timeout(CLOSE_TIMEOUT, self.outbox.empty()).await;
+        let _ = timeout(CLOSE_TIMEOUT, self.endpoint.delete()).await;
     }
 
     /// Ends the link, and all that waits for an answer over it, because the
@@ -185,13 +190,13 @@ impl HttpLink {
         *self.listener.lock() = None;
         let endpoint = self.endpoint.clone();
         tokio::spawn(async move {
-            let _ = timeout(FAREWELL, endpoint.delete()).await;
+            let _ = timeout(CLOSE_TIMEOUT, endpoint.delete()).await;
         });
     }
 
     /// Why it has ended, if it has.
-    pub(crate) fn has_ended(&self) -> Option<Arc<Failure>> {
-        self.endpoint.has_ended().cloned()
+    pub(crate) fn end_reason(&self) -> Option<Arc<Failure>> {
+        self.endpoint.end_reason().cloned()
     }
 
     pub(crate) fn vitals(&self) -> &Vitals {
@@ -200,7 +205,7 @@ impl HttpLink {
 
     /// Ends the session in the background.
     pub(crate) fn abandon(self: &Arc<Self>) {
-        if self.endpoint.has_ended().is_none()
+        if self.endpoint.end_reason().is_none()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             let link = self.clone();

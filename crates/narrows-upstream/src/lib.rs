@@ -46,20 +46,20 @@ mod ws;
 pub use channel::{Arrival, Channel};
 pub use error::{Error, Fault};
 pub use failure::{Failure, FailureKind, Found, LinkError};
-pub use handler::Ears;
+pub use handler::NotificationHandler;
 pub use handshake::ServerHello;
 pub use hooks::{
     BodyFilter, BuiltinConnector, FilteredBody, InvalidBody, ToolChange, UpstreamObserver,
 };
 pub use link::Link;
 pub use offer::{Item, Kinds, ListKind, ListReader, Offer};
-pub use plain::{PlainAnswer, PlainServer, PlainTrouble, Post};
+pub use plain::{PlainAnswer, PlainError, PlainServer, Post};
 pub use request::{Origin, Outgoing};
 pub use secrets::{Redacted, Secrets};
 pub use state::State;
 pub use upstream::{
-    Changes, Definitions, Numbers, OwnLink, SharedEars, StartSlots, Surroundings, Upstream,
-    supervise,
+    Changes, Definitions, InFlightGuard, Numbers, OwnLink, SharedNotificationHandler, StartSlots,
+    Upstream, UpstreamContext, supervise,
 };
 pub use wake_flag::WakeFlag;
 pub use web::HttpClient;

@@ -48,8 +48,8 @@ impl Link {
     /// Returns true if it has ended.
     pub fn has_ended(&self) -> bool {
         match &self.0 {
-            Carrier::Duplex(link) => link.has_ended().is_some(),
-            Carrier::Http(link) => link.has_ended().is_some(),
+            Carrier::Duplex(link) => link.end_reason().is_some(),
+            Carrier::Http(link) => link.end_reason().is_some(),
         }
     }
 

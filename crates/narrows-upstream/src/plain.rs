@@ -15,13 +15,13 @@ use crate::failure::Failure;
 use crate::hooks::{BodyFilter, FilteredBody};
 use crate::memory::{MemoryPermit, MemoryShare, WAIT_ABOVE};
 use crate::settings::RemoteSettings;
-use crate::web::{Address, Answer, Content, HttpClient, MARK, Trouble, excerpt, is_html};
+use crate::web::{Address, Content, HttpClient, HttpError, HttpResponse, MARK, excerpt, is_html};
 
 /// Of a body that is no answer, this many characters are shown.
-const SHOWN: usize = 500;
+const MAX_SHOWN: usize = 500;
 
 /// Of a body that is no answer, no more than this is read.
-const EXPLANATION: usize = 16 * 1024;
+const MAX_EXPLANATION: usize = 16 * 1024;
 
 /// Enough of a body to see that it is a web page.
 const FIRST_WORDS: usize = 64;
@@ -64,7 +64,7 @@ pub enum PlainAnswer {
 }
 
 /// Why there is no answer that could be passed on. The texts hold no secret.
-pub enum PlainTrouble {
+pub enum PlainError {
     Unreachable(String),
     Timeout(Duration),
     Invalid(String),
@@ -85,16 +85,16 @@ impl PlainServer {
 
     /// Posts an object and reads what comes back. Dropping the future closes
     /// the connection, which is all there is to cancel.
-    pub async fn ask(&self, post: Post) -> Result<PlainAnswer, PlainTrouble> {
+    pub async fn ask(&self, post: Post) -> Result<PlainAnswer, PlainError> {
         let limit = post.timeout;
         let asked = self.send_and_read(post);
         match tokio::time::timeout(limit, asked).await {
-            Ok(answer) => answer.map_err(|trouble| self.explain(trouble)),
-            Err(_) => Err(PlainTrouble::Timeout(limit)),
+            Ok(answer) => answer.map_err(|error| self.explain(error)),
+            Err(_) => Err(PlainError::Timeout(limit)),
         }
     }
 
-    async fn send_and_read(&self, post: Post) -> Result<PlainAnswer, Trouble> {
+    async fn send_and_read(&self, post: Post) -> Result<PlainAnswer, HttpError> {
         let mut sent = false;
         let headers = match post.marks {
             Some(marks) => {
@@ -126,7 +126,7 @@ impl PlainServer {
             }
             (true, Some(coding)) => {
                 let coding: String = coding.chars().take(40).collect();
-                Err(Trouble::Invalid(format!(
+                Err(HttpError::Invalid(format!(
                     "it is compressed ({coding}) although identity was asked for"
                 )))
             }
@@ -140,15 +140,15 @@ impl PlainServer {
     /// Reads a success, which must be JSON or nothing.
     async fn read(
         &self,
-        answer: Answer,
+        answer: HttpResponse,
         mut filter: Box<dyn BodyFilter>,
         max: usize,
         mut memory: Option<MemoryPermit>,
-    ) -> Result<PlainAnswer, Trouble> {
+    ) -> Result<PlainAnswer, HttpError> {
         let status = answer.status();
         if answer.content() == Content::Events {
             let told = "it is a stream of events; this server may speak Streamable HTTP";
-            return Err(Trouble::Invalid(told.to_owned()));
+            return Err(HttpError::Invalid(told.to_owned()));
         }
         let kind = answer.header(&CONTENT_TYPE).map(str::to_owned);
         let mut pieces = answer.pieces(max)?;
@@ -191,9 +191,9 @@ impl PlainServer {
                 Ok(PlainAnswer::Nothing(status))
             }
             Err(_) if is_html(kind.as_deref(), &start) => {
-                Err(Trouble::Invalid("it is a web page".to_owned()))
+                Err(HttpError::Invalid("it is a web page".to_owned()))
             }
-            Err(error) => Err(Trouble::Invalid(error.to_string())),
+            Err(error) => Err(HttpError::Invalid(error.to_string())),
         }
     }
 
@@ -201,10 +201,10 @@ impl PlainServer {
     /// same, or an explanation of which the beginning is enough.
     async fn read_refusal(
         &self,
-        answer: Answer,
+        answer: HttpResponse,
         filter: Box<dyn BodyFilter>,
         max: usize,
-    ) -> Result<PlainAnswer, Trouble> {
+    ) -> Result<PlainAnswer, HttpError> {
         let status = answer.status();
         let mut pieces = answer.pieces(max)?;
         let mut filter = Some(filter);
@@ -212,15 +212,15 @@ impl PlainServer {
         loop {
             match pieces.next().await {
                 Ok(Some(piece)) => {
-                    keep(&mut start, &piece, EXPLANATION);
+                    keep(&mut start, &piece, MAX_EXPLANATION);
                     filter =
                         filter.and_then(|mut filter| filter.push(&piece).is_ok().then_some(filter));
-                    if filter.is_none() && start.len() >= EXPLANATION {
+                    if filter.is_none() && start.len() >= MAX_EXPLANATION {
                         break;
                     }
                 }
                 Ok(None) => break,
-                Err(Trouble::TooLarge(max)) => return Err(Trouble::TooLarge(max)),
+                Err(HttpError::TooLarge(max)) => return Err(HttpError::TooLarge(max)),
                 // A refusal counts, however little of its explanation came.
                 Err(_) => {
                     filter = None;
@@ -241,34 +241,36 @@ impl PlainServer {
         }
         Ok(PlainAnswer::Refused {
             status,
-            body: excerpt(&start, &self.address.secrets, SHOWN),
+            body: excerpt(&start, &self.address.secrets, MAX_SHOWN),
         })
     }
 
-    fn explain(&self, trouble: Trouble) -> PlainTrouble {
+    fn explain(&self, error: HttpError) -> PlainError {
         let shown = &self.address.shown;
-        match trouble {
-            Trouble::Unreachable {
+        match error {
+            HttpError::Unreachable {
                 late: Some(limit), ..
-            } => PlainTrouble::Timeout(limit),
-            Trouble::Unreachable { failure, .. } => {
-                PlainTrouble::Unreachable(failure.detail.clone())
+            } => PlainError::Timeout(limit),
+            HttpError::Unreachable { failure, .. } => {
+                PlainError::Unreachable(failure.detail.clone())
             }
-            Trouble::Broken(what) => PlainTrouble::Unreachable(format!("{shown}: {what}")),
-            Trouble::Invalid(what) | Trouble::NotMcp(what) => PlainTrouble::Invalid(what),
-            Trouble::TooLarge(max) => PlainTrouble::TooLarge(max),
+            HttpError::Broken(what) => PlainError::Unreachable(format!("{shown}: {what}")),
+            HttpError::Invalid(what) | HttpError::NotMcp(what) => PlainError::Invalid(what),
+            HttpError::TooLarge(max) => PlainError::TooLarge(max),
             // Said by who reads sessions and refusals of MCP, which is not done here.
-            Trouble::Answered(_) | Trouble::SessionGone(_) | Trouble::Refused(_) => {
-                PlainTrouble::Invalid("it is not JSON-RPC".to_owned())
+            HttpError::Answered(_) | HttpError::SessionGone(_) | HttpError::Refused(_) => {
+                PlainError::Invalid("it is not JSON-RPC".to_owned())
             }
         }
     }
 }
 
 /// A redirect without words of its own says where it leads.
-fn told_astray(answer: PlainAnswer, astray: Option<Trouble>) -> PlainAnswer {
+fn told_astray(answer: PlainAnswer, astray: Option<HttpError>) -> PlainAnswer {
     match (answer, astray) {
-        (PlainAnswer::Refused { status, body }, Some(Trouble::NotMcp(told))) if body.is_empty() => {
+        (PlainAnswer::Refused { status, body }, Some(HttpError::NotMcp(told)))
+            if body.is_empty() =>
+        {
             PlainAnswer::Refused { status, body: told }
         }
         (answer, _) => answer,

@@ -47,7 +47,7 @@ impl Secrets {
         Secrets(prepared(values))
     }
 
-    pub fn blot(&self, text: String) -> String {
+    pub fn redact(&self, text: String) -> String {
         self.0
             .iter()
             .fold(text, |text, secret| match text.contains(secret.as_str()) {
@@ -65,20 +65,20 @@ impl Secrets {
         Redacted {
             cut_from: (start.len() < text.len()).then_some(text.len()),
             text: match has_secret {
-                true => Cow::Owned(self.blot(start.to_owned())),
+                true => Cow::Owned(self.redact(start.to_owned())),
                 false => Cow::Borrowed(start),
             },
         }
     }
 
-    pub fn blot_failure(&self, failure: &Failure) -> Failure {
+    pub fn redact_failure(&self, failure: &Failure) -> Failure {
         Failure {
             kind: failure.kind,
-            detail: self.blot(failure.detail.clone()),
+            detail: self.redact(failure.detail.clone()),
             stderr: failure
                 .stderr
                 .iter()
-                .map(|line| self.blot(line.clone()))
+                .map(|line| self.redact(line.clone()))
                 .collect(),
             speaks: failure.speaks,
         }

@@ -22,22 +22,22 @@ use crate::channel::{Arrival, Channel, ends_writer};
 use crate::failure::{Failure, FailureKind};
 use crate::offload;
 use crate::settings::RemoteSettings;
-use crate::web::{Address, Astray, Content, Events, HttpClient, Moment, Trouble};
+use crate::web::{Address, Astray, Content, Events, HttpClient, HttpError, RequestPhase};
 
 /// Messages that wait to be posted.
 const QUEUE: usize = 256;
 /// Posts on their way at once.
-const POSTS: usize = 128;
+const MAX_POSTS: usize = 128;
 /// A server accepts a message and answers on its stream. One that keeps a post
 /// open for so long has either lost it or will answer all the same.
-const ACCEPTED_WITHIN: Duration = Duration::from_secs(60);
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The address comes right after the stream is opened. Where it does not, the
 /// stream is most likely that of Streamable HTTP.
-const NAMED_WITHIN: Duration = Duration::from_secs(10);
+const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the last posts may take at the end.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a message whose place in the order matters waits for those before it.
-const IN_ORDER: Duration = Duration::from_secs(1);
+const ORDER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Opens the stream and waits for the address, without limit: that is the caller's.
 ///
@@ -54,17 +54,17 @@ pub(crate) async fn open(
     let answer = stream
         .send(&Method::GET, &headers, Bytes::new(), &mut false)
         .await
-        .map_err(|trouble| trouble.into_failure(&stream.shown))?;
+        .map_err(|error| error.into_failure(&stream.shown))?;
     let wrong = |what: String| {
         let told = format!("{}: {what}", stream.shown);
         Failure::new(FailureKind::WrongTransport, told)
     };
     if !answer.status().is_success() {
         let status = answer.status();
-        let refusal = answer.refusal(&stream.pool, &stream.secrets, Moment::Opening);
+        let refusal = answer.refusal(&stream.pool, &stream.secrets, RequestPhase::Opening);
         return Err(match refusal.await {
             // It speaks MCP, but not to a GET.
-            Trouble::Answered(_) => wrong(format!("it answered HTTP {status} to GET")),
+            HttpError::Answered(_) => wrong(format!("it answered HTTP {status} to GET")),
             refusal => refusal.into_failure(&stream.shown),
         });
     }
@@ -72,7 +72,7 @@ pub(crate) async fn open(
         return Err(wrong("it answers GET with no event stream".to_owned()));
     }
     let mut events = answer.events(max_message_bytes, None);
-    let first = timeout(NAMED_WITHIN, first_event(&mut events)).await;
+    let first = timeout(ENDPOINT_TIMEOUT, first_event(&mut events)).await;
     let first = first.unwrap_or_else(|_| Err("its event stream names no endpoint".to_owned()));
     let reference = first.map_err(wrong)?;
     let address = stream.sibling(reference.trim()).map_err(|astray| {
@@ -85,9 +85,9 @@ pub(crate) async fn open(
     })?;
 
     let (outgoing, queue) = mpsc::channel(QUEUE);
-    let (troubles, arrivals) = mpsc::channel(POSTS);
+    let (errors, arrivals) = mpsc::channel(MAX_POSTS);
     let closing = CancellationToken::new();
-    let poster = Poster::new(address, server, troubles);
+    let poster = Poster::new(address, server, errors);
     let poster = tokio::spawn(poster.run(queue, closing.clone()));
     let reader = Reader {
         events,
@@ -102,7 +102,7 @@ pub(crate) async fn open(
         outgoing,
         incoming: incoming.boxed(),
         // The server learns of the end by the end of its stream.
-        closer: ends_writer(poster, closing, FAREWELL),
+        closer: ends_writer(poster, closing, CLOSE_TIMEOUT),
     })
 }
 
@@ -116,7 +116,7 @@ async fn first_event(events: &mut Events) -> Result<String, String> {
                 _ if event.data.is_empty() => continue,
                 _ => "does not begin with an endpoint",
             },
-            Err(Trouble::TooLarge(_)) => "does not begin with an endpoint",
+            Err(HttpError::TooLarge(_)) => "does not begin with an endpoint",
             Ok(None) => "ended at once",
             Err(_) => "broke",
         };
@@ -136,7 +136,7 @@ impl Reader {
     async fn next(&mut self) -> Option<Arrival> {
         while !self.over {
             let event = tokio::select! {
-                // An answer that is there counts before the trouble with its post.
+                // An answer that is there counts before the failure of its post.
                 biased;
                 event = self.events.next() => event,
                 Some(arrival) = self.arrivals.recv() => {
@@ -151,7 +151,7 @@ impl Reader {
                     }
                     _ => continue,
                 },
-                Err(Trouble::TooLarge(max)) => return Some(Arrival::TooLarge(max)),
+                Err(HttpError::TooLarge(max)) => return Some(Arrival::TooLarge(max)),
                 Ok(None) => "its event stream ended",
                 Err(_) => "its event stream broke",
             };
@@ -169,16 +169,16 @@ impl Reader {
 /// But nothing should overtake a notification, or be overtaken by it: the
 /// server must know of `initialized` before the first call, and of a call
 /// before its cancellation. A server that holds its posts open loses that
-/// order after [`IN_ORDER`], since a call may wait for what comes next.
+/// order after [`ORDER_TIMEOUT`], since a call may wait for what comes next.
 struct Poster {
     address: Arc<Address>,
     headers: HeaderMap,
     server: Arc<str>,
-    troubles: mpsc::Sender<Arrival>,
+    errors: mpsc::Sender<Arrival>,
 }
 
 impl Poster {
-    fn new(address: Address, server: Arc<str>, troubles: mpsc::Sender<Arrival>) -> Poster {
+    fn new(address: Address, server: Arc<str>, errors: mpsc::Sender<Arrival>) -> Poster {
         let mut headers = address.headers.clone();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers
@@ -188,7 +188,7 @@ impl Poster {
             address: Arc::new(address),
             headers,
             server,
-            troubles,
+            errors,
         }
     }
 
@@ -199,7 +199,7 @@ impl Poster {
         for serial in 0_u64.. {
             let message = loop {
                 tokio::select! {
-                    message = queue.recv(), if posts.len() < POSTS => break message,
+                    message = queue.recv(), if posts.len() < MAX_POSTS => break message,
                     Some(done) = posts.next() => drop(begun.remove(&done)),
                     // What was queued before is still posted: it may be a cancellation.
                     () = closing.cancelled(), if !queue.is_closed() => queue.close(),
@@ -210,7 +210,7 @@ impl Poster {
             if carried == Carried::Notification {
                 // Those that have been held open for long are not waited for again.
                 while let Some((_, newest)) = begun.last_key_value()
-                    && let Ok(Some(done)) = timeout_at(*newest + IN_ORDER, posts.next()).await
+                    && let Ok(Some(done)) = timeout_at(*newest + ORDER_TIMEOUT, posts.next()).await
                 {
                     begun.remove(&done);
                 }
@@ -220,7 +220,7 @@ impl Poster {
             posts.push(self.post(serial, carried, message));
             if carried == Carried::Notification {
                 while begun.contains_key(&serial)
-                    && let Ok(Some(done)) = timeout_at(now + IN_ORDER, posts.next()).await
+                    && let Ok(Some(done)) = timeout_at(now + ORDER_TIMEOUT, posts.next()).await
                 {
                     begun.remove(&done);
                 }
@@ -233,7 +233,7 @@ impl Poster {
     async fn post(&self, serial: u64, carried: Carried, message: Bytes) -> u64 {
         if let Some(arrival) = self.outcome(carried, message).await {
             // Nobody hears it where the link has ended meanwhile.
-            let _ = self.troubles.send(arrival).await;
+            let _ = self.errors.send(arrival).await;
         }
         serial
     }
@@ -241,7 +241,7 @@ impl Poster {
     /// What has to be told of a post, if anything.
     async fn outcome(&self, carried: Carried, message: Bytes) -> Option<Arrival> {
         let posting = Box::pin(self.try_post(message));
-        let trouble = match timeout(ACCEPTED_WITHIN, posting).await {
+        let error = match timeout(ACCEPT_TIMEOUT, posting).await {
             Ok(accepted) => accepted.err()?,
             Err(_) => {
                 tracing::debug!(server = %self.server, "the server keeps a post open");
@@ -249,9 +249,9 @@ impl Poster {
             }
         };
         let shown = &self.address.shown;
-        let gone = match &trouble {
-            Trouble::SessionGone(refused) => Some(refused),
-            Trouble::Refused(refused) if refused.status == StatusCode::GONE => Some(refused),
+        let gone = match &error {
+            HttpError::SessionGone(refused) => Some(refused),
+            HttpError::Refused(refused) if refused.status == StatusCode::GONE => Some(refused),
             _ => None,
         };
         match (gone, carried) {
@@ -262,26 +262,26 @@ impl Poster {
             }
             (None, Carried::Request(id)) => {
                 // Where the connection broke, the server may have it all the same.
-                let certain = !matches!(trouble, Trouble::Broken(_));
-                let error = trouble.into_link_error(shown);
+                let certain = !matches!(error, HttpError::Broken(_));
+                let error = error.into_link_error(shown);
                 Some(Arrival::Unsent { id, error, certain })
             }
             (None, Carried::Answer | Carried::Notification) => {
-                let error = trouble.into_link_error(shown);
+                let error = error.into_link_error(shown);
                 tracing::debug!(server = %self.server, ?error, "the server did not accept a message");
                 None
             }
         }
     }
 
-    async fn try_post(&self, message: Bytes) -> Result<(), Trouble> {
+    async fn try_post(&self, message: Bytes) -> Result<(), HttpError> {
         let answer = self
             .address
             .send(&Method::POST, &self.headers, message, &mut false)
             .await?;
         if !answer.status().is_success() {
             let (pool, secrets) = (&self.address.pool, &self.address.secrets);
-            return Err(answer.refusal(pool, secrets, Moment::InSession).await);
+            return Err(answer.refusal(pool, secrets, RequestPhase::InSession).await);
         }
         answer.discard(&self.address.pool).await;
         Ok(())

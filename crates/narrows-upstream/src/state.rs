@@ -37,7 +37,7 @@ impl State {
     }
 
     /// In one word, as operators read it.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             State::Disabled => "disabled",
             State::Starting => "starting",

@@ -1,10 +1,10 @@
 //! A server that we start ourselves and speak to over its stdin and stdout.
 //!
 //! This file makes the [`Channel`]: it starts the child and carries messages
-//! both ways. The child's life and end are kept by [`keeper`], what it writes
+//! both ways. The child's life and end are kept by [`child_process`], what it writes
 //! to stderr is read by [`stderr`]. Enter at [`open`].
 
-mod keeper;
+mod child_process;
 mod spawn;
 mod stderr;
 #[cfg(test)]
@@ -29,7 +29,7 @@ use crate::guard::{Guard, LazyGuard};
 use crate::process::{self, Tree};
 use crate::secrets::Secrets;
 use crate::settings::StdioSettings;
-use keeper::{Keeper, Life};
+use child_process::{ChildProcess, ProcessState};
 pub(crate) use stderr::StderrHistory;
 use stderr::Tail;
 
@@ -42,7 +42,7 @@ const BATCH: usize = 64;
 const CHUNK: usize = 256 * 1024;
 /// How long the reader waits for the exit status after the output has ended,
 /// and for output after the process has: the two come in either order.
-const SETTLE: Duration = Duration::from_millis(500);
+const SETTLE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Starts the server. `grace` is what closing the channel may take in all.
 ///
@@ -68,7 +68,7 @@ pub(crate) fn open(
 
     let closing = CancellationToken::new();
     let (outgoing, queue) = mpsc::channel(QUEUE);
-    let (life, watched) = watch::channel(Life::Running);
+    let (life, watched) = watch::channel(ProcessState::Running);
     let writer = tokio::spawn(write(
         spawned.stdin,
         settings.framing,
@@ -83,7 +83,7 @@ pub(crate) fn open(
         tail.clone(),
         history.cloned(),
     ));
-    let closer = Keeper::new(spawned.child, spawned.pid, tree, guard.cloned())
+    let closer = ChildProcess::new(spawned.child, spawned.pid, tree, guard.cloned())
         .owning(writer, stderr)
         .reporting(life, closing.clone())
         .start(grace);
@@ -157,7 +157,7 @@ async fn flush(stdin: &mut ChildStdin, buffer: &mut BytesMut) -> bool {
 struct Reader {
     stdout: ChildStdout,
     decoder: Decoder,
-    life: watch::Receiver<Life>,
+    life: watch::Receiver<ProcessState>,
     closing: CancellationToken,
     tail: Tail,
     settings: StdioSettings,
@@ -210,25 +210,27 @@ impl Reader {
         let read = tokio::select! {
             biased;
             read = self.stdout.read_buf(self.decoder.buffer()) => Some(read),
-            _ = self.life.wait_for(Life::is_over) => None,
+            _ = self.life.wait_for(ProcessState::is_over) => None,
         };
         let read = match read {
             Some(read) => read,
-            None => match timeout(SETTLE, self.stdout.read_buf(self.decoder.buffer())).await {
-                Ok(read) => read,
-                Err(_) => return false,
-            },
+            None => {
+                match timeout(SETTLE_TIMEOUT, self.stdout.read_buf(self.decoder.buffer())).await {
+                    Ok(read) => read,
+                    Err(_) => return false,
+                }
+            }
         };
         read.is_ok_and(|count| count > 0)
     }
 
     async fn failure(&mut self) -> Failure {
-        let _ = timeout(SETTLE, self.life.wait_for(Life::is_over)).await;
+        let _ = timeout(SETTLE_TIMEOUT, self.life.wait_for(ProcessState::is_over)).await;
         if self.closing.is_cancelled() {
             return Failure::new(FailureKind::Closed, "was closed");
         }
         // The reason is in the last lines, which may be still on their way.
-        let _ = timeout(SETTLE, self.tail.complete()).await;
+        let _ = timeout(SETTLE_TIMEOUT, self.tail.complete()).await;
         if let Some(number) = self.tail.not_started() {
             let error = std::io::Error::from_raw_os_error(number);
             return spawn::explain(&self.settings, &error);
@@ -241,12 +243,12 @@ impl Reader {
     }
 }
 
-fn describe(life: Life) -> String {
+fn describe(life: ProcessState) -> String {
     use std::os::unix::process::ExitStatusExt;
 
     let status = match life {
-        Life::Running => return "closed its output".to_owned(),
-        Life::Ended(status) => status,
+        ProcessState::Running => return "closed its output".to_owned(),
+        ProcessState::Ended(status) => status,
     };
     let code = status
         .and_then(|status| status.code())

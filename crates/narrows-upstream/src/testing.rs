@@ -21,9 +21,9 @@ use crate::duplex::Duplex;
 use crate::error::Fault;
 use crate::exchange::{Ask, AskKey, ClientHello, Notice};
 use crate::failure::Failure;
-use crate::handler::Ears;
+use crate::handler::NotificationHandler;
 use crate::hooks::{BuiltinConnector, ToolChange, UpstreamObserver};
-use crate::settings::{Builtin, Limits, ProxySettings, RemoteManner, RemoteSettings};
+use crate::settings::{Builtin, Limits, ProxySettings, RemoteProtocol, RemoteSettings};
 use crate::state::State;
 use crate::web::HttpClient;
 
@@ -49,7 +49,7 @@ pub(crate) trait Addressed {
 impl Addressed for server::Server {
     fn settings(&self) -> RemoteSettings {
         RemoteSettings {
-            manner: RemoteManner::Http,
+            protocol: RemoteProtocol::Http,
             url: format!("http://{}/mcp", self.address).parse().unwrap(),
             headers: Vec::new(),
         }
@@ -97,13 +97,13 @@ pub(crate) struct Heard {
     pub(crate) withdrawn: mpsc::UnboundedReceiver<AskKey>,
 }
 
-pub(crate) struct TestEars(
+pub(crate) struct TestHandler(
     mpsc::UnboundedSender<Notice>,
     mpsc::UnboundedSender<Ask>,
     mpsc::UnboundedSender<AskKey>,
 );
 
-impl Ears for TestEars {
+impl NotificationHandler for TestHandler {
     fn notice(&self, notice: Notice) {
         let _ = self.0.send(notice);
     }
@@ -117,7 +117,7 @@ impl Ears for TestEars {
     }
 }
 
-pub(crate) fn ears() -> (Arc<TestEars>, Heard) {
+pub(crate) fn handler() -> (Arc<TestHandler>, Heard) {
     let (notice_to, notices) = mpsc::unbounded_channel();
     let (ask_to, asks) = mpsc::unbounded_channel();
     let (withdraw_to, withdrawn) = mpsc::unbounded_channel();
@@ -126,12 +126,12 @@ pub(crate) fn ears() -> (Arc<TestEars>, Heard) {
         asks,
         withdrawn,
     };
-    (Arc::new(TestEars(notice_to, ask_to, withdraw_to)), heard)
+    (Arc::new(TestHandler(notice_to, ask_to, withdraw_to)), heard)
 }
 
 /// A link over a channel, and what is heard on it.
 pub(crate) async fn greet(channel: Channel) -> Result<(Arc<Duplex>, Heard), Failure> {
-    let (ears, heard) = ears();
+    let (handler, heard) = handler();
     let (hello, tasks) = (hello(), TaskTracker::new());
     let opening = Duplex::open(
         channel,
@@ -139,7 +139,7 @@ pub(crate) async fn greet(channel: Channel) -> Result<(Arc<Duplex>, Heard), Fail
         7,
         Default::default(),
         &hello,
-        ears,
+        handler,
         LONG,
         &tasks,
     );

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Counts what a server does wrong over and over. Saying it each time would let
 /// one server fill the log.
 #[derive(Debug, Default)]
-pub(crate) struct Complaints(AtomicU64);
+pub(crate) struct ViolationLog(AtomicU64);
 
-impl Complaints {
-    pub(crate) fn hear(&self, server: &str, what: &dyn Display) {
+impl ViolationLog {
+    pub(crate) fn report(&self, server: &str, what: &dyn Display) {
         let times = self.0.fetch_add(1, Ordering::Relaxed) + 1;
         match times {
             1 => tracing::warn!(server, "the server sent {what}"),

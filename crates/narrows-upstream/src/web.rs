@@ -3,17 +3,17 @@
 //! events, and what a refusal means.
 
 mod address;
-mod answer;
 mod client;
 mod connect;
-mod trouble;
+mod error;
+mod response;
 
 pub(crate) use self::address::{Address, Astray, MARK};
-pub(crate) use self::answer::{Answer, Content, Events, Moment};
 pub use self::client::HttpClient;
 #[cfg(test)]
 pub(crate) use self::connect::Connector;
 pub(crate) use self::connect::{Site, Stream};
-pub(crate) use self::trouble::{Trouble, excerpt, is_html, words};
+pub(crate) use self::error::{HttpError, excerpt, is_html, words};
+pub(crate) use self::response::{Content, Events, HttpResponse, RequestPhase};
 
 pub(crate) const SESSION_ID: ::http::HeaderName = ::http::HeaderName::from_static("mcp-session-id");

@@ -35,9 +35,9 @@ use crate::websocket::{self, Line, Pongs, SUBPROTOCOL, Signs, Written};
 const QUEUE: usize = 256;
 /// How often a silent server is asked for a sign of life. One that is busy with
 /// itself may miss two.
-const PING: Duration = Duration::from_secs(30);
+const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// How long a server that does not read may hold up the end.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What is not for the configuration to change, and what a proxy was told already.
 const NOT_CONFIGURED: [HeaderName; 6] = [
@@ -103,7 +103,7 @@ pub(crate) async fn open(
     Ok(Channel {
         outgoing,
         incoming: incoming.boxed(),
-        closer: ends_writer(writer, closing, FAREWELL),
+        closer: ends_writer(writer, closing, CLOSE_TIMEOUT),
     })
 }
 
@@ -280,7 +280,14 @@ async fn write(
     signs: Arc<Signs>,
     ends: Ends,
 ) {
-    let writing = websocket::write(&mut sink, &mut queue, &signs, PING, ends.closing, None);
+    let writing = websocket::write(
+        &mut sink,
+        &mut queue,
+        &signs,
+        PING_INTERVAL,
+        ends.closing,
+        None,
+    );
     match writing.await {
         Ok(Written::All) => {}
         Ok(Written::Unheard) => return ends.silent.cancel(),

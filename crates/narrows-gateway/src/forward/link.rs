@@ -106,7 +106,7 @@ struct Call<'a> {
 impl Call<'_> {
     /// The result; `None` for a notification.
     async fn perform(&self, cancel: &Arc<Cancel>) -> Result<Option<Raw>, Error> {
-        let flight = self.upstream.board().await?;
+        let flight = self.upstream.acquire().await?;
         let link = flight.shared_link()?;
         if self.request.is_notification() {
             self.notify(&link);

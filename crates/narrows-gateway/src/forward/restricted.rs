@@ -49,7 +49,7 @@ impl Restricted<'_> {
         request: &PlainRequest,
     ) -> Result<Carried, Error> {
         // Its start is limited by itself.
-        let upstream = upstream.board().await?;
+        let upstream = upstream.acquire().await?;
         upstream.shared_link()?;
         let offer = upstream.offer();
         let shown = offer

@@ -19,7 +19,7 @@ use crate::server_observer::ServerObserver;
 use crate::settings::{ClientSettings, EndpointSettings, ServerSettings, Settings};
 use crate::subscribers::Subscribers;
 use narrows_results::shaping::{Policies, Shaping};
-use narrows_upstream::{Surroundings, Upstream, UpstreamObserver};
+use narrows_upstream::{Upstream, UpstreamContext, UpstreamObserver};
 
 pub(crate) struct Roster {
     pub(crate) settings: Settings,
@@ -35,7 +35,7 @@ pub(crate) struct Roster {
 
 /// What rosters are made with, and what lasts longer than each of them.
 pub(crate) struct Making {
-    pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) surroundings: Arc<UpstreamContext>,
     pub(crate) meter: Arc<Meter>,
     pub(crate) feed: Arc<Feed>,
     pub(super) shaping: Arc<Shaping>,

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::{Asked, Duplex, Pending};
 use crate::exchange::{AnswerTo, Ask, AskKey, AskReply, Event, EventSink, Notice, Refusal};
 use crate::failure::LinkError;
-use crate::handler::Ears;
+use crate::handler::NotificationHandler;
 use crate::memory::{MemoryBudget, SMALL};
 use crate::offload;
 use crate::request::Origin;
@@ -50,16 +50,16 @@ impl Duplex {
     pub(super) async fn hear(
         self: &Arc<Self>,
         frame: Bytes,
-        ears: &Arc<dyn Ears>,
+        handler: &Arc<dyn NotificationHandler>,
     ) -> Option<EventSink> {
         let mut heard = Heard::default();
         let text = frame.clone();
         match offload::run(frame.len(), move || decode(text)).await {
-            Ok(Incoming::Single(message)) => heard = self.hear_message(message, ears),
+            Ok(Incoming::Single(message)) => heard = self.hear_message(message, handler),
             Ok(Incoming::Batch(messages)) => {
                 for message in messages {
                     match message {
-                        Ok(message) => heard.add(self.hear_message(message, ears)),
+                        Ok(message) => heard.add(self.hear_message(message, handler)),
                         Err(error) => self.hear_garbage(error),
                     }
                 }
@@ -81,7 +81,7 @@ impl Duplex {
     /// An answer that cannot be read is one all the same: nobody should wait
     /// for a better one.
     fn hear_garbage(&self, error: narrows_wire::Error) {
-        self.complaints.hear(&self.server, &error);
+        self.violations.report(&self.server, &error);
         if let narrows_wire::Error::Invalid { id: Some(id), .. } = &error
             && let Some(id) = id.as_u64()
         {
@@ -89,15 +89,19 @@ impl Duplex {
         }
     }
 
-    fn hear_message(self: &Arc<Self>, message: Message, ears: &Arc<dyn Ears>) -> Heard {
+    fn hear_message(
+        self: &Arc<Self>,
+        message: Message,
+        handler: &Arc<dyn NotificationHandler>,
+    ) -> Heard {
         self.vitals.heard();
         let mut heard = Heard::default();
         match message {
             Message::Response(response) => heard.charged = self.hear_answer(response),
             Message::Notification(notification) => {
-                heard.filled = self.hear_notice(notification, ears);
+                heard.filled = self.hear_notice(notification, handler);
             }
-            Message::Request(request) => self.hear_question(request, ears),
+            Message::Request(request) => self.hear_question(request, handler),
         }
         heard
     }
@@ -126,7 +130,11 @@ impl Duplex {
         None
     }
 
-    fn hear_notice(&self, notification: Notification, ears: &Arc<dyn Ears>) -> Option<EventSink> {
+    fn hear_notice(
+        &self,
+        notification: Notification,
+        handler: &Arc<dyn NotificationHandler>,
+    ) -> Option<EventSink> {
         let Notification { method, params } = notification;
         match &*method {
             "notifications/progress" => return self.hear_progress(params),
@@ -147,8 +155,8 @@ impl Duplex {
                         return Some(origin.sink);
                     }
                     Meant::Nobody => {
-                        ears.notice(notice);
-                        return ears.outbox();
+                        handler.notice(notice);
+                        return handler.outbox();
                     }
                     Meant::Unclear => {
                         tracing::debug!(server = %self.server, method = %notice.method, "dropped: calls of several sessions are in flight");
@@ -156,7 +164,7 @@ impl Duplex {
                 }
             }
             _ if method.starts_with("notifications/") => {
-                ears.notice(Notice::from_server(&self.server, method, params));
+                handler.notice(Notice::from_server(&self.server, method, params));
             }
             _ => {
                 tracing::debug!(server = %self.server, %method, "the server sent a notification of no known kind")
@@ -180,7 +188,7 @@ impl Duplex {
         Some(origin.sink.clone())
     }
 
-    fn hear_question(self: &Arc<Self>, request: Request, ears: &Arc<dyn Ears>) {
+    fn hear_question(self: &Arc<Self>, request: Request, handler: &Arc<dyn NotificationHandler>) {
         if &*request.method == "ping" {
             return self.answer(&request.id, Ok(Raw::empty_object()));
         }
@@ -203,9 +211,9 @@ impl Duplex {
             }
             Meant::Call(_) => ask.reply.answer(Err(Refusal::NotSupported.error())),
             Meant::Nobody => {
-                let asked = Asked::Ears(ears.clone());
+                let asked = Asked::NotificationHandler(handler.clone());
                 self.asked.lock().insert(request.id, asked);
-                ears.ask(ask);
+                handler.ask(ask);
             }
             Meant::Unclear => ask.reply.answer(Err(Refusal::NoOwner.error())),
         }

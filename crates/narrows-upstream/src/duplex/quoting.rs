@@ -24,7 +24,7 @@ impl Quoting {
         let start = &frame[..frame.len().min(8 * 1024)];
         let text = self
             .secrets
-            .blot(String::from_utf8_lossy(start).into_owned());
+            .redact(String::from_utf8_lossy(start).into_owned());
         let shown: String = text.trim().chars().take(QUOTED).collect();
         let more = if text.trim().chars().count() > QUOTED {
             "…"
@@ -50,7 +50,7 @@ impl Duplex {
     pub(super) fn note_garbage(&self, frame: &[u8], error: &narrows_wire::Error) {
         let what = self.quoting.explain(frame, error);
         match self.greeted.load(Ordering::Relaxed) {
-            true => self.complaints.hear(&self.server, &what),
+            true => self.violations.report(&self.server, &what),
             false => {
                 self.garbage.lock().get_or_insert(what);
             }

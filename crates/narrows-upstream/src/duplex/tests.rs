@@ -45,7 +45,7 @@ impl Server {
 #[derive(Default)]
 struct Heard(Mutex<Vec<String>>);
 
-impl Ears for Heard {
+impl NotificationHandler for Heard {
     fn notice(&self, notice: Notice) {
         self.0.lock().push(notice.method.into());
     }
@@ -83,8 +83,8 @@ async fn open() -> (Arc<Duplex>, Server, Arc<Heard>) {
         capabilities: Raw::empty_object(),
         client_info: Raw::empty_object(),
     };
-    let ears = Arc::new(Heard::default());
-    let heard: Arc<dyn Ears> = ears.clone();
+    let handler = Arc::new(Heard::default());
+    let heard: Arc<dyn NotificationHandler> = handler.clone();
     let opening = tokio::spawn(async move {
         Duplex::open(
             channel,
@@ -105,7 +105,7 @@ async fn open() -> (Arc<Duplex>, Server, Arc<Heard>) {
     assert_eq!(server.next().await["method"], "notifications/initialized");
     let (link, hello) = opening.await.expect("no panic").expect("it opens");
     assert_eq!(hello.revision.as_str(), "2025-06-18");
-    (link, server, ears)
+    (link, server, handler)
 }
 
 fn origin(session: u64, sink: &EventSink) -> Origin {
@@ -263,7 +263,7 @@ async fn a_question_goes_to_the_only_session_that_calls() {
     assert_eq!(
         server.next().await["error"]["code"],
         -32603,
-        "the ears dropped it, which refuses it"
+        "the handler dropped it, which refuses it"
     );
     assert_eq!(*heard.0.lock(), ["ask roots/list"]);
     let task = {

@@ -17,7 +17,7 @@ use super::listen::{Place, is_message};
 use crate::failure::LinkError;
 use crate::memory::MemoryShare;
 use crate::request::Outgoing;
-use crate::web::{Answer, Content, Events, Trouble, is_html};
+use crate::web::{Content, Events, HttpError, HttpResponse, is_html};
 
 /// Attempts to resume a stream without a single event before we give up.
 const RESUMPTIONS: u32 = 5;
@@ -46,19 +46,19 @@ pub(super) async fn call(
             .await
         {
             Ok(answer) => read_answer(link, call, &session, answer).await,
-            Err(trouble) => Err(trouble),
+            Err(error) => Err(error),
         };
         match outcome {
-            Err(Trouble::SessionGone(_)) if !reopened => {
+            Err(HttpError::SessionGone(_)) if !reopened => {
                 reopened = true;
                 open.sent = false;
                 session = Box::pin(link.reopen(session.serial)).await?;
             }
-            Err(Trouble::Broken(what)) => {
+            Err(HttpError::Broken(what)) => {
                 // Losing the connection cancels nothing in MCP, so the server
                 // is told that nobody waits any more.
                 open.lost = true;
-                let error = Trouble::Broken(what).into_link_error(endpoint.shown());
+                let error = HttpError::Broken(what).into_link_error(endpoint.shown());
                 return Err(match error {
                     LinkError::Closed { failure, .. } if !open.sent => LinkError::unsent(failure),
                     error => error,
@@ -66,7 +66,7 @@ pub(super) async fn call(
             }
             outcome => {
                 open.done = true;
-                return outcome.map_err(|trouble| trouble.into_link_error(endpoint.shown()));
+                return outcome.map_err(|error| error.into_link_error(endpoint.shown()));
             }
         }
     }
@@ -77,8 +77,8 @@ pub(super) async fn read_answer(
     link: &Arc<HttpLink>,
     call: &Call<'_>,
     session: &Session,
-    answer: Answer,
-) -> Result<Raw, Trouble> {
+    answer: HttpResponse,
+) -> Result<Raw, HttpError> {
     let status = answer.status();
     // What it says it is matters only to the text of an error.
     let kind = match answer.content() {
@@ -94,17 +94,19 @@ pub(super) async fn read_answer(
         )
         .await?;
     if body.is_empty() {
-        return Err(Trouble::Invalid(format!("HTTP {status} without an answer")));
+        return Err(HttpError::Invalid(format!(
+            "HTTP {status} without an answer"
+        )));
     }
     match hear(link, Some(call), body.clone()).await {
-        Ok(Some(answer)) => answer.map_err(Trouble::Answered),
-        Ok(None) => Err(Trouble::Invalid(
+        Ok(Some(answer)) => answer.map_err(HttpError::Answered),
+        Ok(None) => Err(HttpError::Invalid(
             "it does not answer the request it came for".to_owned(),
         )),
         Err(_) if is_html(kind.as_deref(), &body) => {
-            Err(Trouble::NotMcp("it answers with a web page".to_owned()))
+            Err(HttpError::NotMcp("it answers with a web page".to_owned()))
         }
-        Err(error) => Err(Trouble::Invalid(match kind {
+        Err(error) => Err(HttpError::Invalid(match kind {
             Some(kind) => format!("{error} ({})", kind.chars().take(60).collect::<String>()),
             None => error.to_string(),
         })),
@@ -115,8 +117,8 @@ async fn read_events(
     link: &Arc<HttpLink>,
     call: &Call<'_>,
     session: &Session,
-    answer: Answer,
-) -> Result<Raw, Trouble> {
+    answer: HttpResponse,
+) -> Result<Raw, HttpError> {
     let mut place = Place::default();
     let memory = call.memory();
     let mut events = answer.events(link.endpoint.max_message_bytes, memory);
@@ -125,18 +127,18 @@ async fn read_events(
         match follow(link, call, &mut events, &mut place, &mut tries).await {
             Ok(Some(answer)) => {
                 events.finish(&link.endpoint.address.pool);
-                return answer.map_err(Trouble::Answered);
+                return answer.map_err(HttpError::Answered);
             }
             Ok(None) if place.last_event_id.is_none() => {
-                return Err(Trouble::Invalid(
+                return Err(HttpError::Invalid(
                     "its stream ended without the answer".to_owned(),
                 ));
             }
-            Err(Trouble::Broken(what)) if place.last_event_id.is_none() => {
-                return Err(Trouble::Broken(what));
+            Err(HttpError::Broken(what)) if place.last_event_id.is_none() => {
+                return Err(HttpError::Broken(what));
             }
-            Ok(None) | Err(Trouble::Broken(_)) => {}
-            Err(trouble) => return Err(trouble),
+            Ok(None) | Err(HttpError::Broken(_)) => {}
+            Err(error) => return Err(error),
         }
         events = resume(link, session, memory, &place, &mut tries).await?;
     }
@@ -149,7 +151,7 @@ async fn follow(
     events: &mut Events,
     place: &mut Place,
     tries: &mut u32,
-) -> Result<Option<Result<Raw, Raw>>, Trouble> {
+) -> Result<Option<Result<Raw, Raw>>, HttpError> {
     loop {
         // The stream is this call's own, so the server waits for the client.
         if let Some(origin) = call.origin() {
@@ -162,7 +164,7 @@ async fn follow(
         place.moved_by(&event);
         if event.event.as_deref() == Some("endpoint") {
             let told = "it answers with the stream of HTTP+SSE";
-            return Err(Trouble::NotMcp(told.to_owned()));
+            return Err(HttpError::NotMcp(told.to_owned()));
         }
         if !is_message(&event) {
             continue;
@@ -170,7 +172,7 @@ async fn follow(
         match hear(link, Some(call), event.data).await {
             Ok(None) => {}
             Ok(answer) => return Ok(answer),
-            Err(error) => link.complaints.hear(&link.server, &error),
+            Err(error) => link.violations.report(&link.server, &error),
         }
     }
 }
@@ -183,13 +185,13 @@ async fn resume(
     memory: Option<&Arc<MemoryShare>>,
     place: &Place,
     tries: &mut u32,
-) -> Result<Events, Trouble> {
+) -> Result<Events, HttpError> {
     let endpoint = &link.endpoint;
     loop {
         if *tries == RESUMPTIONS {
             let told =
                 format!("its stream broke and could not be resumed in {RESUMPTIONS} attempts");
-            return Err(Trouble::Broken(told));
+            return Err(HttpError::Broken(told));
         }
         *tries += 1;
         tokio::time::sleep(place.retry.unwrap_or(FIRST_PAUSE)).await;
@@ -203,11 +205,11 @@ async fn resume(
                 status => {
                     let told =
                         format!("its stream broke, and it refuses to resume it (HTTP {status})");
-                    return Err(Trouble::Broken(told));
+                    return Err(HttpError::Broken(told));
                 }
             },
-            Err(Trouble::Unreachable { .. } | Trouble::Broken(_)) => {}
-            Err(trouble) => return Err(trouble),
+            Err(HttpError::Unreachable { .. } | HttpError::Broken(_)) => {}
+            Err(error) => return Err(error),
         }
     }
 }

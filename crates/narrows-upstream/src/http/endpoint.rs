@@ -12,24 +12,24 @@ use bytes::Bytes;
 use narrows_wire::Revision;
 use tokio_util::sync::CancellationToken;
 
-use super::Manner;
+use super::HttpProtocol;
 use crate::failure::Failure;
 use crate::health::Vitals;
 use crate::settings::RemoteSettings;
-use crate::web::{Address, Answer, HttpClient, Moment, SESSION_ID, Trouble};
+use crate::web::{Address, HttpClient, HttpError, HttpResponse, RequestPhase, SESSION_ID};
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The number of no session at all.
-const STRANGER: u64 = 0;
+const NO_SESSION: u64 = 0;
 
 /// After so many attempts to connect in a row have failed, the link has ended.
-const UNREACHABLE: u32 = 3;
+const MAX_UNREACHABLE: u32 = 3;
 
 pub(super) struct Endpoint {
     pub(super) address: Address,
-    pub(super) manner: Manner,
+    pub(super) protocol: HttpProtocol,
     pub(super) max_message_bytes: usize,
     session: ArcSwap<Session>,
     /// Attempts to connect that have failed since the last one that did not.
@@ -54,20 +54,20 @@ impl Endpoint {
     pub(super) fn new(
         client: &HttpClient,
         settings: &RemoteSettings,
-        manner: Manner,
+        protocol: HttpProtocol,
         max_message_bytes: usize,
     ) -> Result<Self, Failure> {
-        let below = match manner {
-            Manner::Streamable => "",
-            Manner::Rpc => "/rpc",
+        let below = match protocol {
+            HttpProtocol::Streamable => "",
+            HttpProtocol::Rpc => "/rpc",
         };
         let address = Address::new(client, settings, below)?;
-        let stranger = Session::new(&address.headers, manner, STRANGER, None);
+        let without_session = Session::new(&address.headers, protocol, NO_SESSION, None);
         Ok(Endpoint {
             address,
-            manner,
+            protocol,
             max_message_bytes,
-            session: ArcSwap::from_pointee(stranger),
+            session: ArcSwap::from_pointee(without_session),
             unreachable: AtomicU32::new(0),
             vitals: Vitals::new(),
             given_up: CancellationToken::new(),
@@ -89,13 +89,13 @@ impl Endpoint {
     pub(super) fn enter(&self, revision: Revision, id: Option<HeaderValue>) {
         let serial = self.session.load().serial + 1;
         let given = Some((revision, id));
-        let session = Session::new(&self.address.headers, self.manner, serial, given);
+        let session = Session::new(&self.address.headers, self.protocol, serial, given);
         self.session.store(Arc::new(session));
     }
 
     /// The headers of a request outside any session.
-    pub(super) fn stranger(&self) -> Session {
-        Session::new(&self.address.headers, self.manner, STRANGER, None)
+    pub(super) fn without_session(&self) -> Session {
+        Session::new(&self.address.headers, self.protocol, NO_SESSION, None)
     }
 
     /// Sends a message. An answer that comes back has a status of success.
@@ -104,7 +104,7 @@ impl Endpoint {
         session: &Session,
         message: Bytes,
         sent: &mut bool,
-    ) -> Result<Answer, Trouble> {
+    ) -> Result<HttpResponse, HttpError> {
         let answer = self
             .send(&Method::POST, &session.post, message, sent)
             .await?;
@@ -112,9 +112,9 @@ impl Endpoint {
             return Ok(answer);
         }
         let moment = match (&session.id, session.serial) {
-            (Some(_), _) => Moment::InSession,
-            (None, STRANGER) => Moment::Opening,
-            (None, _) => Moment::Stateless,
+            (Some(_), _) => RequestPhase::InSession,
+            (None, NO_SESSION) => RequestPhase::Opening,
+            (None, _) => RequestPhase::Stateless,
         };
         let refusal = answer.refusal(&self.address.pool, &self.address.secrets, moment);
         Err(Box::pin(refusal).await)
@@ -125,7 +125,7 @@ impl Endpoint {
         &self,
         session: &Session,
         last_event_id: Option<&str>,
-    ) -> Result<Answer, Trouble> {
+    ) -> Result<HttpResponse, HttpError> {
         let mut headers = session.get.clone();
         if let Some(value) = last_event_id.and_then(|id| HeaderValue::from_str(id).ok()) {
             headers.insert(LAST_EVENT_ID, value);
@@ -135,7 +135,7 @@ impl Endpoint {
     }
 
     /// Ends the session on the server's side, if there is one.
-    pub(super) async fn delete(&self) -> Result<(), Trouble> {
+    pub(super) async fn delete(&self) -> Result<(), HttpError> {
         let session = self.session();
         if session.id.is_some() {
             let answer = self
@@ -164,7 +164,7 @@ impl Endpoint {
     }
 
     /// Why the link has ended, if it has.
-    pub(super) fn has_ended(&self) -> Option<&Arc<Failure>> {
+    pub(super) fn end_reason(&self) -> Option<&Arc<Failure>> {
         self.end.get()
     }
 
@@ -179,14 +179,14 @@ impl Endpoint {
         headers: &HeaderMap,
         body: Bytes,
         sent: &mut bool,
-    ) -> Result<Answer, Trouble> {
+    ) -> Result<HttpResponse, HttpError> {
         let answer = self.address.send(method, headers, body, sent).await;
         if let Ok(answer) = &answer
             && self.shows_life(answer.status())
         {
             self.vitals.heard();
         }
-        if let Err(Trouble::Unreachable { failure, .. }) = &answer {
+        if let Err(HttpError::Unreachable { failure, .. }) = &answer {
             self.missed(failure);
         } else if self.unreachable.load(Ordering::Relaxed) != 0 {
             self.unreachable.store(0, Ordering::Relaxed);
@@ -200,15 +200,15 @@ impl Endpoint {
     /// errors of servers are those that a proxy answers with for one that is
     /// gone.
     fn shows_life(&self, status: StatusCode) -> bool {
-        match self.manner {
-            Manner::Rpc => true,
-            Manner::Streamable => !status.is_success() && !status.is_server_error(),
+        match self.protocol {
+            HttpProtocol::Rpc => true,
+            HttpProtocol::Streamable => !status.is_success() && !status.is_server_error(),
         }
     }
 
     /// Counts an attempt to connect that has failed.
     pub(super) fn missed(&self, failure: &Arc<Failure>) {
-        if self.unreachable.fetch_add(1, Ordering::Relaxed) + 1 >= UNREACHABLE {
+        if self.unreachable.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_UNREACHABLE {
             self.end(failure.clone());
         }
     }
@@ -217,14 +217,14 @@ impl Endpoint {
 impl Session {
     fn new(
         common: &HeaderMap,
-        manner: Manner,
+        protocol: HttpProtocol,
         serial: u64,
         given: Option<(Revision, Option<HeaderValue>)>,
     ) -> Session {
         let mut get = common.clone();
         let mut id = None;
         let mut accept = "application/json";
-        if let Manner::Streamable = manner {
+        if let HttpProtocol::Streamable = protocol {
             accept = "application/json, text/event-stream";
             if let Some((revision, given)) = given {
                 let revision = HeaderValue::from_static(revision.as_str());

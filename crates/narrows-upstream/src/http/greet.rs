@@ -13,12 +13,12 @@ use super::endpoint::Session;
 use super::hear::Call;
 use super::listen::listen;
 use super::outbox;
-use super::{HttpLink, Manner};
+use super::{HttpLink, HttpProtocol};
 use crate::exchange::Notice;
 use crate::failure::{Failure, FailureKind, LinkError};
 use crate::handshake::ServerHello;
 use crate::request::Outgoing;
-use crate::web::Trouble;
+use crate::web::HttpError;
 
 const METHOD_NOT_FOUND: &str = "-32601";
 
@@ -36,7 +36,7 @@ impl HttpLink {
         };
         let greeted = tokio::time::timeout(limit, self.exchange_hellos(limit)).await;
         let hello = greeted.map_err(|_| late())??;
-        if let Manner::Streamable = self.endpoint.manner {
+        if let HttpProtocol::Streamable = self.endpoint.protocol {
             self.listen();
         }
         Ok(hello)
@@ -45,12 +45,12 @@ impl HttpLink {
     async fn exchange_hellos(self: &Arc<Self>, limit: Duration) -> Result<ServerHello, Failure> {
         let (id, result) = match self.initialize(limit).await {
             Ok(answer) => answer,
-            Err(Trouble::Answered(error)) if self.may_skip_hello(&error) => {
+            Err(HttpError::Answered(error)) if self.may_skip_hello(&error) => {
                 let hello = ServerHello::unsaid();
                 self.endpoint.enter(hello.revision, None);
                 return Ok(hello);
             }
-            Err(trouble) => return Err(trouble.into_failure(self.endpoint.shown())),
+            Err(error) => return Err(error.into_failure(self.endpoint.shown())),
         };
         let hello = ServerHello::read(&result);
         // Entered in any case: a session that is of no use has to be ended, too.
@@ -62,10 +62,10 @@ impl HttpLink {
         let initialized = encode_notification("notifications/initialized", None);
         match outbox::post(&self.endpoint, initialized).await {
             Ok(()) => {}
-            Err(Trouble::Unreachable { failure, .. }) => return Err((*failure).clone()),
+            Err(HttpError::Unreachable { failure, .. }) => return Err((*failure).clone()),
             // Some servers have no ear for it and work all the same.
-            Err(trouble) => {
-                let error = trouble.into_link_error(self.endpoint.shown());
+            Err(error) => {
+                let error = error.into_link_error(self.endpoint.shown());
                 tracing::debug!(server = %self.server, ?error, "the server did not accept notifications/initialized");
             }
         }
@@ -75,26 +75,29 @@ impl HttpLink {
     async fn initialize(
         self: &Arc<Self>,
         limit: Duration,
-    ) -> Result<(Option<HeaderValue>, Raw), Trouble> {
+    ) -> Result<(Option<HeaderValue>, Raw), HttpError> {
         let params = ServerHello::request(&self.hello);
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let message = encode_request(&Id::number(id), "initialize", Some(&params));
-        let stranger = self.endpoint.stranger();
-        let answer = self.endpoint.post(&stranger, message, &mut false).await?;
+        let without_session = self.endpoint.without_session();
+        let answer = self
+            .endpoint
+            .post(&without_session, message, &mut false)
+            .await?;
         let session_id = answer.session_id();
         let outgoing = Outgoing::own("initialize", None, limit);
         let call = Call {
             id,
             outgoing: &outgoing,
         };
-        let result = read_answer(self, &call, &stranger, answer).await?;
+        let result = read_answer(self, &call, &without_session, answer).await?;
         Ok((session_id, result))
     }
 
     /// A plain JSON-RPC server need not know MCP's handshake to have tools.
     fn may_skip_hello(&self, error: &Raw) -> bool {
         let code = error.member("code");
-        self.endpoint.manner == Manner::Rpc
+        self.endpoint.protocol == HttpProtocol::Rpc
             && code.is_some_and(|code| code.as_str() == METHOD_NOT_FOUND)
     }
 
@@ -115,7 +118,7 @@ impl HttpLink {
         match self.greet().await {
             Ok(_) => {
                 tracing::info!(server = %self.server, "the server has forgotten the session; opened a new one");
-                self.ears.notice(Notice::new("narrows/reopened", None));
+                self.handler.notice(Notice::new("narrows/reopened", None));
                 Ok(self.endpoint.session())
             }
             Err(failure) => {

@@ -44,7 +44,7 @@ pub(super) async fn hear(
             for message in messages {
                 match message {
                     Ok(message) => answer = hear_message(link, call, message).or(answer),
-                    Err(error) => link.complaints.hear(&link.server, &error),
+                    Err(error) => link.violations.report(&link.server, &error),
                 }
             }
             Ok(answer)
@@ -96,7 +96,7 @@ fn hear_notice(link: &HttpLink, call: Option<&Call<'_>>, notification: Notificat
             });
             match (origin, key) {
                 (Some(origin), Some(key)) => drop(origin.sink.send(Event::Withdraw(key))),
-                (None, Some(key)) => link.ears.withdraw(key),
+                (None, Some(key)) => link.handler.withdraw(key),
                 (_, None) => {}
             }
         }
@@ -105,7 +105,7 @@ fn hear_notice(link: &HttpLink, call: Option<&Call<'_>>, notification: Notificat
         | "notifications/prompts/list_changed"
         | "notifications/resources/list_changed"
         | "notifications/resources/updated" => {
-            link.ears
+            link.handler
                 .notice(Notice::from_server(&link.server, method, params));
         }
         _ if !method.starts_with("notifications/") => {
@@ -115,7 +115,7 @@ fn hear_notice(link: &HttpLink, call: Option<&Call<'_>>, notification: Notificat
             let notice = Notice::from_server(&link.server, method, params);
             match origin {
                 Some(origin) => origin.notice(notice),
-                None => link.ears.notice(notice),
+                None => link.handler.notice(notice),
             }
         }
     }
@@ -140,6 +140,6 @@ fn hear_question(link: &Arc<HttpLink>, call: Option<&Call<'_>>, request: Request
             origin.sink.send(Event::Ask(ask));
         }
         Some(_) => ask.reply.answer(Err(Refusal::NotSupported.error())),
-        None => link.ears.ask(ask),
+        None => link.handler.ask(ask),
     }
 }

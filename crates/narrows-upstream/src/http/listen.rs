@@ -10,7 +10,7 @@ use narrows_wire::sse::Event;
 use super::HttpLink;
 use super::endpoint::{Endpoint, Session};
 use super::hear::hear;
-use crate::web::{Answer, Content, Trouble};
+use crate::web::{Content, HttpError, HttpResponse};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -95,7 +95,7 @@ async fn attempt(
 ) -> Attempt {
     let answer = match endpoint.get(session, place.last_event_id.as_deref()).await {
         Ok(answer) => answer,
-        Err(Trouble::Unreachable { .. } | Trouble::Broken(_)) => return Attempt::Failed,
+        Err(HttpError::Unreachable { .. } | HttpError::Broken(_)) => return Attempt::Failed,
         Err(_) => return Attempt::None,
     };
     match answer.status() {
@@ -116,7 +116,7 @@ async fn attempt(
 /// Hears the stream to its end; whether any event came.
 async fn follow(
     link: &Weak<HttpLink>,
-    answer: Answer,
+    answer: HttpResponse,
     endpoint: &Endpoint,
     place: &mut Place,
 ) -> bool {
@@ -125,7 +125,7 @@ async fn follow(
     loop {
         let event = match events.next().await {
             Ok(Some(event)) => event,
-            Err(Trouble::TooLarge(max)) => {
+            Err(HttpError::TooLarge(max)) => {
                 tracing::warn!(
                     url = endpoint.shown(),
                     "skipped a message of more than {max} bytes"
@@ -142,7 +142,7 @@ async fn follow(
         if is_message(&event)
             && let Err(error) = hear(&link, None, event.data).await
         {
-            link.complaints.hear(&link.server, &error);
+            link.violations.report(&link.server, &error);
         }
     }
 }

@@ -9,13 +9,13 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::endpoint::Endpoint;
-use crate::web::Trouble;
+use crate::web::HttpError;
 
 /// Messages waiting for a slow server; notifications beyond it are lost.
-const WAITING: usize = 256;
+const MAX_WAITING: usize = 256;
 
 /// A server that has not accepted a message by then must not hold up the next.
-const ACCEPTED_WITHIN: Duration = Duration::from_secs(10);
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) struct Outbox {
     queue: mpsc::Sender<Item>,
@@ -32,11 +32,11 @@ enum Item {
 
 impl Outbox {
     pub(super) fn new(endpoint: Arc<Endpoint>, server: Arc<str>) -> Self {
-        let (queue, waiting) = mpsc::channel(WAITING);
+        let (queue, waiting) = mpsc::channel(MAX_WAITING);
         let task = tokio::spawn(deliver(waiting, endpoint, server));
         Outbox {
             queue,
-            late: Arc::new(Semaphore::new(WAITING)),
+            late: Arc::new(Semaphore::new(MAX_WAITING)),
             _task: AbortOnDropHandle::new(task),
         }
     }
@@ -79,10 +79,10 @@ async fn deliver(mut waiting: mpsc::Receiver<Item>, endpoint: Arc<Endpoint>, ser
                 continue;
             }
         };
-        match tokio::time::timeout(ACCEPTED_WITHIN, post(&endpoint, message)).await {
+        match tokio::time::timeout(ACCEPT_TIMEOUT, post(&endpoint, message)).await {
             Ok(Ok(())) => {}
-            Ok(Err(trouble)) => {
-                let error = trouble.into_link_error(endpoint.shown());
+            Ok(Err(error)) => {
+                let error = error.into_link_error(endpoint.shown());
                 tracing::debug!(%server, ?error, "the server did not accept a message");
             }
             Err(_) => tracing::debug!(%server, "the server did not accept a message in time"),
@@ -91,7 +91,7 @@ async fn deliver(mut waiting: mpsc::Receiver<Item>, endpoint: Arc<Endpoint>, ser
 }
 
 /// Posts a message that has no answer (MCP 2025-03-26 and later: 202 Accepted).
-pub(super) async fn post(endpoint: &Endpoint, message: Bytes) -> Result<(), Trouble> {
+pub(super) async fn post(endpoint: &Endpoint, message: Bytes) -> Result<(), HttpError> {
     let answer = endpoint
         .post(&endpoint.session(), message, &mut false)
         .await?;

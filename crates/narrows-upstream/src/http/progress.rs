@@ -11,7 +11,7 @@ use std::sync::Arc;
 use narrows_wire::Raw;
 use parking_lot::Mutex;
 
-use super::patience::Patience;
+use super::renewable_timeout::RenewableTimeout;
 use crate::exchange::{Event, EventSink, Notice};
 use crate::request::Outgoing;
 
@@ -22,7 +22,7 @@ struct Waiting {
     sink: EventSink,
     /// The client's own token.
     token: Raw,
-    patience: Arc<Patience>,
+    patience: Arc<RenewableTimeout>,
 }
 
 /// Forgets the call when it is dropped.
@@ -37,7 +37,7 @@ impl Progress {
         &self,
         id: u64,
         call: &Outgoing<'_>,
-        patience: &Arc<Patience>,
+        patience: &Arc<RenewableTimeout>,
     ) -> Option<Watch<'_>> {
         let token = call.progress_token.clone()?;
         let waiting = Waiting {

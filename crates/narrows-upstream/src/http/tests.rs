@@ -16,37 +16,37 @@ use narrows_wire::Raw;
 use serde_json::json;
 
 use self::server::Server;
-use super::{HttpLink, Manner};
+use super::{HttpLink, HttpProtocol};
 use crate::exchange::{Asks, Cancel, EventSink, EventStream};
 use crate::failure::{Failure, LinkError};
 use crate::handshake::ServerHello;
 use crate::request::{Origin, Outgoing};
 use crate::settings::RemoteSettings;
-use crate::testing::{Heard, LONG, MAX, client, ears, fronts, hello, raw, server, soon};
+use crate::testing::{Heard, LONG, MAX, client, fronts, handler, hello, raw, server, soon};
 use crate::web::HttpClient;
 
 async fn try_open(
     client: HttpClient,
     settings: &RemoteSettings,
 ) -> Result<(Arc<HttpLink>, ServerHello, Heard), Failure> {
-    try_open_as(Manner::Streamable, client, settings).await
+    try_open_as(HttpProtocol::Streamable, client, settings).await
 }
 
 async fn try_open_as(
-    manner: Manner,
+    protocol: HttpProtocol,
     client: HttpClient,
     settings: &RemoteSettings,
 ) -> Result<(Arc<HttpLink>, ServerHello, Heard), Failure> {
-    let (ears, heard) = ears();
+    let (handler, heard) = handler();
     let ours = hello();
     let opening = HttpLink::open(
         client,
         settings,
-        manner,
+        protocol,
         "srv".into(),
         7,
         &ours,
-        ears,
+        handler,
         MAX,
         LONG,
     );

@@ -109,7 +109,7 @@ impl ListReader<'_> {
                 tracing::debug!(
                     server = self.server,
                     method = kind.method(),
-                    error = self.secrets.blot(error.as_str().to_owned()),
+                    error = self.secrets.redact(error.as_str().to_owned()),
                     "a list was refused"
                 );
                 return Ok(None);

@@ -1,10 +1,10 @@
 use super::*;
-use crate::settings::RemoteManner;
+use crate::settings::RemoteProtocol;
 use narrows_wire::frame::Framing;
 
 #[track_caller]
 fn check(kind: UpstreamKind, text: &str, expected: &str) {
-    assert_eq!(Secrets::of(&kind).blot(text.to_owned()), expected);
+    assert_eq!(Secrets::of(&kind).redact(text.to_owned()), expected);
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn secrets_that_a_server_repeats_are_blotted_out() {
     );
     let header = |value: &str| value.parse().expect("a header value");
     let remote = RemoteSettings {
-        manner: RemoteManner::Http,
+        protocol: RemoteProtocol::Http,
         url: "ws://h/?token=fedcba321&v=2".parse().expect("a URL"),
         headers: vec![(http::header::AUTHORIZATION, header("Bearer abcdef123"))],
     };
@@ -82,7 +82,7 @@ fn whatever_a_url_confides_is_one() {
         ),
     ] {
         let remote = RemoteSettings {
-            manner: RemoteManner::Http,
+            protocol: RemoteProtocol::Http,
             url: url.parse().expect("a URL"),
             headers: Vec::new(),
         };
@@ -147,7 +147,7 @@ fn environment_values_that_look_secret_are_found() {
         ("LANG", "en_GB.UTF-8", "en_GB.UTF-8", "en_GB.UTF-8"),
     ] {
         let secrets = stdio(&[], &[(name, value)]);
-        assert_eq!(secrets.blot(said.to_owned()), expected, "{name}={value}");
+        assert_eq!(secrets.redact(said.to_owned()), expected, "{name}={value}");
     }
 }
 
@@ -173,7 +173,7 @@ fn arguments_that_look_secret_are_found() {
         &[r#"{"apiKey":"S3cZq9"}"#],
         &[r#"--json={"a":{"password":"S3cZq9"}}"#],
     ] {
-        let said = stdio(args, &[]).blot("said S3cZq9.".to_owned());
+        let said = stdio(args, &[]).redact("said S3cZq9.".to_owned());
         assert_eq!(said, "said ***.", "{args:?}");
     }
     for token in [
@@ -185,11 +185,11 @@ fn arguments_that_look_secret_are_found() {
         "AIzaS3cZq9",
         "eyJhbGciOi.S3cZq9.x",
     ] {
-        let said = stdio(&[token], &[]).blot(format!("said {token}."));
+        let said = stdio(&[token], &[]).redact(format!("said {token}."));
         assert_eq!(said, "said ***.", "{token}");
     }
     let random = stdio(&["-p", "S3cZq9S3cZq9"], &[]);
-    assert_eq!(random.blot("S3cZq9S3cZq9".to_owned()), "***");
+    assert_eq!(random.redact("S3cZq9S3cZq9".to_owned()), "***");
 }
 
 #[test]
@@ -207,14 +207,14 @@ fn ordinary_arguments_stay_readable() {
         (&["sk-learn"], "sk-learn"),
     ] {
         let secrets = stdio(args, &[]);
-        assert_eq!(secrets.blot(said.to_owned()), said, "{args:?}");
+        assert_eq!(secrets.redact(said.to_owned()), said, "{args:?}");
     }
 }
 
 #[test]
 fn a_secret_inside_of_another_leaves_no_rest() {
     let secrets = stdio(&[], &[("A_KEY", "abcdef"), ("B_KEY", "abcdef-ghijkl")]);
-    assert_eq!(secrets.blot("is abcdef-ghijkl".to_owned()), "is ***");
+    assert_eq!(secrets.redact("is abcdef-ghijkl".to_owned()), "is ***");
 }
 
 #[test]

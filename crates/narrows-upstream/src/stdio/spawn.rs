@@ -86,7 +86,7 @@ fn command(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // The keeper ends the whole tree; tokio would end one process of it.
+        // `ChildProcess` ends the whole tree; tokio would end one process of it.
         .kill_on_drop(false);
     if let Some(cwd) = &settings.cwd {
         command.current_dir(cwd);

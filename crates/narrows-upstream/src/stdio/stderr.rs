@@ -287,7 +287,7 @@ impl Log {
             self.window = Instant::now();
         }
         self.logged += 1;
-        let line = self.secrets.blot(line);
+        let line = self.secrets.redact(line);
         tracing::info!(target: TARGET, server = %self.server, "{line}");
     }
 

@@ -89,7 +89,7 @@ struct Change {
 impl Upstream {
     /// Compares tools with what was seen of them before, and tells what changed.
     pub fn compare_definitions(&self, asks: Asks, offer: &Offer) {
-        let definitions = &self.surroundings.definitions;
+        let definitions = &self.context.definitions;
         for change in definitions.compare((self.index, asks), &offer.tools) {
             match definitions.may_tell(self.index) {
                 Some(left_out) => self.report(change, left_out),

@@ -12,15 +12,15 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http_body_util::Full;
 
-use super::answer::Answer;
-use super::client::{HttpClient, Pool, Unanswered};
-use super::connect::{NoConnection, Route, Site};
-use super::trouble::Trouble;
+use super::client::{HttpClient, Pool, SendError};
+use super::connect::{ConnectError, Route, Site};
+use super::error::HttpError;
+use super::response::HttpResponse;
 use crate::failure::{Failure, FailureKind};
 use crate::secrets;
 use crate::settings::RemoteSettings;
 
-const REDIRECTS: usize = 3;
+const MAX_REDIRECTS: usize = 3;
 
 pub(crate) struct Address {
     pub(crate) pool: Arc<Pool>,
@@ -98,7 +98,7 @@ impl Address {
         headers: &HeaderMap,
         body: Bytes,
         sent: &mut bool,
-    ) -> Result<Answer, Trouble> {
+    ) -> Result<HttpResponse, HttpError> {
         match self.exchange(method, headers, body, sent).await? {
             (answer, None) => Ok(answer),
             (_, Some(astray)) => Err(astray),
@@ -113,7 +113,7 @@ impl Address {
         headers: &HeaderMap,
         body: Bytes,
         sent: &mut bool,
-    ) -> Result<(Answer, Option<Trouble>), Trouble> {
+    ) -> Result<(HttpResponse, Option<HttpError>), HttpError> {
         let mut repeated = false;
         let mut redirects = 0;
         loop {
@@ -123,27 +123,27 @@ impl Address {
             *request.uri_mut() = (*target).clone();
             *request.headers_mut() = headers.clone();
             let answer = match self.pool.send(request, sent).await {
-                Ok((response, lease)) => Answer::new(response, lease),
-                Err(Unanswered::Unreachable(NoConnection { reason, late })) => {
+                Ok((response, lease)) => HttpResponse::new(response, lease),
+                Err(SendError::Unreachable(ConnectError { reason, late })) => {
                     let detail = format!("no connection to {}: {reason}", self.shown);
                     let failure = Arc::new(Failure::new(FailureKind::Connect, detail));
-                    return Err(Trouble::Unreachable { failure, late });
+                    return Err(HttpError::Unreachable { failure, late });
                 }
                 // The connection may have been one that the server had closed
                 // already. Whoever only asks may ask again.
-                Err(Unanswered::Lost(error))
+                Err(SendError::Lost(error))
                     if *method == Method::GET && !repeated && !error.is_parse() =>
                 {
                     repeated = true;
                     continue;
                 }
-                Err(Unanswered::Lost(error)) => return Err(lost(&error)),
+                Err(SendError::Lost(error)) => return Err(lost(&error)),
             };
             if !answer.status().is_redirection() {
                 return Ok((answer, None));
             }
-            if redirects == REDIRECTS {
-                let circle = Trouble::NotMcp("it redirects in a circle".to_owned());
+            if redirects == MAX_REDIRECTS {
+                let circle = HttpError::NotMcp("it redirects in a circle".to_owned());
                 return Ok((answer, Some(circle)));
             }
             redirects += 1;
@@ -156,7 +156,7 @@ impl Address {
 
     /// Remembers where a redirect leads. Only 307 and 308 keep a POST a POST,
     /// and our headers are for this site alone.
-    fn follow(&self, answer: &Answer) -> Result<(), Trouble> {
+    fn follow(&self, answer: &HttpResponse) -> Result<(), HttpError> {
         let status = answer.status();
         let location = answer.header(&LOCATION).unwrap_or_default();
         let keeps_method = matches!(
@@ -172,10 +172,10 @@ impl Address {
             Err(Astray::Site(shown)) => shown,
             Err(Astray::Nowhere) => {
                 let told = format!("it answered HTTP {status} to nowhere");
-                return Err(Trouble::NotMcp(told));
+                return Err(HttpError::NotMcp(told));
             }
         };
-        Err(Trouble::NotMcp(format!(
+        Err(HttpError::NotMcp(format!(
             "it answered HTTP {status} to {shown}; configure that URL if it is right"
         )))
     }
@@ -285,11 +285,11 @@ fn without_dots(reference: &str) -> String {
     format!("/{}{query}", parts.join("/"))
 }
 
-fn lost(error: &hyper::Error) -> Trouble {
+fn lost(error: &hyper::Error) -> HttpError {
     if error.is_parse() {
-        return Trouble::NotMcp(format!("its answer is not HTTP ({error})"));
+        return HttpError::NotMcp(format!("its answer is not HTTP ({error})"));
     }
-    Trouble::Broken(match error.is_incomplete_message() {
+    HttpError::Broken(match error.is_incomplete_message() {
         true => "the connection was closed before the answer".to_owned(),
         false => "the connection broke before the answer".to_owned(),
     })

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::connect::{Connector, NoConnection, Route, Site, Stream};
+use super::connect::{ConnectError, Connector, Route, Site, Stream};
 use crate::chain::Ancestry;
 use crate::settings::ProxySettings;
 
@@ -31,10 +31,10 @@ const MAX_IDLE: usize = 256;
 const IDLE_TIME: Duration = Duration::from_secs(60);
 
 /// After this long a server may have begun to think of closing a connection.
-const RESTED: Duration = Duration::from_millis(100);
+const IDLE_CHECK_AFTER: Duration = Duration::from_millis(100);
 
 /// A connection that is not ready for the next request by then is given up.
-const SETTLES: Duration = Duration::from_millis(100);
+const READY_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Makes and keeps the connections of a gateway to its HTTP upstreams. Cheap to clone.
 #[derive(Clone)]
@@ -69,9 +69,9 @@ pub(crate) struct Lease {
 }
 
 /// Why a request has no response.
-pub(crate) enum Unanswered {
+pub(crate) enum SendError {
     /// There was no connection.
-    Unreachable(NoConnection),
+    Unreachable(ConnectError),
     /// There was one; how far the request came is not known.
     Lost(hyper::Error),
 }
@@ -156,7 +156,7 @@ impl Pool {
         &self,
         mut request: Request<Full<Bytes>>,
         sent: &mut bool,
-    ) -> Result<(Response<Incoming>, Lease), Unanswered> {
+    ) -> Result<(Response<Incoming>, Lease), SendError> {
         let mut idle = self.take_idle().await;
         loop {
             let mut lease = match idle.take() {
@@ -165,7 +165,7 @@ impl Pool {
                 // would be several times as large otherwise.
                 None => Box::pin(self.connect())
                     .await
-                    .map_err(Unanswered::Unreachable)?,
+                    .map_err(SendError::Unreachable)?,
             };
             let before = std::mem::replace(sent, true);
             match lease.sender.try_send_request(request).await {
@@ -185,9 +185,9 @@ impl Pool {
                     // A new connection that broke before anything was written to it.
                     Some(_) => {
                         *sent = before;
-                        return Err(Unanswered::Lost(error.into_error()));
+                        return Err(SendError::Lost(error.into_error()));
                     }
-                    None => return Err(Unanswered::Lost(error.into_error())),
+                    None => return Err(SendError::Lost(error.into_error())),
                 },
             }
         }
@@ -221,7 +221,7 @@ impl Pool {
             if lease.is_stale(now) {
                 continue;
             }
-            if now.duration_since(lease.idle_since) > RESTED {
+            if now.duration_since(lease.idle_since) > IDLE_CHECK_AFTER {
                 // A close that has come in since is known to the kernel, but
                 // only yielding lets the runtime ask for it, and the
                 // connection's task hear of it before we write.
@@ -233,9 +233,9 @@ impl Pool {
         }
     }
 
-    async fn connect(&self) -> Result<Lease, NoConnection> {
+    async fn connect(&self) -> Result<Lease, ConnectError> {
         let stream = self.connector.connect(&self.site, &self.route).await?;
-        let broken = |error: hyper::Error| NoConnection {
+        let broken = |error: hyper::Error| ConnectError {
             reason: error.to_string(),
             late: None,
         };
@@ -257,7 +257,11 @@ impl Lease {
     /// response, for a moment. It stays so where the server answered without
     /// reading the request, which then still waits to be written.
     async fn is_ready(&mut self) -> bool {
-        self.sender.is_ready() || matches!(timeout(SETTLES, self.sender.ready()).await, Ok(Ok(())))
+        self.sender.is_ready()
+            || matches!(
+                timeout(READY_TIMEOUT, self.sender.ready()).await,
+                Ok(Ok(()))
+            )
     }
 
     fn is_stale(&self, now: Instant) -> bool {

@@ -58,7 +58,7 @@ pub(crate) enum Route {
 
 /// Why there is no connection.
 #[derive(Debug)]
-pub(crate) struct NoConnection {
+pub(crate) struct ConnectError {
     /// In words without secrets.
     pub(crate) reason: String,
     /// Nobody refused it; it only did not come within this time.
@@ -123,14 +123,14 @@ impl Connector {
         &self,
         site: &Site,
         route: &Route,
-    ) -> Result<Box<dyn Stream>, NoConnection> {
+    ) -> Result<Box<dyn Stream>, ConnectError> {
         match tokio::time::timeout(self.timeout, self.dial(site, route)).await {
             Ok(Ok(stream)) => Ok(stream),
-            Ok(Err(error)) => Err(NoConnection {
+            Ok(Err(error)) => Err(ConnectError {
                 late: is_late(&*error).then_some(self.timeout),
                 reason: explain(&*error),
             }),
-            Err(_) => Err(NoConnection {
+            Err(_) => Err(ConnectError {
                 late: Some(self.timeout),
                 reason: format!("no connection within {} s", self.timeout.as_secs_f64()),
             }),

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::super::HttpLink;
 use super::super::hear::hear;
-use super::super::patience::Patience;
+use super::super::renewable_timeout::RenewableTimeout;
 use super::server::{Reply, Seen, Server, event, events, json_reply, stream};
 use super::{LONG, behind, call, open, outgoing, raw, soon};
 use crate::exchange::{AnswerTo, Event};
@@ -220,7 +220,7 @@ async fn progress_starts_the_time_anew_and_nothing_else_does() {
     tokio::time::pause();
     let mut behind = behind();
     let outgoing = outgoing(behind.origin.clone(), LONG);
-    let patience = Arc::new(Patience::new(LONG));
+    let patience = Arc::new(RenewableTimeout::new(LONG));
     let watch = link.progress.watch(5, &outgoing, &patience);
     let passed = Duration::from_secs(50);
     let heard = |frame: serde_json::Value| {

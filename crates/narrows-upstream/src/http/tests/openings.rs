@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use super::super::{HttpClient, HttpLink, Manner};
+use super::super::{HttpClient, HttpLink, HttpProtocol};
 use super::server::{Reply, Seen, Server, event, hello, json_reply, reply, status};
-use super::{MAX, client, ears, soon, try_open};
+use super::{MAX, client, handler, soon, try_open};
 use crate::failure::{Failure, FailureKind};
-use crate::settings::{ProxySettings, RemoteManner, RemoteSettings};
+use crate::settings::{ProxySettings, RemoteProtocol, RemoteSettings};
 use crate::web::words;
 
 async fn failure(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Failure {
@@ -123,7 +123,7 @@ async fn nobody_there_and_no_url() {
         refused.detail
     );
     let settings = RemoteSettings {
-        manner: RemoteManner::Http,
+        protocol: RemoteProtocol::Http,
         url: "/mcp".parse().unwrap(),
         headers: Vec::new(),
     };
@@ -138,17 +138,17 @@ async fn nobody_there_and_no_url() {
 #[tokio::test]
 async fn a_server_that_says_nothing_is_given_up() {
     let server = Server::bare(|_| std::future::pending()).await;
-    let (ears, _heard) = ears();
+    let (handler, _heard) = handler();
     let (hello, limit) = (super::hello(), Duration::from_millis(50));
     let settings = server.settings();
     let opening = HttpLink::open(
         client(),
         &settings,
-        Manner::Streamable,
+        HttpProtocol::Streamable,
         "s".into(),
         1,
         &hello,
-        ears,
+        handler,
         MAX,
         limit,
     );
@@ -180,7 +180,7 @@ async fn secrets_are_not_told() {
         server.address
     );
     let settings = RemoteSettings {
-        manner: RemoteManner::Http,
+        protocol: RemoteProtocol::Http,
         url: url.parse().unwrap(),
         headers: vec![(
             "x-key".parse().unwrap(),
@@ -300,7 +300,7 @@ async fn connecting_has_a_limit() {
         .parse()
         .unwrap();
     let settings = RemoteSettings {
-        manner: RemoteManner::Http,
+        protocol: RemoteProtocol::Http,
         url,
         headers: Vec::new(),
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::{HttpLink, Manner};
+use super::super::{HttpLink, HttpProtocol};
 use super::server::{Reply, Seen, Server, hello, json_reply, reply, status};
 use super::{call, client, soon, try_open_as};
 use crate::failure::{Failure, LinkError};
@@ -32,7 +32,7 @@ async fn open(server: &Server, path: &str) -> Result<(Arc<HttpLink>, ServerHello
     let mut settings = server.settings();
     let url = format!("http://{}{path}", server.address);
     settings.url = url.parse().unwrap();
-    let opened = soon(try_open_as(Manner::Rpc, client(), &settings)).await;
+    let opened = soon(try_open_as(HttpProtocol::Rpc, client(), &settings)).await;
     opened.map(|(link, hello, _)| (link, hello))
 }
 
@@ -179,7 +179,7 @@ async fn every_other_refusal_of_the_handshake_counts() {
     let streamable = Server::bare(|seen: Seen| async move { json_reply(&error(&seen, -32601)) });
     let streamable = streamable.await;
     let settings = streamable.settings();
-    let opening = try_open_as(Manner::Streamable, client(), &settings);
+    let opening = try_open_as(HttpProtocol::Streamable, client(), &settings);
     assert!(soon(opening).await.is_err());
 }
 
@@ -215,7 +215,7 @@ async fn a_call_that_is_refused_is_told_and_the_link_goes_on() {
         panic!("answered")
     };
     assert_eq!(answered.as_str(), r#"{"code":-5,"message":"unknown"}"#);
-    assert!(link.endpoint.has_ended().is_none());
+    assert!(link.endpoint.end_reason().is_none());
 }
 
 async fn named(link: &Arc<HttpLink>, name: &str) -> Result<narrows_wire::Raw, LinkError> {

@@ -246,5 +246,5 @@ async fn a_server_that_is_reached_now_and_then_keeps_the_link() {
         link.endpoint.missed(&refused);
         call(&link).await.unwrap();
     }
-    assert!(link.endpoint.has_ended().is_none());
+    assert!(link.endpoint.end_reason().is_none());
 }

@@ -92,7 +92,7 @@ async fn the_servers_own_stream_is_heard_and_resumed() {
         .unwrap();
     let heard_second = soon(heard.notices.recv()).await.unwrap();
     assert_eq!(&*heard_second.method, "notifications/resources/updated");
-    assert!(link.endpoint.has_ended().is_none());
+    assert!(link.endpoint.end_reason().is_none());
 }
 
 #[tokio::test]

@@ -14,11 +14,11 @@ use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::endpoint::Endpoint;
-use super::super::{HttpClient, Manner};
+use super::super::{HttpClient, HttpProtocol};
 use super::server::{Seen, Server, json_reply};
 use super::{MAX, call, client, fronts, open, soon, try_open};
 use crate::failure::{FailureKind, LinkError};
-use crate::settings::{ProxySettings, RemoteManner, RemoteSettings};
+use crate::settings::{ProxySettings, RemoteProtocol, RemoteSettings};
 use crate::web::Connector;
 
 /// What a raw server does with the nth request, after it has read it whole.
@@ -54,7 +54,7 @@ async fn raw_server(script: Vec<Act>) -> (RemoteSettings, mpsc::UnboundedReceive
     let headers = Vec::new();
     (
         RemoteSettings {
-            manner: RemoteManner::Http,
+            protocol: RemoteProtocol::Http,
             url,
             headers,
         },
@@ -175,11 +175,11 @@ async fn a_connection_closed_while_we_looked_away_is_not_used() {
         }
     });
     let settings = RemoteSettings {
-        manner: RemoteManner::Http,
+        protocol: RemoteProtocol::Http,
         url: url.parse().unwrap(),
         headers: Vec::new(),
     };
-    let endpoint = Endpoint::new(&client(), &settings, Manner::Streamable, MAX).unwrap();
+    let endpoint = Endpoint::new(&client(), &settings, HttpProtocol::Streamable, MAX).unwrap();
     for _ in 0..5 {
         let mut sent = false;
         let session = endpoint.session();
@@ -202,12 +202,13 @@ async fn a_server_that_answers_before_it_has_read_holds_nobody_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let settings = RemoteSettings {
-        manner: RemoteManner::Http,
+        protocol: RemoteProtocol::Http,
         url: url.parse().unwrap(),
         headers: Vec::new(),
     };
     let client = client();
-    let endpoint = Arc::new(Endpoint::new(&client, &settings, Manner::Streamable, MAX).unwrap());
+    let endpoint =
+        Arc::new(Endpoint::new(&client, &settings, HttpProtocol::Streamable, MAX).unwrap());
     let serving = tokio::spawn(async move {
         let mut sockets = Vec::new();
         loop {
@@ -270,7 +271,7 @@ async fn plain_http_goes_through_the_proxy_whole() {
     };
     let client = HttpClient::new(&settings, Duration::from_secs(5));
     let upstream = RemoteSettings {
-        manner: RemoteManner::Http,
+        protocol: RemoteProtocol::Http,
         url: "http://up.test:81/mcp?a=1".parse().unwrap(),
         headers: Vec::new(),
     };
@@ -297,7 +298,7 @@ async fn https_is_spoken_to_whom_we_trust() {
         Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (port, trusting, _front) = fronts::tls(server.address).await;
     let settings = RemoteSettings {
-        manner: RemoteManner::Http,
+        protocol: RemoteProtocol::Http,
         url: format!("https://localhost:{port}/mcp").parse().unwrap(),
         headers: Vec::new(),
     };
@@ -330,7 +331,7 @@ async fn https_goes_through_the_proxy_unread() {
     };
     let connector = Connector::new(&proxies, Duration::from_secs(5)).with_tls(trusting);
     let settings = RemoteSettings {
-        manner: RemoteManner::Http,
+        protocol: RemoteProtocol::Http,
         url: "https://up.test/mcp".parse().unwrap(),
         headers: Vec::new(),
     };
@@ -361,7 +362,7 @@ async fn a_proxy_of_another_kind_is_named() {
         ..ProxySettings::default()
     };
     let settings = RemoteSettings {
-        manner: RemoteManner::Http,
+        protocol: RemoteProtocol::Http,
         url: "http://up.test/mcp".parse().unwrap(),
         headers: Vec::new(),
     };

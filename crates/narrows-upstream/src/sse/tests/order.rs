@@ -140,11 +140,11 @@ async fn calls_do_not_wait_for_each_other() {
 #[tokio::test]
 async fn only_so_many_posts_are_on_their_way_at_once() {
     let mut open = open().await;
-    let calls: Vec<_> = (0..super::super::POSTS + 1)
+    let calls: Vec<_> = (0..super::super::MAX_POSTS + 1)
         .map(|_| call(&open.link))
         .collect();
     let mut held = Vec::new();
-    for _ in 0..super::super::POSTS {
+    for _ in 0..super::super::MAX_POSTS {
         held.push(open.server.saw("tools/call").await);
     }
     check_waits(&mut open.server).await;

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::settings::{RemoteManner, RemoteSettings};
+use crate::settings::{RemoteProtocol, RemoteSettings};
 use crate::testing::{listen, server::hello, soon};
 
 pub(super) const ACCEPTED: &str = "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n";
@@ -69,7 +69,7 @@ impl Server {
 
     pub(super) fn settings(&self) -> RemoteSettings {
         RemoteSettings {
-            manner: RemoteManner::Sse,
+            protocol: RemoteProtocol::Sse,
             url: format!("http://{}/sse", self.address).parse().unwrap(),
             headers: Vec::new(),
         }

@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-use crate::settings::{RemoteManner, RemoteSettings};
+use crate::settings::{RemoteProtocol, RemoteSettings};
 use crate::testing::server::hello;
 
 // The first byte of a frame: the last of its message, and what it is.
@@ -33,7 +33,7 @@ impl Server {
 
     pub(crate) fn settings(&self) -> RemoteSettings {
         RemoteSettings {
-            manner: RemoteManner::WebSocket,
+            protocol: RemoteProtocol::WebSocket,
             url: format!("ws://{}/ws", self.address).parse().unwrap(),
             headers: Vec::new(),
         }

@@ -10,9 +10,9 @@ use narrows_wire::Raw;
 use crate::failure::{Failure, FailureKind, LinkError};
 
 /// Of a body that explains a refusal, this many characters are shown.
-const WORDS: usize = 200;
+const MAX_WORDS: usize = 200;
 
-pub(crate) enum Trouble {
+pub(crate) enum HttpError {
     /// No connection could be made, or only not within the time of `late`.
     Unreachable {
         failure: Arc<Failure>,
@@ -42,17 +42,17 @@ pub(crate) struct Refused {
     pub(crate) html: bool,
 }
 
-impl Trouble {
+impl HttpError {
     /// For one request over a link that goes on.
     pub(crate) fn into_link_error(self, shown: &str) -> LinkError {
         let closed = |kind, detail: String| LinkError::lost(Arc::new(Failure::new(kind, detail)));
         match self {
-            Trouble::Answered(error) => LinkError::Answered(error),
-            Trouble::Unreachable { failure, .. } => LinkError::unsent(failure),
-            Trouble::Broken(what) => closed(FailureKind::Connect, format!("{shown}: {what}")),
-            Trouble::Invalid(what) | Trouble::NotMcp(what) => LinkError::Invalid(what),
-            Trouble::TooLarge(max) => LinkError::TooLarge(max),
-            Trouble::Refused(refused) | Trouble::SessionGone(refused) => {
+            HttpError::Answered(error) => LinkError::Answered(error),
+            HttpError::Unreachable { failure, .. } => LinkError::unsent(failure),
+            HttpError::Broken(what) => closed(FailureKind::Connect, format!("{shown}: {what}")),
+            HttpError::Invalid(what) | HttpError::NotMcp(what) => LinkError::Invalid(what),
+            HttpError::TooLarge(max) => LinkError::TooLarge(max),
+            HttpError::Refused(refused) | HttpError::SessionGone(refused) => {
                 let detail = format!("{shown} answered {refused}");
                 match refused.status {
                     StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
@@ -72,13 +72,13 @@ impl Trouble {
     /// For the `initialize` that opens a link.
     pub(crate) fn into_failure(self, shown: &str) -> Failure {
         match self {
-            Trouble::NotMcp(what) => {
+            HttpError::NotMcp(what) => {
                 Failure::new(FailureKind::WrongTransport, format!("{shown}: {what}"))
             }
-            Trouble::Refused(refused) if refused.status == StatusCode::LOOP_DETECTED => {
+            HttpError::Refused(refused) if refused.status == StatusCode::LOOP_DETECTED => {
                 Failure::recursion(shown)
             }
-            Trouble::Refused(refused) | Trouble::SessionGone(refused) => Failure::new(
+            HttpError::Refused(refused) | HttpError::SessionGone(refused) => Failure::new(
                 refused.kind_when_opening(),
                 format!("{shown} answered {refused}"),
             ),
@@ -117,10 +117,10 @@ impl std::fmt::Display for Refused {
 /// The first words of a body, on one line, without anything we sent in
 /// confidence: some servers repeat a wrong token in their explanation.
 pub(crate) fn words(body: &[u8], secrets: &[String]) -> String {
-    let text = blotted(body, secrets);
+    let text = redacted(body, secrets);
     let mut words = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
-        if words.chars().count() > WORDS {
+        if words.chars().count() > MAX_WORDS {
             break;
         }
         if !word.is_empty() && !words.is_empty() {
@@ -128,7 +128,7 @@ pub(crate) fn words(body: &[u8], secrets: &[String]) -> String {
         }
         words.push_str(word);
     }
-    match words.char_indices().nth(WORDS) {
+    match words.char_indices().nth(MAX_WORDS) {
         Some((end, _)) => format!("{}…", &words[..end]),
         None => words,
     }
@@ -136,15 +136,15 @@ pub(crate) fn words(body: &[u8], secrets: &[String]) -> String {
 
 /// The first characters of a body as they came, but for the same secrets.
 pub(crate) fn excerpt(body: &[u8], secrets: &[String], chars: usize) -> String {
-    let mut text = blotted(body, secrets);
+    let mut text = redacted(body, secrets);
     if let Some((end, _)) = text.char_indices().nth(chars) {
         text.truncate(end);
     }
     text
 }
 
-/// Secrets are blotted out before any cut, which might go through one.
-fn blotted(body: &[u8], secrets: &[String]) -> String {
+/// Secrets are redacted before any cut, which might go through one.
+fn redacted(body: &[u8], secrets: &[String]) -> String {
     let text = String::from_utf8_lossy(body).into_owned();
     secrets
         .iter()

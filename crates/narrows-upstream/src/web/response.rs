@@ -15,24 +15,24 @@ use tokio::time::timeout;
 
 use super::SESSION_ID;
 use super::client::{Lease, Pool};
-use super::trouble::{Refused, Trouble, is_html, words};
+use super::error::{HttpError, Refused, is_html, words};
 use crate::failure::supported_revisions;
 use crate::memory::{MemoryPermit, MemoryShare, SMALL, WAIT_ABOVE};
 
 /// Of a body that is not a result, no more than this is read.
-const EXPLANATION: usize = 64 * 1024;
+const MAX_EXPLANATION: usize = 64 * 1024;
 
 /// How long a body may go on after all that matters of it has been read.
-const LINGER: Duration = Duration::from_secs(2);
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     response: Response<Incoming>,
     lease: Lease,
 }
 
 /// When a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub(crate) enum RequestPhase {
     /// It is the first.
     Opening,
     /// It belongs to a session that the server may have forgotten.
@@ -49,9 +49,9 @@ pub(crate) enum Content {
     Other,
 }
 
-impl Answer {
+impl HttpResponse {
     pub(crate) fn new(response: Response<Incoming>, lease: Lease) -> Self {
-        Answer { response, lease }
+        HttpResponse { response, lease }
     }
 
     pub(crate) fn status(&self) -> StatusCode {
@@ -89,17 +89,17 @@ impl Answer {
         pool: &Pool,
         max: usize,
         memory: Option<&Arc<MemoryShare>>,
-    ) -> Result<Bytes, Trouble> {
+    ) -> Result<Bytes, HttpError> {
         let body = collect(self.response.body_mut(), max, memory).await?;
         pool.give_back(self.lease);
         Ok(body)
     }
 
     /// The body piece by piece, for who need not hold it whole.
-    pub(crate) fn pieces(self, max: usize) -> Result<Pieces, Trouble> {
+    pub(crate) fn pieces(self, max: usize) -> Result<Pieces, HttpError> {
         let body = self.response.into_body();
         if body.size_hint().lower() > max as u64 {
-            return Err(Trouble::TooLarge(max));
+            return Err(HttpError::TooLarge(max));
         }
         Ok(Pieces {
             body,
@@ -113,7 +113,7 @@ impl Answer {
     /// connection can be used again.
     pub(crate) async fn discard(self, pool: &Pool) {
         if self.content() != Content::Events {
-            let _ = timeout(LINGER, self.body(pool, EXPLANATION, None)).await;
+            let _ = timeout(DISCARD_TIMEOUT, self.body(pool, MAX_EXPLANATION, None)).await;
         }
     }
 
@@ -130,7 +130,12 @@ impl Answer {
     }
 
     /// What a status that is no success means.
-    pub(crate) async fn refusal(self, pool: &Pool, secrets: &[String], moment: Moment) -> Trouble {
+    pub(crate) async fn refusal(
+        self,
+        pool: &Pool,
+        secrets: &[String],
+        moment: RequestPhase,
+    ) -> HttpError {
         let status = self.status();
         let kind = self.header(&CONTENT_TYPE).map(str::to_owned);
         let challenge = self.header(&WWW_AUTHENTICATE);
@@ -139,7 +144,10 @@ impl Answer {
             .filter(|scheme| !scheme.is_empty() && scheme.len() <= 20)
             .map(str::to_owned);
         // A refusal counts, with or without an explanation that can be read.
-        let body = self.body(pool, EXPLANATION, None).await.unwrap_or_default();
+        let body = self
+            .body(pool, MAX_EXPLANATION, None)
+            .await
+            .unwrap_or_default();
         let html = is_html(kind.as_deref(), &body);
         let error = error_object(&body);
         let message = error
@@ -153,18 +161,20 @@ impl Answer {
             words: words(told, secrets),
             html,
         };
-        if moment == Moment::InSession && is_session_gone(status, &body) {
-            return Trouble::SessionGone(refused);
+        if moment == RequestPhase::InSession && is_session_gone(status, &body) {
+            return HttpError::SessionGone(refused);
         }
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            return Trouble::Refused(refused);
+            return HttpError::Refused(refused);
         }
         match error {
             // Who names no request may not even know what one is: a gateway in
             // front of an older transport, for one.
-            Some((_, error)) if supported_revisions(&error).is_some() => Trouble::Answered(error),
-            Some((named, error)) if named || moment != Moment::Opening => Trouble::Answered(error),
-            _ => Trouble::Refused(refused),
+            Some((_, error)) if supported_revisions(&error).is_some() => HttpError::Answered(error),
+            Some((named, error)) if named || moment != RequestPhase::Opening => {
+                HttpError::Answered(error)
+            }
+            _ => HttpError::Refused(refused),
         }
     }
 }
@@ -184,7 +194,7 @@ impl Pieces {
     }
 
     /// The next piece; `None` when the body has ended in good order.
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Trouble> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, HttpError> {
         loop {
             let Some(frame) = self.body.frame().await else {
                 return Ok(None);
@@ -194,7 +204,7 @@ impl Pieces {
             };
             self.read = self.read.saturating_add(piece.len());
             if self.read > self.max {
-                return Err(Trouble::TooLarge(self.max));
+                return Err(HttpError::TooLarge(self.max));
             }
             return Ok(Some(piece));
         }
@@ -223,12 +233,12 @@ pub(crate) struct Events {
 
 impl Events {
     /// The next event; `None` when the server has ended the stream in good order.
-    pub(crate) async fn next(&mut self) -> Result<Option<Event>, Trouble> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Event>, HttpError> {
         loop {
             match self.decoder.next() {
                 Ok(Some(event)) => return Ok(Some(self.charged(event))),
                 Ok(None) => {}
-                Err(_) => return Err(Trouble::TooLarge(self.max)),
+                Err(_) => return Err(HttpError::TooLarge(self.max)),
             }
             match self.body.frame().await {
                 Some(Ok(frame)) => {
@@ -238,7 +248,7 @@ impl Events {
                     }
                 }
                 Some(Err(_)) => {
-                    return Err(Trouble::Broken(
+                    return Err(HttpError::Broken(
                         "the stream broke before the answer".to_owned(),
                     ));
                 }
@@ -280,8 +290,8 @@ impl Events {
         }
         let pool = pool.clone();
         tokio::spawn(async move {
-            let rest = collect(&mut self.body, EXPLANATION, None);
-            if let Ok(Ok(_)) = timeout(LINGER, rest).await {
+            let rest = collect(&mut self.body, MAX_EXPLANATION, None);
+            if let Ok(Ok(_)) = timeout(DISCARD_TIMEOUT, rest).await {
                 pool.give_back(self.lease);
             }
         });
@@ -294,10 +304,10 @@ async fn collect(
     body: &mut Incoming,
     max: usize,
     memory: Option<&Arc<MemoryShare>>,
-) -> Result<Bytes, Trouble> {
+) -> Result<Bytes, HttpError> {
     let announced = body.size_hint().exact();
     if announced.is_some_and(|length| length > max as u64) {
-        return Err(Trouble::TooLarge(max));
+        return Err(HttpError::TooLarge(max));
     }
     let mut permit = memory.map(MemoryShare::permit);
     // All of it, where its length is known: half-read responses that wait for
@@ -315,7 +325,7 @@ async fn collect(
         };
         let held = first.len().max(rest.len()) + data.len();
         if held > max {
-            return Err(Trouble::TooLarge(max));
+            return Err(HttpError::TooLarge(max));
         }
         if let Some(permit) = &mut permit
             && held > permit.bytes().max(WAIT_ABOVE)
@@ -349,8 +359,8 @@ async fn collect(
     })
 }
 
-fn broken_within(_: hyper::Error) -> Trouble {
-    Trouble::Broken("the connection broke within the answer".to_owned())
+fn broken_within(_: hyper::Error) -> HttpError {
+    HttpError::Broken("the connection broke within the answer".to_owned())
 }
 
 /// The error of a JSON-RPC answer, and whether it names a request.

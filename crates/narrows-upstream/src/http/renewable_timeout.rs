@@ -13,18 +13,18 @@ use crate::timers::Timers;
 
 /// One timer serves the whole wait: a renewal only moves a number, which is
 /// looked at when the timer fires.
-pub(super) struct Patience {
+pub(super) struct RenewableTimeout {
     limit: Duration,
     start: Instant,
     /// Nanoseconds after `start`.
     renewed: AtomicU64,
 }
 
-impl Patience {
+impl RenewableTimeout {
     pub(super) fn new(limit: Duration) -> Self {
         // Longer than any call, and short enough to be added to any instant.
         let limit = limit.min(Duration::from_secs(365 * 24 * 3600));
-        Patience {
+        RenewableTimeout {
             limit,
             start: Instant::now(),
             renewed: AtomicU64::new(0),
@@ -76,7 +76,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn renewals_move_the_end() {
-        let patience = Patience::new(Duration::from_secs(10));
+        let patience = RenewableTimeout::new(Duration::from_secs(10));
         let start = Instant::now();
         let renewing = pin!(async {
             for _ in 0..3 {
@@ -96,7 +96,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_in_time_is_given_back() {
         for limit in [Duration::from_secs(10), Duration::MAX] {
-            let patience = Patience::new(limit);
+            let patience = RenewableTimeout::new(limit);
             let working = pin!(tokio::time::sleep(Duration::from_secs(9)));
             assert!(patience.limit(&Arc::default(), working).await.is_some());
         }

@@ -1,5 +1,5 @@
-//! The keeper of one child process: waits for its end, brings it about when
-//! asked to, and sees that nothing it has started stays behind.
+//! The owner of one child process: waits for its exit, ends it when the channel
+//! is closed, and ends everything that it has started.
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -21,36 +21,37 @@ const KILL_WAIT: Duration = Duration::from_millis(100);
 /// What is left of stderr when all its writers are gone is there already.
 const STDERR_WAIT: Duration = Duration::from_millis(100);
 
-pub(super) struct Keeper {
-    leash: Leash,
+pub(super) struct ChildProcess {
+    owned: OwnedTree,
     writer: Option<JoinHandle<()>>,
     stderr: Option<JoinHandle<()>>,
-    life: watch::Sender<Life>,
+    life: watch::Sender<ProcessState>,
     closing: CancellationToken,
 }
 
-/// Of the child itself, whatever it has started.
+/// The state of the child itself, whatever it has started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum ProcessState {
     Running,
     /// The status is missing if somebody else has reaped it.
     Ended(Option<ExitStatus>),
 }
 
-impl Life {
+impl ProcessState {
     pub(super) fn is_over(&self) -> bool {
-        *self != Life::Running
+        *self != ProcessState::Running
     }
 }
 
-/// Being sent, it asks for an end in good order; the sender inside is dropped
-/// when that end is reached. Being dropped unsent, it asks for an end at once.
+/// An order to end the child. Sent, it asks for an orderly end, and the sender
+/// inside is dropped when that is reached. Dropped unsent, it asks for an end at
+/// once.
 type Order = oneshot::Sender<()>;
 
-impl Keeper {
-    pub(super) fn new(child: Child, pid: u32, tree: Tree, guard: Option<Guard>) -> Keeper {
-        Keeper {
-            leash: Leash {
+impl ChildProcess {
+    pub(super) fn new(child: Child, pid: u32, tree: Tree, guard: Option<Guard>) -> ChildProcess {
+        ChildProcess {
+            owned: OwnedTree {
                 child,
                 pid,
                 tree,
@@ -59,24 +60,25 @@ impl Keeper {
             },
             writer: None,
             stderr: None,
-            life: watch::Sender::new(Life::Running),
+            life: watch::Sender::new(ProcessState::Running),
             closing: CancellationToken::new(),
         }
     }
 
-    /// The tasks that serve the child's pipes; they end with it.
-    pub(super) fn owning(mut self, writer: JoinHandle<()>, stderr: JoinHandle<()>) -> Keeper {
+    /// Sets the tasks that serve the pipes of the child; they end with it.
+    pub(super) fn owning(mut self, writer: JoinHandle<()>, stderr: JoinHandle<()>) -> ChildProcess {
         self.writer = Some(writer);
         self.stderr = Some(stderr);
         self
     }
 
-    /// Where the end is told, and what tells that the end is wanted.
+    /// Sets where the end is reported, and the token that is cancelled when the
+    /// end is wanted.
     pub(super) fn reporting(
         mut self,
-        life: watch::Sender<Life>,
+        life: watch::Sender<ProcessState>,
         closing: CancellationToken,
-    ) -> Keeper {
+    ) -> ChildProcess {
         self.life = life;
         self.closing = closing;
         self
@@ -84,11 +86,11 @@ impl Keeper {
 
     pub(super) fn start(self, grace: Duration) -> Closer {
         let (order, orders) = oneshot::channel::<Order>();
-        tokio::spawn(self.keep(grace, orders));
+        tokio::spawn(self.run(grace, orders));
         Box::new(move || {
             let (done, finished) = oneshot::channel();
             Box::pin(async move {
-                // Refused by a keeper whose work is over, and then nothing is left to wait for.
+                // Refused by a task that has ended, and then nothing is left to wait for.
                 if order.send(done).is_ok() {
                     let _ = finished.await;
                 }
@@ -96,7 +98,7 @@ impl Keeper {
         })
     }
 
-    async fn keep(mut self, grace: Duration, mut orders: oneshot::Receiver<Order>) {
+    async fn run(mut self, grace: Duration, mut orders: oneshot::Receiver<Order>) {
         // Held to the end, for whoever closes waits until it is dropped.
         let mut order = tokio::select! {
             biased;
@@ -175,10 +177,10 @@ impl Keeper {
     async fn finish(mut self, gone: bool) {
         let exited = timeout(KILL_WAIT, self.exited()).await.is_ok();
         if exited && gone && self.end_orphans().await {
-            self.leash.over = true;
-            process::forget(self.leash.pid);
-            if let Some(guard) = &self.leash.guard {
-                guard.release(self.leash.pid);
+            self.owned.over = true;
+            process::forget(self.owned.pid);
+            if let Some(guard) = &self.owned.guard {
+                guard.release(self.owned.pid);
             }
         }
         if let Some(writer) = &self.writer {
@@ -202,10 +204,10 @@ impl Keeper {
 
     /// Waits until the child itself has ended, and reaps it.
     async fn exited(&mut self) {
-        let status = self.leash.child.wait().await.ok();
+        let status = self.owned.child.wait().await.ok();
         self.life.send_if_modified(|life| {
             let news = !life.is_over();
-            *life = Life::Ended(status);
+            *life = ProcessState::Ended(status);
             news
         });
     }
@@ -231,19 +233,19 @@ impl Keeper {
     }
 
     /// Does something with the tree where it may block. It is done to a copy:
-    /// if the runtime ends meanwhile, the leash still knows what to end.
+    /// if the runtime ends meanwhile, `owned` still knows what to end.
     async fn with_tree<T>(&mut self, act: impl FnOnce(&mut Tree) -> T + Send + 'static) -> T
     where
         T: Default + Send + 'static,
     {
-        let mut tree = self.leash.tree.clone();
+        let mut tree = self.owned.tree.clone();
         let done = spawn_blocking(move || {
             let told = act(&mut tree);
             (tree, told)
         });
         match done.await {
             Ok((tree, told)) => {
-                self.leash.tree = tree;
+                self.owned.tree = tree;
                 told
             }
             // The runtime ends, and drops us next.
@@ -252,8 +254,8 @@ impl Keeper {
     }
 }
 
-/// What must not be lost, even if the runtime is.
-struct Leash {
+/// The processes that are ended even if the runtime is gone.
+struct OwnedTree {
     child: Child,
     pid: u32,
     tree: Tree,
@@ -262,7 +264,7 @@ struct Leash {
     over: bool,
 }
 
-impl Drop for Leash {
+impl Drop for OwnedTree {
     fn drop(&mut self) {
         if self.over {
             return;
