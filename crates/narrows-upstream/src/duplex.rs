@@ -2,8 +2,8 @@
 //! everything else finds its owner.
 //!
 //! Over such a channel nothing ties a notice or a question of the server to a
-//! call, except a progress token. So who might be meant is decided here, and
-//! where it cannot be told, nobody is: see [`incoming`].
+//! call, except a progress token. [`incoming`] finds the calls that a message
+//! may belong to; [`recipient`](crate::recipient) decides.
 
 mod incoming;
 mod quoting;
@@ -86,7 +86,7 @@ struct Pending {
 /// Where a question went.
 enum Asked {
     Call(EventSink),
-    NotificationHandler(Arc<dyn NotificationHandler>),
+    Handler(Arc<dyn NotificationHandler>),
 }
 
 impl Duplex {
@@ -299,7 +299,7 @@ impl Duplex {
             };
             match arrival {
                 Some(Arrival::Message(frame)) => {
-                    let filled = self.hear(frame, &handler).await;
+                    let filled = self.handle(frame, &handler).await;
                     match filled.filter(EventSink::is_full) {
                         // The server waits for the one client that it has here.
                         Some(sink) if is_own => tokio::select! {
@@ -363,7 +363,7 @@ impl Duplex {
         };
         match asked {
             Asked::Call(sink) => drop(sink.send(Event::Withdraw(key))),
-            Asked::NotificationHandler(handler) => handler.withdraw(key),
+            Asked::Handler(handler) => handler.withdraw(key),
         }
     }
 

@@ -4,12 +4,12 @@
 //!
 //! Unlike a duplex connection, a POST ties everything that the server says on
 //! its stream to one call. Enter at [`HttpLink::open`]; follow a call from
-//! [`HttpLink::request`] through `call`, `answer` and `hear`.
+//! [`HttpLink::request`] through `call` and `incoming`.
 
 mod call;
 mod endpoint;
 mod greet;
-mod hear;
+mod incoming;
 mod listen;
 mod outbox;
 mod progress;
@@ -26,7 +26,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use self::endpoint::Endpoint;
-use self::hear::Call;
+use self::incoming::Call;
 use self::outbox::Outbox;
 use self::progress::Progress;
 use self::renewable_timeout::RenewableTimeout;

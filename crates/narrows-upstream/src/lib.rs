@@ -26,6 +26,7 @@ mod offer;
 pub mod offload;
 mod plain;
 mod process;
+mod recipient;
 mod request;
 mod secrets;
 pub mod settings;

@@ -1,5 +1,5 @@
-//! Messages of the server: each finds the call, the session or the question
-//! that it belongs to.
+//! Messages of the server: answers to calls, and what goes to the
+//! [recipient](crate::recipient) that the calls in flight allow.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,78 +9,69 @@ use narrows_wire::{Id, Incoming, Message, Notification, Raw, Request, Response, 
 use tokio::time::Instant;
 
 use super::{Asked, Duplex, Pending};
-use crate::exchange::{AnswerTo, Ask, AskKey, AskReply, Event, EventSink, Notice, Refusal};
+use crate::exchange::{Ask, EventSink, Notice};
 use crate::failure::LinkError;
 use crate::handler::NotificationHandler;
 use crate::memory::{MemoryBudget, SMALL};
 use crate::offload;
+use crate::recipient::{CallsInFlight, LinkRule, Recipient, Unasked, recipient};
 use crate::request::Origin;
 
 /// The longest pause in reading while the response budget is exceeded.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Whom a message that names no call may be meant for.
-enum Meant {
-    /// The session with the only calls in flight; the sink is that of its newest call.
-    Call(Origin),
-    /// No call is in flight.
-    Nobody,
-    /// Calls of several sessions are.
-    Unclear,
-}
-
-/// Queues and budgets that a message filled.
+/// The queue and the budget that a message filled, for the reader to wait for.
 #[derive(Default)]
-struct Heard {
+struct Filled {
     /// The queue that a notice went to.
-    filled: Option<EventSink>,
+    queue: Option<EventSink>,
     /// The memory that a large answer was charged to.
-    charged: Option<Arc<MemoryBudget>>,
+    memory: Option<Arc<MemoryBudget>>,
 }
 
-impl Heard {
-    fn add(&mut self, later: Heard) {
-        self.filled = later.filled.or(self.filled.take());
-        self.charged = later.charged.or(self.charged.take());
+impl Filled {
+    fn add(&mut self, later: Filled) {
+        self.queue = later.queue.or(self.queue.take());
+        self.memory = later.memory.or(self.memory.take());
     }
 }
 
 impl Duplex {
-    /// Gives back the queue that a notice went to.
-    pub(super) async fn hear(
+    /// Handles one frame, and returns the queue that a notice went to.
+    pub(super) async fn handle(
         self: &Arc<Self>,
         frame: Bytes,
         handler: &Arc<dyn NotificationHandler>,
     ) -> Option<EventSink> {
-        let mut heard = Heard::default();
+        let mut filled = Filled::default();
         let text = frame.clone();
         match offload::run(frame.len(), move || decode(text)).await {
-            Ok(Incoming::Single(message)) => heard = self.hear_message(message, handler),
+            Ok(Incoming::Single(message)) => filled = self.handle_message(message, handler),
             Ok(Incoming::Batch(messages)) => {
                 for message in messages {
                     match message {
-                        Ok(message) => heard.add(self.hear_message(message, handler)),
-                        Err(error) => self.hear_garbage(error),
+                        Ok(message) => filled.add(self.handle_message(message, handler)),
+                        Err(error) => self.handle_invalid(error),
                     }
                 }
             }
             Err(error @ narrows_wire::Error::Parse(_)) => {
                 self.note_garbage(&frame, &error);
             }
-            Err(error) => self.hear_garbage(error),
+            Err(error) => self.handle_invalid(error),
         }
         drop(frame);
         // All clients share the link, so it waits no longer than it takes to
         // close a slow reader.
-        if let Some(memory) = heard.charged {
+        if let Some(memory) = filled.memory {
             memory.settle(PAUSE).await;
         }
-        heard.filled
+        filled.queue
     }
 
     /// An answer that cannot be read is one all the same: nobody should wait
     /// for a better one.
-    fn hear_garbage(&self, error: narrows_wire::Error) {
+    fn handle_invalid(&self, error: narrows_wire::Error) {
         self.violations.report(&self.server, &error);
         if let narrows_wire::Error::Invalid { id: Some(id), .. } = &error
             && let Some(id) = id.as_u64()
@@ -89,24 +80,24 @@ impl Duplex {
         }
     }
 
-    fn hear_message(
+    fn handle_message(
         self: &Arc<Self>,
         message: Message,
         handler: &Arc<dyn NotificationHandler>,
-    ) -> Heard {
+    ) -> Filled {
         self.vitals.heard();
-        let mut heard = Heard::default();
+        let mut filled = Filled::default();
         match message {
-            Message::Response(response) => heard.charged = self.hear_answer(response),
+            Message::Response(response) => filled.memory = self.handle_response(response),
             Message::Notification(notification) => {
-                heard.filled = self.hear_notice(notification, handler);
+                filled.queue = self.handle_notification(notification, handler);
             }
-            Message::Request(request) => self.hear_question(request, handler),
+            Message::Request(request) => self.handle_question(request, handler),
         }
-        heard
+        filled
     }
 
-    fn hear_answer(&self, response: Response) -> Option<Arc<MemoryBudget>> {
+    fn handle_response(&self, response: Response) -> Option<Arc<MemoryBudget>> {
         let id = response.id.as_ref().and_then(Id::as_u64);
         let entry = id.and_then(|id| self.pending.lock().remove(&id));
         match entry {
@@ -130,50 +121,47 @@ impl Duplex {
         None
     }
 
-    fn hear_notice(
+    fn handle_notification(
         &self,
         notification: Notification,
         handler: &Arc<dyn NotificationHandler>,
     ) -> Option<EventSink> {
         let Notification { method, params } = notification;
-        match &*method {
-            "notifications/progress" => return self.hear_progress(params),
-            "notifications/cancelled" => {
-                let id = params
-                    .and_then(|params| params.member("requestId"))
-                    .and_then(Id::from_raw);
-                let asked = |id| self.asked.lock().remove_entry(&id);
-                if let Some((id, asked)) = id.and_then(asked) {
-                    self.withdraw(id, &asked);
-                }
+        let in_flight = || self.calls_in_flight();
+        let rule = LinkRule::Channel(&in_flight);
+        match recipient(Unasked::Notification(&method), rule) {
+            Recipient::Call(origin) => {
+                origin.notice(Notice::from_server(&self.server, method, params));
+                return Some(origin.into_owned().sink);
             }
-            "notifications/message" | "notifications/elicitation/complete" => {
-                let notice = Notice::from_server(&self.server, method, params);
-                match self.meant() {
-                    Meant::Call(origin) => {
-                        origin.notice(notice);
-                        return Some(origin.sink);
-                    }
-                    Meant::Nobody => {
-                        handler.notice(notice);
-                        return handler.outbox();
-                    }
-                    Meant::Unclear => {
-                        tracing::debug!(server = %self.server, method = %notice.method, "dropped: calls of several sessions are in flight");
-                    }
-                }
-            }
-            _ if method.starts_with("notifications/") => {
+            Recipient::Handler => {
+                let may_be_many = may_be_many(&method);
                 handler.notice(Notice::from_server(&self.server, method, params));
+                return may_be_many.then(|| handler.outbox()).flatten();
             }
-            _ => {
-                tracing::debug!(server = %self.server, %method, "the server sent a notification of no known kind")
+            Recipient::ProgressToken => return self.handle_progress(params),
+            Recipient::Asked => self.handle_cancellation(params),
+            Recipient::Nobody(_) => {
+                tracing::debug!(server = %self.server, %method, "dropped: calls of several sessions are in flight");
+            }
+            Recipient::Link | Recipient::Unknown => {
+                tracing::debug!(server = %self.server, %method, "the server sent a notification of no known kind");
             }
         }
         None
     }
 
-    fn hear_progress(&self, params: Option<Raw>) -> Option<EventSink> {
+    fn handle_cancellation(&self, params: Option<Raw>) {
+        let id = params
+            .and_then(|params| params.member("requestId"))
+            .and_then(Id::from_raw);
+        let asked = |id| self.asked.lock().remove_entry(&id);
+        if let Some((id, asked)) = id.and_then(asked) {
+            self.withdraw(id, &asked);
+        }
+    }
+
+    fn handle_progress(&self, params: Option<Raw>) -> Option<EventSink> {
         let params = params?;
         let token = params.member("progressToken")?;
         let mut pending = self.pending.lock();
@@ -188,38 +176,26 @@ impl Duplex {
         Some(origin.sink.clone())
     }
 
-    fn hear_question(self: &Arc<Self>, request: Request, handler: &Arc<dyn NotificationHandler>) {
-        if &*request.method == "ping" {
-            return self.answer(&request.id, Ok(Raw::empty_object()));
-        }
-        let meant = self.meant();
-        let ask = Ask {
-            server: self.server.clone(),
-            method: request.method,
-            params: request.params,
-            key: AskKey {
-                link: self.serial,
-                id: request.id.clone(),
-            },
-            reply: AskReply::new(self.clone(), request.id.clone()),
+    fn handle_question(self: &Arc<Self>, request: Request, handler: &Arc<dyn NotificationHandler>) {
+        let in_flight = || self.calls_in_flight();
+        let rule = LinkRule::Channel(&in_flight);
+        let recipient = recipient(Unasked::Question(&request.method), rule);
+        let asked = match &recipient {
+            Recipient::Call(origin) => Some(Asked::Call(origin.sink.clone())),
+            Recipient::Handler => Some(Asked::Handler(handler.clone())),
+            _ => None,
         };
-        match meant {
-            Meant::Call(origin) if origin.asks.allows(&ask.method) => {
-                let asked = Asked::Call(origin.sink.clone());
-                self.asked.lock().insert(request.id, asked);
-                origin.sink.send(Event::Ask(ask));
-            }
-            Meant::Call(_) => ask.reply.answer(Err(Refusal::NotSupported.error())),
-            Meant::Nobody => {
-                let asked = Asked::NotificationHandler(handler.clone());
-                self.asked.lock().insert(request.id, asked);
-                handler.ask(ask);
-            }
-            Meant::Unclear => ask.reply.answer(Err(Refusal::NoOwner.error())),
+        // Before the question is put: it may be answered at once.
+        if let Some(asked) = asked {
+            self.asked.lock().insert(request.id.clone(), asked);
         }
+        let ask = Ask::from_server(&self.server, self.serial, self.clone(), request);
+        recipient.ask(ask, &**handler);
     }
 
-    fn meant(&self) -> Meant {
+    /// Finds the calls that a message may belong to. A call that was given up
+    /// counts for a while, because its server may still speak of it.
+    fn calls_in_flight(&self) -> CallsInFlight {
         let pending = self.pending.lock();
         let mut newest: Option<(u64, &Origin)> = None;
         for (id, entry) in pending.iter() {
@@ -227,13 +203,15 @@ impl Duplex {
                 continue;
             };
             match newest {
-                Some((_, other)) if other.session != origin.session => return Meant::Unclear,
+                Some((_, other)) if other.session != origin.session => {
+                    return CallsInFlight::SeveralSessions;
+                }
                 Some((newer, _)) if newer > *id => {}
                 _ => newest = Some((*id, origin)),
             }
         }
         let Some((_, origin)) = newest else {
-            return Meant::Nobody;
+            return CallsInFlight::None;
         };
         let now = Instant::now();
         let mut given_up = self.given_up.lock();
@@ -242,8 +220,17 @@ impl Duplex {
             .values()
             .any(|(session, _)| *session != origin.session)
         {
-            true => Meant::Unclear,
-            false => Meant::Call(origin.clone()),
+            true => CallsInFlight::SeveralSessions,
+            false => CallsInFlight::OneSession(origin.clone()),
         }
     }
+}
+
+/// Returns true for notifications that a server may send faster than a client
+/// reads.
+fn may_be_many(method: &str) -> bool {
+    matches!(
+        method,
+        "notifications/message" | "notifications/elicitation/complete"
+    )
 }

@@ -12,7 +12,7 @@ use narrows_wire::{Raw, encode_notification};
 
 use super::HttpLink;
 use super::endpoint::Session;
-use super::hear::{Call, hear};
+use super::incoming::{Call, handle_frame};
 use super::listen::{Place, is_message};
 use crate::failure::LinkError;
 use crate::memory::MemoryShare;
@@ -98,7 +98,7 @@ pub(super) async fn read_answer(
             "HTTP {status} without an answer"
         )));
     }
-    match hear(link, Some(call), body.clone()).await {
+    match handle_frame(link, Some(call), body.clone()).await {
         Ok(Some(answer)) => answer.map_err(HttpError::Answered),
         Ok(None) => Err(HttpError::Invalid(
             "it does not answer the request it came for".to_owned(),
@@ -169,7 +169,7 @@ async fn follow(
         if !is_message(&event) {
             continue;
         }
-        match hear(link, Some(call), event.data).await {
+        match handle_frame(link, Some(call), event.data).await {
             Ok(None) => {}
             Ok(answer) => return Ok(answer),
             Err(error) => link.violations.report(&link.server, &error),

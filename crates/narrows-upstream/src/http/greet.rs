@@ -10,7 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::call::read_answer;
 use super::endpoint::Session;
-use super::hear::Call;
+use super::incoming::Call;
 use super::listen::listen;
 use super::outbox;
 use super::{HttpLink, HttpProtocol};

@@ -9,7 +9,7 @@ use narrows_wire::sse::Event;
 
 use super::HttpLink;
 use super::endpoint::{Endpoint, Session};
-use super::hear::hear;
+use super::incoming::handle_frame;
 use crate::web::{Content, HttpError, HttpResponse};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -140,7 +140,7 @@ async fn follow(
             return heard;
         };
         if is_message(&event)
-            && let Err(error) = hear(&link, None, event.data).await
+            && let Err(error) = handle_frame(&link, None, event.data).await
         {
             link.violations.report(&link.server, &error);
         }

@@ -51,7 +51,7 @@ impl Progress {
 
     /// Renews the patience of the call that this is about, and tells its client
     /// under the client's own token.
-    pub(super) fn hear(&self, server: &Arc<str>, params: &Raw) {
+    pub(super) fn forward(&self, server: &Arc<str>, params: &Raw) {
         let Some(token) = params.member("progressToken") else {
             return;
         };

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::super::HttpLink;
-use super::super::hear::hear;
+use super::super::incoming::handle_frame;
 use super::super::renewable_timeout::RenewableTimeout;
 use super::server::{Reply, Seen, Server, event, events, json_reply, stream};
 use super::{LONG, behind, call, open, outgoing, raw, soon};
@@ -226,7 +226,7 @@ async fn progress_starts_the_time_anew_and_nothing_else_does() {
     let heard = |frame: serde_json::Value| {
         // On no call's stream.
         assert!(
-            hear(&link, None, frame.to_string().into())
+            handle_frame(&link, None, frame.to_string().into())
                 .now_or_never()
                 .expect("a small frame is read at once")
                 .unwrap()
