@@ -53,7 +53,9 @@ use narrows_upstream::chain;
 use narrows_upstream::exchange::{Ask, AskKey, EventStream, Notice, Refusal};
 use narrows_upstream::guard::LazyGuard;
 use narrows_upstream::memory::{ClientMemory, Memory, MemoryBudget};
-use narrows_upstream::{HttpClient, ListKind, SharedEars, State, Surroundings, Upstream};
+use narrows_upstream::{
+    HttpClient, ListKind, SharedNotificationHandler, State, Upstream, UpstreamContext,
+};
 
 /// A running gateway. Cheap to clone.
 #[derive(Clone)]
@@ -80,7 +82,7 @@ pub struct Opened {
 pub(crate) struct Inner {
     config: ArcSwap<ActiveConfig>,
     context: ConfigContext,
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<UpstreamContext>,
     shaping: Arc<Shaping>,
     pub(crate) meter: Arc<Meter>,
     pruner: Arc<Pruner>,
@@ -398,7 +400,7 @@ impl SessionHost for Inner {
 /// Hears what the shared links say outside of calls.
 struct Hearing(Weak<Inner>);
 
-impl SharedEars for Hearing {
+impl SharedNotificationHandler for Hearing {
     fn notice(&self, upstream: &Arc<Upstream>, notice: Notice) {
         match &*notice.method {
             "notifications/resources/updated" => {
@@ -470,7 +472,7 @@ fn surroundings(
     settings: &Settings,
     pruner: &Arc<Pruner>,
     stop: CancellationToken,
-) -> Arc<Surroundings> {
+) -> Arc<UpstreamContext> {
     let connect = settings
         .upstreams
         .iter()
@@ -482,7 +484,7 @@ fn surroundings(
     let guard = LazyGuard::new(settings.guard.clone(), settings.subreaper.clone());
     let builtins = Arc::new(Builtins::new(pruner.clone()));
     let limits = settings.limits.upstream();
-    Arc::new(Surroundings::new(
+    Arc::new(UpstreamContext::new(
         limits, http, chain, guard, builtins, stop,
     ))
 }

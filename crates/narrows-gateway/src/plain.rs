@@ -31,7 +31,7 @@ use crate::known_clients::ResultTraits;
 use crate::meter::{Ended, PLAIN};
 use crate::observer::{CallObserver, PlainOutcome, ReplySizes, RequestObserver};
 use crate::permit;
-use crate::settings::{RemoteManner, ServerSettings, UpstreamKind};
+use crate::settings::{RemoteProtocol, ServerSettings, UpstreamKind};
 use crate::subscribers::Subscribers;
 use narrows_upstream::exchange::{Asks, Cancel, EventSink};
 use narrows_upstream::memory::{MemoryPermit, SMALL};
@@ -157,7 +157,7 @@ impl PlainRoutes {
         services: Arc<PlainServices>,
     ) -> PlainRoutes {
         let carrier = |upstream: &Upstream| match &upstream.settings.kind {
-            UpstreamKind::Remote(remote) if remote.manner == RemoteManner::Rpc => {
+            UpstreamKind::Remote(remote) if remote.protocol == RemoteProtocol::Rpc => {
                 Carrier::Post(PlainServer::new(&services.http, remote).map(Box::new))
             }
             _ => Carrier::Link,

@@ -33,7 +33,7 @@ impl UpstreamObserver for ServerObserver {
         self.meter.state_changed(state);
         self.feed.tell(|| Happening::ServerState {
             server: self.id.to_string(),
-            state: state.word(),
+            state: state.as_str(),
             reason: match state {
                 State::Down { failure, .. } => Some(failure.detail.clone()),
                 _ => None,

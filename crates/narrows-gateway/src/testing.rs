@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use narrows_upstream::guard::LazyGuard;
-use narrows_upstream::{HttpClient, Surroundings, Upstream};
+use narrows_upstream::{HttpClient, Upstream, UpstreamContext};
 
 use crate::builtin::{Builtins, Pruner};
 use crate::feed::Feed;
@@ -14,7 +14,7 @@ use crate::settings::{Builtin, ProxySettings, Settings, UpstreamKind, UpstreamSe
 
 pub(crate) fn upstream(index: usize, id: &str, slug: &str) -> Arc<Upstream> {
     let pruner = Arc::new(Pruner::in_memory(Default::default(), &Default::default()));
-    let context = Surroundings::new(
+    let context = UpstreamContext::new(
         Settings::default().limits.upstream(),
         HttpClient::new(&ProxySettings::default(), Duration::from_secs(1)),
         String::new(),

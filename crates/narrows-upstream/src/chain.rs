@@ -21,7 +21,7 @@ use http::HeaderValue;
 use narrows_wire::text::hex;
 use sha2::{Digest, Sha256};
 
-use crate::upstream::variable_above;
+use crate::process::variable_above;
 
 /// The environment variable that carries the chain to child processes.
 pub const CHAIN: &str = "NARROWS_CHAIN";

@@ -14,7 +14,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 pub use narrows_wire::{Asks, ClientHello};
-use narrows_wire::{Id, Raw, encode_notification, encode_request};
+use narrows_wire::{Id, Raw, Request, encode_notification, encode_request};
 use serde_json::json;
 
 pub use self::queue::{EventSink, EventStream};
@@ -165,6 +165,25 @@ pub struct Ask {
 }
 
 impl Ask {
+    /// A request of the server behind the link with the serial number `serial`.
+    pub(crate) fn from_server(
+        server: &Arc<str>,
+        serial: u64,
+        link: Arc<dyn AnswerTo>,
+        request: Request,
+    ) -> Ask {
+        Ask {
+            server: server.clone(),
+            method: request.method,
+            params: request.params,
+            key: AskKey {
+                link: serial,
+                id: request.id.clone(),
+            },
+            reply: AskReply::new(link, request.id),
+        }
+    }
+
     /// As it goes to a legacy client.
     pub fn encode(&self, id: &Id) -> Bytes {
         encode_request(id, &self.method, self.params.as_ref())

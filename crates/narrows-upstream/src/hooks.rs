@@ -4,9 +4,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::channel::Channel;
 use crate::error::Fault;
 use crate::settings::Builtin;
-use crate::upstream::{Channel, State};
+use crate::state::State;
 
 /// Receives the events of one server. Methods must not block.
 pub trait UpstreamObserver: Send + Sync {

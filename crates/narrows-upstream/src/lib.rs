@@ -9,20 +9,58 @@
 //! where a body is changed while it streams.
 
 pub mod chain;
+mod channel;
+mod duplex;
 mod error;
 pub mod exchange;
+mod failure;
+pub mod guard;
+mod handler;
+mod handshake;
+mod health;
 mod hooks;
+mod http;
+mod link;
 pub mod memory;
+mod offer;
 pub mod offload;
+mod plain;
+mod process;
+mod recipient;
+mod request;
+mod secrets;
 pub mod settings;
+mod sse;
+mod state;
+mod stdio;
+pub mod subreaper;
+#[cfg(test)]
+mod testing;
 pub mod timers;
 mod upstream;
+mod violations;
 mod wake_flag;
+mod web;
 pub mod websocket;
+mod ws;
 
+pub use channel::{Arrival, Channel};
 pub use error::{Error, Fault};
+pub use failure::{Failure, FailureKind, Found, LinkError};
+pub use handler::NotificationHandler;
+pub use handshake::ServerHello;
 pub use hooks::{
     BodyFilter, BuiltinConnector, FilteredBody, InvalidBody, ToolChange, UpstreamObserver,
 };
-pub use upstream::*;
+pub use link::Link;
+pub use offer::{Item, Kinds, ListKind, ListReader, Offer};
+pub use plain::{PlainAnswer, PlainError, PlainServer, Post};
+pub use request::{Origin, Outgoing};
+pub use secrets::{Redacted, Secrets};
+pub use state::State;
+pub use upstream::{
+    Changes, Definitions, InFlightGuard, Numbers, OwnLink, SharedNotificationHandler, StartSlots,
+    Upstream, UpstreamContext, supervise,
+};
 pub use wake_flag::WakeFlag;
+pub use web::HttpClient;

@@ -121,7 +121,7 @@ impl Transport {
     ];
 
     /// The word that the configuration uses.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Transport::Stdio => "stdio",
             Transport::Http => "http",
@@ -149,12 +149,12 @@ pub struct RemoteSettings {
     pub url: Uri,
     /// Sent with every request.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    pub manner: RemoteManner,
+    pub protocol: RemoteProtocol,
 }
 
 /// How a server at an address is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RemoteManner {
+pub enum RemoteProtocol {
     /// Streamable HTTP, and HTTP+SSE where the server turns out to be older.
     HttpOrSse,
     Http,
@@ -164,20 +164,20 @@ pub enum RemoteManner {
     Rpc,
 }
 
-impl RemoteManner {
-    /// Returns true if a connection of this manner is tried over `transport`.
+impl RemoteProtocol {
+    /// Returns true if a connection by this protocol is tried over `transport`.
     pub fn tries(self, transport: Transport) -> bool {
         self.transport() == transport
-            || (self == RemoteManner::HttpOrSse && transport == Transport::Sse)
+            || (self == RemoteProtocol::HttpOrSse && transport == Transport::Sse)
     }
 
     /// What it is as long as nothing else was found.
     pub fn transport(self) -> Transport {
         match self {
-            RemoteManner::HttpOrSse | RemoteManner::Http => Transport::Http,
-            RemoteManner::Sse => Transport::Sse,
-            RemoteManner::WebSocket => Transport::WebSocket,
-            RemoteManner::Rpc => Transport::Rpc,
+            RemoteProtocol::HttpOrSse | RemoteProtocol::Http => Transport::Http,
+            RemoteProtocol::Sse => Transport::Sse,
+            RemoteProtocol::WebSocket => Transport::WebSocket,
+            RemoteProtocol::Rpc => Transport::Rpc,
         }
     }
 }
@@ -187,7 +187,7 @@ impl UpstreamKind {
     pub fn transport(&self) -> Transport {
         match self {
             UpstreamKind::Stdio(_) => Transport::Stdio,
-            UpstreamKind::Remote(remote) => remote.manner.transport(),
+            UpstreamKind::Remote(remote) => remote.protocol.transport(),
             UpstreamKind::Builtin(_) => Transport::Builtin,
         }
     }
@@ -223,7 +223,7 @@ impl std::fmt::Debug for StdioSettings {
 impl std::fmt::Debug for RemoteSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RemoteSettings")
-            .field("manner", &self.manner)
+            .field("protocol", &self.protocol)
             .field("host", &self.url.host())
             .finish_non_exhaustive()
     }

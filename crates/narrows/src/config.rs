@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use narrows_gateway::settings::{
-    Builtin, RPC_TIMEOUT, RemoteManner, RemoteSettings, RpcServer, ServerSettings, Settings,
+    Builtin, RPC_TIMEOUT, RemoteProtocol, RemoteSettings, RpcServer, ServerSettings, Settings,
     UpstreamKind,
 };
 use narrows_shape::Mask;
@@ -159,7 +159,7 @@ fn rpc_server((id, port): (&str, u16)) -> RpcServer {
         remote: RemoteSettings {
             url: url.parse().expect("an address and a port are a URL"),
             headers: Vec::new(),
-            manner: RemoteManner::Rpc,
+            protocol: RemoteProtocol::Rpc,
         },
         mask: Mask::default(),
         timeout: RPC_TIMEOUT,

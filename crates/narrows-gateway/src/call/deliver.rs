@@ -14,7 +14,7 @@ use crate::meter::Ended;
 use crate::target::Target;
 use narrows_upstream::{
     Error as UpstreamError, InFlightGuard, Link, LinkError, Origin, Outgoing, PlainAnswer,
-    PlainServer, PlainTrouble, Post, Upstream, offload,
+    PlainError, PlainServer, Post, Upstream, offload,
 };
 
 /// A request that has found its server.
@@ -158,7 +158,7 @@ impl CallContext<'_> {
     }
 
     async fn ready(&self, params: &Params, upstream: &Arc<Upstream>) -> Result<Ready, Error> {
-        let upstream = upstream.board().await?;
+        let upstream = upstream.acquire().await?;
         let link = match self.links.link_to(&upstream) {
             LinkChoice::Known(link) => link?,
             LinkChoice::Opening(opening) => opening.await?,
@@ -181,13 +181,13 @@ fn may_have_arrived(response: &Result<Raw, LinkError>) -> bool {
 }
 
 /// Returns the error for a message that could not be posted.
-fn failed(upstream: &Upstream, trouble: PlainTrouble) -> Error {
+fn failed(upstream: &Upstream, trouble: PlainError) -> Error {
     let server = upstream.id.to_string();
     match trouble {
-        PlainTrouble::Unreachable(reason) => unreachable(upstream, reason),
-        PlainTrouble::Timeout(after) => UpstreamError::Timeout { server, after }.into(),
-        PlainTrouble::Invalid(reason) => invalid(upstream, reason),
-        PlainTrouble::TooLarge(max) => UpstreamError::TooLarge { server, max }.into(),
+        PlainError::Unreachable(reason) => unreachable(upstream, reason),
+        PlainError::Timeout(after) => UpstreamError::Timeout { server, after }.into(),
+        PlainError::Invalid(reason) => invalid(upstream, reason),
+        PlainError::TooLarge(max) => UpstreamError::TooLarge { server, max }.into(),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::settings::{
     UpstreamSettings,
 };
 use narrows_results::shaping::{Policies, Shaping};
-use narrows_upstream::{Surroundings, Upstream, UpstreamObserver};
+use narrows_upstream::{Upstream, UpstreamContext, UpstreamObserver};
 
 pub(crate) struct ActiveConfig {
     pub(crate) settings: Settings,
@@ -36,7 +36,7 @@ pub(crate) struct ActiveConfig {
 
 /// What configurations are made with, and what lasts longer than each of them.
 pub(crate) struct ConfigContext {
-    pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) surroundings: Arc<UpstreamContext>,
     pub(crate) meter: Arc<Meter>,
     pub(crate) feed: Arc<Feed>,
     pub(super) shaping: Arc<Shaping>,

@@ -15,7 +15,7 @@ use crate::endpoint::{ClientPresets, Endpoint};
 use crate::feed::Happening;
 use crate::session::{Session, SessionHost};
 use crate::settings::{EndpointSettings, Expose, ModelReads, Settings};
-use narrows_upstream::{ListKind, SharedEars, Upstream, supervise};
+use narrows_upstream::{ListKind, SharedNotificationHandler, Upstream, supervise};
 
 /// How long an instance of a server that was replaced may go on for the sake
 /// of its last calls.
@@ -264,7 +264,7 @@ impl Inner {
         }
         if let Some(old) = old.filter(|_| busy) {
             tokio::select! {
-                _ = timeout(LONGEST_CALL, old.quiet()) => {}
+                _ = timeout(LONGEST_CALL, old.drained()) => {}
                 () = self.services.stop.cancelled() => {}
             }
             self.end(&old).await;
@@ -294,7 +294,7 @@ impl Inner {
         if upstream.is_retired() || !upstream.settings.enabled {
             return upstream.has_gone();
         }
-        let ears: Arc<dyn SharedEars> = Arc::new(Hearing(Arc::downgrade(self)));
+        let ears: Arc<dyn SharedNotificationHandler> = Arc::new(Hearing(Arc::downgrade(self)));
         let upstream = upstream.clone();
         self.services.tasks.spawn(async move {
             supervise(upstream.clone(), upstream.ending(), ears).await;

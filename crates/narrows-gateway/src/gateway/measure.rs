@@ -50,7 +50,7 @@ impl Inner {
         let mut links = Family::gauge("narrows_upstream_links", "Connections to a server.");
         for upstream in &self.config().upstreams {
             let server = ("server", Label::from(upstream.settings.id.clone()));
-            let is = upstream.state().word();
+            let is = upstream.state().as_str();
             for state in STATES {
                 let value = f64::from(u8::from(state == is));
                 states.add([server.clone(), ("state", state.into())], value);

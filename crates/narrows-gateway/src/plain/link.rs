@@ -84,12 +84,12 @@ impl PlainCall<'_> {
     async fn perform(&self, subscribers: &Subscribers) -> Result<Option<Raw>, Error> {
         let upstream = &self.route.upstream;
         if self.request.is_notification() {
-            let upstream = upstream.board().await?;
+            let upstream = upstream.acquire().await?;
             self.notify(&*upstream.shared_link()?);
             return Ok(None);
         }
         if self.may_be_local() {
-            let upstream = upstream.board().await?;
+            let upstream = upstream.acquire().await?;
             upstream.shared_link()?;
             if let Some(result) = self.without_the_server(&upstream, subscribers)? {
                 return Ok(Some(result));

@@ -41,7 +41,7 @@ impl Restricted<'_> {
 
     async fn list(&self, kind: ListKind, request: &PlainRequest) -> Result<Carried, Error> {
         // Its start is limited by itself.
-        let upstream = self.route.upstream.board().await?;
+        let upstream = self.route.upstream.acquire().await?;
         upstream.shared_link()?;
         let offer = upstream.offer();
         let shown = offer

@@ -19,7 +19,7 @@ use crate::gateway_client::GatewayClient;
 use crate::settings::Sharing;
 use narrows_upstream::chain::via::THROUGH_PROXY;
 use narrows_upstream::exchange::{Ask, AskKey, ClientHello, Event, EventSink, Notice, Refusal};
-use narrows_upstream::{Ears, Link, ListKind, OwnLink, Upstream};
+use narrows_upstream::{Link, ListKind, NotificationHandler, OwnLink, Upstream};
 
 /// How long a link that was opened for its lists is kept for a first call.
 const SPARE: Duration = Duration::from_secs(60);
@@ -340,7 +340,7 @@ impl SessionEars {
     }
 }
 
-impl Ears for SessionEars {
+impl NotificationHandler for SessionEars {
     fn notice(&self, notice: Notice) {
         let Some(session) = self.session.upgrade() else {
             return;

@@ -206,7 +206,7 @@ impl Session {
 /// Opens a link to see what it offers. One client at a time: the next one finds
 /// it seen.
 async fn look(session: &Weak<Session>, upstream: &Arc<Upstream>) {
-    let _looking = upstream.looking.lock().await;
+    let _lookup = upstream.variant_lookup().await;
     let Some(live) = session.upgrade() else {
         return;
     };

@@ -16,7 +16,9 @@ use std::time::Duration;
 use narrows_gateway::Gateway;
 use narrows_gateway::preset::{Preset, Rule};
 use narrows_gateway::settings::TokenDigest;
-use narrows_gateway::settings::{Builtin, EndpointSettings, Expose, RemoteManner, RemoteSettings};
+use narrows_gateway::settings::{
+    Builtin, EndpointSettings, Expose, RemoteProtocol, RemoteSettings,
+};
 use narrows_gateway::settings::{ServerSettings, Settings, StdioSettings, UpstreamKind};
 use narrows_serve::HttpSettings;
 use narrows_serve::admin::{AdminDesk, AdminToken, TokenOrigin};
@@ -122,7 +124,7 @@ fn settings(remote: &Upstream) -> Settings {
                 "authorization".parse().unwrap(),
                 "Bearer SECRET".parse().unwrap(),
             )],
-            manner: RemoteManner::Http,
+            protocol: RemoteProtocol::Http,
         })
     };
     let mut off = ServerSettings::new(

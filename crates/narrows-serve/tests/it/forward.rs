@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use narrows_gateway::Gateway;
 use narrows_gateway::settings::{
-    Limits, RPC_TIMEOUT, RemoteManner, RemoteSettings, RpcServer, Settings,
+    Limits, RPC_TIMEOUT, RemoteProtocol, RemoteSettings, RpcServer, Settings,
 };
 use narrows_serve::HttpSettings;
 use narrows_shape::Mask;
@@ -80,17 +80,17 @@ const NOTICE: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#
 fn plain(id: &str, address: SocketAddr) -> RpcServer {
     RpcServer {
         id: id.into(),
-        remote: remote(&format!("http://{address}"), RemoteManner::Rpc),
+        remote: remote(&format!("http://{address}"), RemoteProtocol::Rpc),
         mask: Mask::default(),
         timeout: RPC_TIMEOUT,
     }
 }
 
-fn remote(url: &str, manner: RemoteManner) -> RemoteSettings {
+fn remote(url: &str, protocol: RemoteProtocol) -> RemoteSettings {
     RemoteSettings {
         url: url.parse().unwrap(),
         headers: Vec::new(),
-        manner,
+        protocol,
     }
 }
 

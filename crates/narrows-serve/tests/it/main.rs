@@ -25,7 +25,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use narrows_gateway::Gateway;
-use narrows_gateway::settings::{Limits, RemoteManner, RemoteSettings, Settings, ShapeChoice};
+use narrows_gateway::settings::{Limits, RemoteProtocol, RemoteSettings, Settings, ShapeChoice};
 use narrows_gateway::settings::{ServerSettings, UpstreamKind};
 use narrows_serve::HttpSettings;
 use tokio::net::{TcpListener, TcpSocket};
@@ -108,7 +108,7 @@ fn gateway(upstream: &Upstream, limits: Limits) -> Gateway {
 fn gateway_to(upstream: SocketAddr, limits: Limits) -> Gateway {
     let url = format!("http://{upstream}/mcp").parse().unwrap();
     let kind = UpstreamKind::Remote(RemoteSettings {
-        manner: RemoteManner::Http,
+        protocol: RemoteProtocol::Http,
         url,
         headers: Vec::new(),
     });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use narrows_gateway::Gateway;
 use narrows_gateway::settings::{
-    RemoteManner, RemoteSettings, ServerSettings, Settings, UpstreamKind,
+    RemoteProtocol, RemoteSettings, ServerSettings, Settings, UpstreamKind,
 };
 use narrows_serve::HttpSettings;
 use serde_json::json;
@@ -55,7 +55,7 @@ async fn ready_says_when_the_upstreams_have_settled() {
         .parse()
         .unwrap();
     let kind = UpstreamKind::Remote(RemoteSettings {
-        manner: RemoteManner::Http,
+        protocol: RemoteProtocol::Http,
         url,
         headers: Vec::new(),
     });

@@ -12,14 +12,17 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::{Failure, Link, State, Upstream};
+use super::Upstream;
 use crate::error::Error;
+use crate::failure::Failure;
+use crate::link::Link;
+use crate::state::State;
 
 /// Between two attempts of which calls hastened the second.
 pub(super) const SPACING: Duration = Duration::from_secs(5);
 
-/// The longest pause before an attempt that a call sits through.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// The longest pause before an attempt that a call waits for.
+const MAX_WAIT: Duration = Duration::from_secs(3);
 
 /// What is remembered between two attempts.
 #[derive(Default)]
@@ -30,16 +33,10 @@ pub(super) struct Circuit {
     hastened: Notify,
 }
 
-impl State {
-    /// In which time a server that is down is tried again; zero while it is
-    /// being tried.
-    pub fn next_try(&self) -> Option<Duration> {
-        match self {
-            State::Down { next_try, .. } => {
-                next_try.map(|next_try| next_try.saturating_duration_since(Instant::now()))
-            }
-            _ => None,
-        }
+impl Circuit {
+    /// Notes that an attempt failed or the connection was lost just now.
+    pub(super) fn open(&self) {
+        *self.failed.lock() = Some(Instant::now());
     }
 }
 
@@ -48,7 +45,7 @@ impl Upstream {
     /// for it, so the next attempt may come sooner.
     pub fn down(&self) -> Error {
         self.hasten();
-        let state = self.state.borrow();
+        let state = self.lifecycle.state.borrow();
         let reason = match &*state {
             State::Disabled => "it is disabled".to_owned(),
             State::Starting => "it is still starting".to_owned(),
@@ -63,8 +60,8 @@ impl Upstream {
     /// Why a call that lost its connection was not sent again, though it was
     /// waited for the next one.
     pub fn lost(&self, failure: &Failure) -> Error {
-        let next_try = self.state.borrow().next_try();
-        self.refused(self.secrets.blot(failure.detail.clone()), next_try)
+        let next_try = self.lifecycle.state.borrow().next_try();
+        self.refused(self.secrets.redact(failure.detail.clone()), next_try)
     }
 
     /// The error for a call that `reason` keeps from being answered.
@@ -87,13 +84,13 @@ impl Upstream {
     /// deadline at most. False as soon as there is little hope: an attempt to
     /// connect anew has failed, or the next one is far.
     pub async fn is_up_again(&self, lost: &Arc<Link>, deadline: Instant) -> bool {
-        let mut states = self.state.subscribe();
+        let mut states = self.lifecycle.state.subscribe();
         let mut seen = None;
         let waiting = async {
             loop {
                 match &*states.borrow_and_update() {
                     State::Up { .. } => {
-                        let link = self.shared.load();
+                        let link = self.connection.shared.load();
                         if link.as_ref().is_some_and(|link| !Arc::ptr_eq(link, lost)) {
                             return true;
                         }
@@ -102,7 +99,7 @@ impl Upstream {
                         attempts, next_try, ..
                     } => {
                         let failed = seen.is_some_and(|seen| seen != *attempts);
-                        let soon = Instant::now() + PATIENCE;
+                        let soon = Instant::now() + MAX_WAIT;
                         if failed || next_try.is_none_or(|next_try| next_try > soon) {
                             return false;
                         }
@@ -119,15 +116,10 @@ impl Upstream {
         timeout_at(deadline, waiting).await.unwrap_or(false)
     }
 
-    /// Notes that an attempt failed or the connection was lost just now.
-    pub(super) fn opened_circuit(&self) {
-        *self.circuit.failed.lock() = Some(Instant::now());
-    }
-
     /// Ready when the next attempt is due.
     pub(super) async fn next_try_due(&self) {
         loop {
-            let due = match &*self.state.borrow() {
+            let due = match &*self.lifecycle.state.borrow() {
                 State::Down { next_try, .. } => *next_try,
                 _ => return,
             };
@@ -139,16 +131,16 @@ impl Upstream {
             };
             tokio::select! {
                 () = pause => return,
-                () = self.circuit.hastened.notified() => {}
+                () = self.lifecycle.circuit.hastened.notified() => {}
             }
         }
     }
 
     fn hasten(&self) {
-        let failed = *self.circuit.failed.lock();
+        let failed = *self.lifecycle.circuit.failed.lock();
         let Some(failed) = failed else { return };
         let earliest = (failed + SPACING).max(Instant::now());
-        let nearer = self.state.send_if_modified(|state| match state {
+        let nearer = self.lifecycle.state.send_if_modified(|state| match state {
             State::Down {
                 next_try: Some(next_try),
                 ..
@@ -159,7 +151,7 @@ impl Upstream {
             _ => false,
         });
         if nearer {
-            self.circuit.hastened.notify_one();
+            self.lifecycle.circuit.hastened.notify_one();
         }
     }
 }

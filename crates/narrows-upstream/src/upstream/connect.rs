@@ -6,15 +6,19 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::channel::Channel;
-use super::duplex::{Duplex, Quoting};
-use super::http::{HttpLink, Manner};
-use super::link::{Ears, Failure, FailureKind, Found, ServerHello};
+use super::Upstream;
 use super::starts::StartSlot;
-use super::stdio::StderrHistory;
-use super::{Carrier, Link, Upstream, sse, stdio, ws};
+use crate::channel::Channel;
+use crate::duplex::{Duplex, Quoting};
 use crate::exchange::ClientHello;
-use crate::settings::{RemoteManner, RemoteSettings, Transport, UpstreamKind};
+use crate::failure::{Failure, FailureKind, Found};
+use crate::handler::NotificationHandler;
+use crate::handshake::ServerHello;
+use crate::http::{HttpLink, HttpProtocol};
+use crate::link::{Carrier, Link};
+use crate::settings::{RemoteProtocol, RemoteSettings, Transport, UpstreamKind};
+use crate::stdio::StderrHistory;
+use crate::{sse, stdio, ws};
 
 /// A connection that was just made.
 pub(super) struct Connected {
@@ -34,7 +38,7 @@ impl Upstream {
     /// Waits until a child process may start; servers without one start at once.
     pub(super) async fn start_slot(&self) -> Option<StartSlot> {
         match self.settings.kind {
-            UpstreamKind::Stdio(_) => Some(self.surroundings.starts.acquire().await),
+            UpstreamKind::Stdio(_) => Some(self.context.starts.acquire().await),
             UpstreamKind::Remote(_) | UpstreamKind::Builtin(_) => None,
         }
     }
@@ -43,10 +47,10 @@ impl Upstream {
     pub(super) async fn connect(
         self: &Arc<Self>,
         hello: &ClientHello,
-        ears: Arc<dyn Ears>,
+        handler: Arc<dyn NotificationHandler>,
     ) -> Result<Connected, Failure> {
         let slot = self.start_slot().await;
-        self.connect_in(slot, hello, ears, None).await
+        self.connect_in(slot, hello, handler, None).await
     }
 
     /// Opens and initialises one connection. The history is that of the
@@ -55,33 +59,36 @@ impl Upstream {
         self: &Arc<Self>,
         slot: Option<StartSlot>,
         hello: &ClientHello,
-        ears: Arc<dyn Ears>,
+        handler: Arc<dyn NotificationHandler>,
         history: Option<&Arc<StderrHistory>>,
     ) -> Result<Connected, Failure> {
-        let around = &self.surroundings;
-        let max = around.limits.max_message_bytes;
+        let context = &self.context;
+        let max = context.limits.max_message_bytes;
         let channel = match &self.settings.kind {
-            UpstreamKind::Remote(remote) if remote.manner == RemoteManner::HttpOrSse => {
-                return self.connect_somehow(remote, hello, ears).await;
+            UpstreamKind::Remote(remote) if remote.protocol == RemoteProtocol::HttpOrSse => {
+                return self.connect_somehow(remote, hello, handler).await;
             }
             UpstreamKind::Remote(remote) => {
-                let (transport, limit) = (remote.manner.transport(), self.settings.startup_timeout);
-                return self.connect_to(remote, transport, hello, ears, limit).await;
+                let (transport, limit) =
+                    (remote.protocol.transport(), self.settings.startup_timeout);
+                return self
+                    .connect_to(remote, transport, hello, handler, limit)
+                    .await;
             }
             UpstreamKind::Stdio(settings) => stdio::open(
                 settings,
                 self.slug.clone(),
-                &around.guard,
-                &around.chain,
+                &context.guard,
+                &context.chain,
                 history,
                 max,
-                around.limits.grace,
+                context.limits.grace,
             )?,
-            UpstreamKind::Builtin(which) => around.builtins.open(*which),
+            UpstreamKind::Builtin(which) => context.builtins.open(*which),
         };
         let startup = self.settings.startup_timeout;
         let transport = self.settings.kind.transport();
-        let greeting = self.greet(channel, transport, hello, ears, startup);
+        let greeting = self.greet(channel, transport, hello, handler, startup);
         match slot {
             Some(slot) => slot.hold(greeting).await,
             None => greeting.await,
@@ -94,30 +101,30 @@ impl Upstream {
         self: &Arc<Self>,
         remote: &RemoteSettings,
         hello: &ClientHello,
-        ears: Arc<dyn Ears>,
+        handler: Arc<dyn NotificationHandler>,
     ) -> Result<Connected, Failure> {
         let deadline = Instant::now() + self.settings.startup_timeout;
         let left = || deadline.saturating_duration_since(Instant::now());
         // It was older last time, and most likely still is.
-        let known = self.older_since.lock().clone();
+        let known = self.connection.sse_reason.lock().clone();
         if let Some(how) = known {
-            let older = self.connect_to(remote, Transport::Sse, hello, ears.clone(), left());
+            let older = self.connect_to(remote, Transport::Sse, hello, handler.clone(), left());
             match older.await {
                 Err(failure) if failure.kind == FailureKind::WrongTransport => {
-                    *self.older_since.lock() = None;
+                    *self.connection.sse_reason.lock() = None;
                 }
                 settled => return settled.map(|connected| connected.found_by(how)),
             }
         }
-        let present = self.connect_to(remote, Transport::Http, hello, ears.clone(), left());
+        let present = self.connect_to(remote, Transport::Http, hello, handler.clone(), left());
         let refused = match present.await {
             Err(failure) if failure.kind == FailureKind::WrongTransport => failure,
             settled => return settled,
         };
-        let older = self.connect_to(remote, Transport::Sse, hello, ears, left());
+        let older = self.connect_to(remote, Transport::Sse, hello, handler, left());
         match older.await {
             Ok(connected) => {
-                *self.older_since.lock() = Some(refused.detail.clone());
+                *self.connection.sse_reason.lock() = Some(refused.detail.clone());
                 Ok(connected.found_by(refused.detail))
             }
             // Neither is what it speaks: the present one's answer tells more.
@@ -135,19 +142,19 @@ impl Upstream {
         remote: &RemoteSettings,
         transport: Transport,
         hello: &ClientHello,
-        ears: Arc<dyn Ears>,
+        handler: Arc<dyn NotificationHandler>,
         limit: Duration,
     ) -> Result<Connected, Failure> {
-        let around = &self.surroundings;
-        let max = around.limits.max_message_bytes;
-        let manner = match transport {
-            Transport::Rpc => Manner::Rpc,
+        let context = &self.context;
+        let max = context.limits.max_message_bytes;
+        let protocol = match transport {
+            Transport::Rpc => HttpProtocol::Rpc,
             Transport::Sse | Transport::WebSocket => {
                 let began = Instant::now();
                 let opening = async {
                     match transport {
-                        Transport::WebSocket => ws::open(&around.http, remote, max).await,
-                        _ => sse::open(&around.http, remote, self.slug.clone(), max).await,
+                        Transport::WebSocket => ws::open(&context.http, remote, max).await,
+                        _ => sse::open(&context.http, remote, self.slug.clone(), max).await,
                     }
                 };
                 let late = |_| {
@@ -157,19 +164,19 @@ impl Upstream {
                 let opened = tokio::time::timeout(limit, Box::pin(opening)).await;
                 let channel = opened.map_err(late)??;
                 let left = limit.saturating_sub(began.elapsed());
-                return self.greet(channel, transport, hello, ears, left).await;
+                return self.greet(channel, transport, hello, handler, left).await;
             }
-            Transport::Http => Manner::Streamable,
+            Transport::Http => HttpProtocol::Streamable,
             Transport::Stdio | Transport::Builtin => unreachable!("they have no address"),
         };
         let (link, hello) = HttpLink::open(
-            around.http.clone(),
+            context.http.clone(),
             remote,
-            manner,
+            protocol,
             self.slug.clone(),
             self.next_serial(),
             hello,
-            ears,
+            handler,
             max,
             limit,
         )
@@ -186,16 +193,17 @@ impl Upstream {
         channel: Channel,
         transport: Transport,
         hello: &ClientHello,
-        ears: Arc<dyn Ears>,
+        handler: Arc<dyn NotificationHandler>,
         limit: Duration,
     ) -> Result<Connected, Failure> {
-        let (slug, tasks) = (self.slug.clone(), &self.surroundings.tasks);
+        let (slug, tasks) = (self.slug.clone(), &self.context.tasks);
         let serial = self.next_serial();
         let quoting = Quoting {
             secrets: self.secrets.clone(),
             is_stdout: transport == Transport::Stdio,
         };
-        let opened = Duplex::open(channel, slug, serial, quoting, hello, ears, limit, tasks).await;
+        let opened =
+            Duplex::open(channel, slug, serial, quoting, hello, handler, limit, tasks).await;
         opened.map(|(link, hello)| Connected {
             link: Link(Carrier::Duplex(link)),
             hello,
@@ -204,6 +212,6 @@ impl Upstream {
     }
 
     fn next_serial(&self) -> u64 {
-        self.surroundings.links.fetch_add(1, Ordering::Relaxed)
+        self.context.links.fetch_add(1, Ordering::Relaxed)
     }
 }

@@ -15,9 +15,10 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use super::{Item, Offer, Upstream};
+use super::Upstream;
 use crate::exchange::Asks;
 use crate::hooks::ToolChange;
+use crate::offer::{Item, Offer};
 
 /// Tools that are remembered, of all servers together. Those beyond it are not
 /// compared.
@@ -88,7 +89,7 @@ struct Change {
 impl Upstream {
     /// Compares tools with what was seen of them before, and tells what changed.
     pub fn compare_definitions(&self, asks: Asks, offer: &Offer) {
-        let definitions = &self.surroundings.definitions;
+        let definitions = &self.context.definitions;
         for change in definitions.compare((self.index, asks), &offer.tools) {
             match definitions.may_tell(self.index) {
                 Some(left_out) => self.report(change, left_out),
@@ -289,7 +290,7 @@ fn add_text(hash: &mut Sha256, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::ListKind;
+    use crate::offer::ListKind;
 
     fn items(tools: &[&str]) -> Vec<Item> {
         let item = |tool: &&str| {

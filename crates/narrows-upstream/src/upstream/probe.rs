@@ -9,18 +9,19 @@ use narrows_wire::Raw;
 
 use super::Upstream;
 use super::connect::Connected;
-use super::link::{Ears, Failure, FailureKind};
 use crate::exchange::{Ask, AskKey, ClientHello, Notice, Refusal};
+use crate::failure::{Failure, FailureKind};
+use crate::handler::NotificationHandler;
 use crate::settings::{RemoteSettings, Transport, UpstreamKind};
 
-/// For each kind that is tried.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// The limit for each transport that is tried.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl Upstream {
     /// Adds to `failure` what the server speaks instead, if that can be found out.
     pub(super) async fn explain(self: &Arc<Self>, mut failure: Failure) -> Failure {
         if failure.kind == FailureKind::WrongTransport {
-            failure.speaks = match self.speaks.get() {
+            failure.speaks = match self.connection.detected.get() {
                 Some(speaks) => Some(*speaks),
                 None => Box::pin(self.probe()).await,
             };
@@ -34,9 +35,9 @@ impl Upstream {
         };
         let others = Transport::REMOTE.into_iter();
         // One after the other: many small servers can keep one client only.
-        for other in others.filter(|transport| !remote.manner.tries(*transport)) {
+        for other in others.filter(|transport| !remote.protocol.tries(*transport)) {
             if self.try_out(remote, other).await {
-                return Some(*self.speaks.get_or_init(|| other));
+                return Some(*self.connection.detected.get_or_init(|| other));
             }
         }
         None
@@ -47,8 +48,8 @@ impl Upstream {
             capabilities: Raw::empty_object(),
             client_info: Raw::from_static(r#"{"name":"narrows-probe","version":"0"}"#),
         };
-        let ears = Arc::new(Deaf);
-        let connected = self.connect_to(remote, transport, &hello, ears, PATIENCE);
+        let handler = Arc::new(RefusingHandler);
+        let connected = self.connect_to(remote, transport, &hello, handler, PROBE_TIMEOUT);
         match connected.await {
             Ok(Connected { link, .. }) => {
                 link.close().await;
@@ -59,9 +60,9 @@ impl Upstream {
     }
 }
 
-struct Deaf;
+struct RefusingHandler;
 
-impl Ears for Deaf {
+impl NotificationHandler for RefusingHandler {
     fn notice(&self, _: Notice) {}
 
     fn ask(&self, ask: Ask) {

@@ -2,7 +2,9 @@
 
 use narrows_wire::Raw;
 
-use super::{Link, Outgoing, Upstream};
+use super::Upstream;
+use crate::link::Link;
+use crate::request::Outgoing;
 
 impl Upstream {
     /// Sets the level of log messages on one link. A server that refuses it

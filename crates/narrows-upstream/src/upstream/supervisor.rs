@@ -8,12 +8,16 @@ use narrows_wire::Raw;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::Upstream;
 use super::connect::Connected;
-use super::link::{Ears, Failure, FailureKind, Found};
-use super::{Link, ListKind, Offer, State, Upstream};
 use crate::chain::via::has_notice_come_round;
 use crate::exchange::{Ask, AskKey, ClientHello, Notice, Refusal};
+use crate::failure::{Failure, FailureKind, Found};
+use crate::handler::NotificationHandler;
+use crate::link::Link;
+use crate::offer::{ListKind, Offer};
 use crate::settings::{Sharing, Transport};
+use crate::state::State;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -22,8 +26,8 @@ const HOPELESS_PAUSE: Duration = Duration::from_secs(300);
 /// The first interval at which repeated failures are logged as a count.
 const FIRST_COUNT: Duration = Duration::from_secs(300);
 const LONGEST_COUNT: Duration = Duration::from_secs(6 * 3_600);
-/// Between two readings of changed lists.
-const BREATH: Duration = Duration::from_millis(50);
+/// The least time between two readings of changed lists.
+const REREAD_INTERVAL: Duration = Duration::from_millis(50);
 /// A link that lived this long was no failed attempt.
 const STEADY: Duration = Duration::from_secs(30);
 
@@ -32,13 +36,13 @@ const STEADY: Duration = Duration::from_secs(30);
 pub async fn supervise(
     upstream: Arc<Upstream>,
     stop: CancellationToken,
-    ears: Arc<dyn SharedEars>,
+    handler: Arc<dyn SharedNotificationHandler>,
 ) {
     let mut attempts = 0;
     let mut outage = None;
     loop {
         let mut lost = None;
-        let opening = open(&upstream, &ears);
+        let opening = open(&upstream, &handler);
         let opened = tokio::select! {
             biased;
             () = stop.cancelled() => break,
@@ -57,22 +61,22 @@ pub async fn supervise(
                 outage = None;
                 let link = Arc::new(link);
                 // Before anybody can subscribe over the new link by itself.
-                let before = ears.subscribed(&upstream);
-                upstream.watch_over(&link);
+                let before = handler.subscribed(&upstream);
+                upstream.monitor(&link);
                 upstream.come_up(link.clone(), offer, found, began.elapsed());
-                upstream.restore(link.clone(), ears.level(), before);
+                upstream.restore(link.clone(), handler.level(), before);
                 let up = Instant::now();
                 let failure = tokio::select! {
                     failure = tend(&upstream, &link) => failure,
                     () = stop.cancelled() => {
-                        upstream.shared.store(None);
+                        upstream.connection.shared.store(None);
                         link.close().await;
                         break;
                     }
                 };
                 if up.elapsed() > STEADY {
                     attempts = 0;
-                    upstream.stderr.forget();
+                    upstream.connection.stderr.forget();
                 }
                 lost = Some(link);
                 failure
@@ -83,7 +87,7 @@ pub async fn supervise(
             // Its successor does the work now.
             break;
         }
-        let mut failure = upstream.secrets.blot_failure(&failure);
+        let mut failure = upstream.secrets.redact_failure(&failure);
         if failure.stderr.is_empty() {
             failure.stderr = upstream.stderr();
         }
@@ -108,7 +112,7 @@ pub async fn supervise(
 }
 
 /// Hears what comes over the shared link of one upstream.
-pub trait SharedEars: Send + Sync {
+pub trait SharedNotificationHandler: Send + Sync {
     fn notice(&self, upstream: &Arc<Upstream>, notice: Notice);
     fn ask(&self, upstream: &Arc<Upstream>, ask: Ask);
     fn withdraw(&self, upstream: &Arc<Upstream>, key: AskKey);
@@ -127,7 +131,10 @@ struct Opened {
     began: Instant,
 }
 
-async fn open(upstream: &Arc<Upstream>, ears: &Arc<dyn SharedEars>) -> Result<Opened, Failure> {
+async fn open(
+    upstream: &Arc<Upstream>,
+    handler: &Arc<dyn SharedNotificationHandler>,
+) -> Result<Opened, Failure> {
     let limit = upstream.settings.startup_timeout;
     // Its time begins when it may start.
     let slot = upstream.start_slot().await;
@@ -142,7 +149,7 @@ async fn open(upstream: &Arc<Upstream>, ears: &Arc<dyn SharedEars>) -> Result<Op
     };
     let heard = Arc::new(Shared {
         upstream: Arc::downgrade(upstream),
-        ears: ears.clone(),
+        handler: handler.clone(),
     });
     let hello = ClientHello {
         capabilities: Raw::empty_object(),
@@ -152,7 +159,7 @@ async fn open(upstream: &Arc<Upstream>, ears: &Arc<dyn SharedEars>) -> Result<Op
             r#""}"#
         )),
     };
-    let connecting = upstream.connect_in(slot, &hello, heard, Some(&upstream.stderr));
+    let connecting = upstream.connect_in(slot, &hello, heard, Some(&upstream.connection.stderr));
     let connected =
         tokio::time::timeout_at(deadline + Duration::from_millis(500), connecting).await;
     let Connected { link, hello, found } = match connected {
@@ -200,7 +207,7 @@ impl Outage {
             return;
         };
         let retry_ms = pause.as_millis() as u64;
-        let speaks = failure.speaks.map(Transport::word);
+        let speaks = failure.speaks.map(Transport::as_str);
         let now = Instant::now();
         if !self.seen.contains(&failure.kind) {
             self.seen.push(failure.kind);
@@ -244,9 +251,9 @@ async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
     loop {
         tokio::select! {
             failure = link.ended() => return failure,
-            () = upstream.stale_signal.notified() => {}
+            () = upstream.offered.stale().raised() => {}
         }
-        let kinds = upstream.stale.take();
+        let kinds = upstream.offered.stale().take();
         if kinds.is_empty() {
             continue;
         }
@@ -262,20 +269,18 @@ async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
             Ok(new) if new.same_lists(&offer) && new.led_back == offer.led_back => {}
             Ok(new) => {
                 upstream.store_offer(new);
-                upstream.surroundings.changes.raise();
+                upstream.context.changes.raise();
             }
             // What was there is better than nothing; a dead link shows itself.
             Err(failure) => {
-                kinds
-                    .into_iter()
-                    .for_each(|kind| upstream.stale.insert(kind));
+                upstream.offered.stale().put_back(kinds);
                 tracing::warn!(server = %upstream.settings.id, "could not read a changed list: {}", failure.detail);
             }
         }
         // A server that announces a change with every list is read no faster.
         tokio::select! {
             failure = link.ended() => return failure,
-            () = tokio::time::sleep(BREATH) => {}
+            () = tokio::time::sleep(REREAD_INTERVAL) => {}
         }
     }
 }
@@ -294,15 +299,15 @@ impl Upstream {
         };
         tracing::info!(
             server = %self.settings.id,
-            transport = found.transport.word(),
+            transport = found.transport.as_str(),
             revision = %hello.revision,
             tools = offer.tools.len(),
             took_ms = took.as_millis() as u64,
             "server is up"
         );
-        self.stderr.settle();
+        self.connection.stderr.settle();
         self.store_offer(offer);
-        self.shared.store(Some(link));
+        self.connection.shared.store(Some(link));
         self.change_state(state);
     }
 
@@ -314,7 +319,7 @@ impl Upstream {
         subscribed: Vec<String>,
     ) {
         let upstream = self.clone();
-        self.surroundings.tasks.spawn(async move {
+        self.context.tasks.spawn(async move {
             let telling = async {
                 if let Some(level) = level.filter(|_| upstream.offer().has("logging")) {
                     upstream.set_level(&link, level).await;
@@ -331,9 +336,9 @@ impl Upstream {
     }
 
     pub(super) fn go_down(&self, failure: Arc<Failure>, attempts: u32, next_try: Option<Instant>) {
-        self.shared.store(None);
+        self.connection.shared.store(None);
         self.store_offer(Offer::default());
-        self.opened_circuit();
+        self.lifecycle.circuit.open();
         self.change_state(State::Down {
             failure,
             attempts,
@@ -344,9 +349,9 @@ impl Upstream {
     /// Counted before and after: who wakes by the new state must find that
     /// views are old, and a view built between the two is old as well.
     fn change_state(&self, state: State) {
-        self.surroundings.changes.raise();
-        self.state.send_replace(state);
-        self.surroundings.changes.raise();
+        self.context.changes.raise();
+        self.lifecycle.state.send_replace(state);
+        self.context.changes.raise();
         self.observer.state_changed(&self.state());
     }
 }
@@ -372,10 +377,10 @@ fn pause(attempts: u32, kind: FailureKind) -> Option<Duration> {
 
 struct Shared {
     upstream: Weak<Upstream>,
-    ears: Arc<dyn SharedEars>,
+    handler: Arc<dyn SharedNotificationHandler>,
 }
 
-impl Ears for Shared {
+impl NotificationHandler for Shared {
     fn notice(&self, notice: Notice) {
         let Some(upstream) = self.upstream.upgrade() else {
             return;
@@ -393,12 +398,12 @@ impl Ears for Shared {
                     .into_iter()
                     .for_each(|kind| upstream.refresh(kind));
                 if let Ok(link) = upstream.shared_link() {
-                    let subscribed = self.ears.subscribed(&upstream);
-                    upstream.restore(link, self.ears.level(), subscribed);
+                    let subscribed = self.handler.subscribed(&upstream);
+                    upstream.restore(link, self.handler.level(), subscribed);
                 }
             }
-            _ if has_notice_come_round(&notice, upstream.surroundings.http.mark()) => {}
-            _ => self.ears.notice(&upstream, notice),
+            _ if has_notice_come_round(&notice, upstream.context.http.mark()) => {}
+            _ => self.handler.notice(&upstream, notice),
         }
     }
 
@@ -407,7 +412,7 @@ impl Ears for Shared {
             // The shared link declared no capabilities, so the server has no
             // right to ask; only where sharing is forced it is heard at all.
             Some(upstream) if upstream.sharing() == Sharing::Shared => {
-                self.ears.ask(&upstream, ask)
+                self.handler.ask(&upstream, ask)
             }
             _ => ask.reply.answer(Err(Refusal::NotSupported.error())),
         }
@@ -415,7 +420,7 @@ impl Ears for Shared {
 
     fn withdraw(&self, key: AskKey) {
         if let Some(upstream) = self.upstream.upgrade() {
-            self.ears.withdraw(&upstream, key);
+            self.handler.withdraw(&upstream, key);
         }
     }
 }

@@ -474,7 +474,7 @@ fn explain(
         say(format_args!(
             "server:     {} ({})",
             plain(&server.id),
-            server.transport.word()
+            server.transport.as_str()
         ));
         say(format_args!("its name:   {}", plain(own)));
     }

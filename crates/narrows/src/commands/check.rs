@@ -320,11 +320,11 @@ impl Lines {
             text,
             "{state}  {:<width$}  {:<7}",
             plain(&server.id),
-            server.transport.word()
+            server.transport.as_str()
         );
         let _ = writeln!(text, "  {}", summary(server));
         if let Some(how) = server.found() {
-            let (name, word) = (name(server.transport), server.transport.word());
+            let (name, word) = (name(server.transport), server.transport.as_str());
             let how = plain(how);
             let _ = writeln!(
                 text,
@@ -463,7 +463,7 @@ fn server_as_json(server: &Finding) -> Value {
             "kind": word(failure.kind),
             "message": failure.detail,
             "hint": hint,
-            "speaks": failure.speaks.map(Transport::word),
+            "speaks": failure.speaks.map(Transport::as_str),
             "stderr": failure.stderr,
         }),
         (None, Some(reason)) => match server.left_out {
@@ -480,8 +480,8 @@ fn server_as_json(server: &Finding) -> Value {
     };
     json!({
         "id": server.id,
-        "transport": server.transport.word(),
-        "configured": server.said.map(Transport::word),
+        "transport": server.transport.as_str(),
+        "configured": server.said.map(Transport::as_str),
         "found": server.found(),
         "state": server.state,
         "revision": up.map(|(revision, _)| revision.as_str()),

@@ -1,7 +1,7 @@
 //! What to do about a server that does not start.
 
 use narrows_gateway::settings::{
-    RemoteManner, RemoteSettings, StdioSettings, Transport, UpstreamKind, UpstreamSettings,
+    RemoteProtocol, RemoteSettings, StdioSettings, Transport, UpstreamKind, UpstreamSettings,
 };
 use narrows_upstream::{Failure, FailureKind};
 use narrows_wire::frame::Framing;
@@ -102,8 +102,8 @@ fn sign_in(failure: &Failure, remote: &RemoteSettings) -> String {
     let text = "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}";
     // Many frameworks refuse a WebSocket at a path that they do not know by 403.
     let is_forbidden = failure.detail.contains(" answered HTTP 403 ");
-    match remote.manner {
-        RemoteManner::WebSocket if is_forbidden => {
+    match remote.protocol {
+        RemoteProtocol::WebSocket if is_forbidden => {
             format!("{text}; or the path is wrong: WebSocket servers often sit at /ws")
         }
         _ => text.to_owned(),
@@ -113,7 +113,7 @@ fn sign_in(failure: &Failure, remote: &RemoteSettings) -> String {
 /// What to write instead, for a server that speaks something else than it is
 /// configured for.
 fn speaks(transport: Transport, remote: &RemoteSettings) -> String {
-    let word = transport.word();
+    let word = transport.as_str();
     let mut text = format!("it speaks {word}: set \"type\": \"{word}\"");
     let scheme = remote.url.scheme_str().unwrap_or_default();
     let fitting = match (transport, scheme) {
@@ -130,12 +130,12 @@ fn speaks(transport: Transport, remote: &RemoteSettings) -> String {
 }
 
 fn wrong_url(remote: &RemoteSettings) -> String {
-    let usual = match remote.manner {
-        RemoteManner::HttpOrSse => "MCP servers often sit at /mcp, older ones at /sse",
-        RemoteManner::Http => "MCP servers often sit at /mcp",
-        RemoteManner::Sse => "HTTP+SSE servers often sit at /sse",
-        RemoteManner::WebSocket => "WebSocket servers often sit at /ws",
-        RemoteManner::Rpc => "requests go to /rpc below it",
+    let usual = match remote.protocol {
+        RemoteProtocol::HttpOrSse => "MCP servers often sit at /mcp, older ones at /sse",
+        RemoteProtocol::Http => "MCP servers often sit at /mcp",
+        RemoteProtocol::Sse => "HTTP+SSE servers often sit at /sse",
+        RemoteProtocol::WebSocket => "WebSocket servers often sit at /ws",
+        RemoteProtocol::Rpc => "requests go to /rpc below it",
     };
     format!("is this the right URL? {usual}")
 }
@@ -143,7 +143,7 @@ fn wrong_url(remote: &RemoteSettings) -> String {
 /// Whether the url ends in what is appended to it.
 fn names_rpc_twice(remote: &RemoteSettings) -> bool {
     let path = remote.url.path().trim_end_matches('/');
-    remote.manner == RemoteManner::Rpc && path.ends_with("/rpc")
+    remote.protocol == RemoteProtocol::Rpc && path.ends_with("/rpc")
 }
 
 /// Whether TLS was answered by something else, in the words of rustls.
@@ -152,8 +152,8 @@ fn is_without_tls(failure: &Failure) -> bool {
 }
 
 fn no_tls(remote: &RemoteSettings) -> String {
-    let scheme = match remote.manner {
-        RemoteManner::WebSocket => "ws",
+    let scheme = match remote.protocol {
+        RemoteProtocol::WebSocket => "ws",
         _ => "http",
     };
     format!("it does not seem to speak TLS: write {scheme}:// in the url")

@@ -91,7 +91,7 @@ fn describe(upstream: &ServerSettings) -> String {
             parts.push(format!("{:?}", stdio.framing));
         }
         UpstreamKind::Remote(remote) => {
-            parts.push(format!("{:?} {}", remote.manner, remote.url));
+            parts.push(format!("{:?} {}", remote.protocol, remote.url));
             for (name, value) in &remote.headers {
                 parts.push(format!("{name}={}", value.to_str().unwrap()));
             }

@@ -5,7 +5,7 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use super::*;
-use crate::settings::{RemoteManner, RemoteSettings};
+use crate::settings::{RemoteProtocol, RemoteSettings};
 
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -16,7 +16,7 @@ async fn hanging() -> (TcpListener, ServerSettings) {
     let remote = RemoteSettings {
         url: format!("http://{address}/mcp").parse().expect("a URL"),
         headers: Vec::new(),
-        manner: RemoteManner::Http,
+        protocol: RemoteProtocol::Http,
     };
     let mut server = ServerSettings::new("mute", UpstreamKind::Remote(remote));
     server.upstream.startup_timeout = LONG;

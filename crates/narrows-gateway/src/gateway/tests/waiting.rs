@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::gateway::{Door, Gateway};
 use crate::session::Lifetime;
-use crate::settings::{RemoteManner, RemoteSettings, ServerSettings, Settings, UpstreamKind};
+use crate::settings::{RemoteProtocol, RemoteSettings, ServerSettings, Settings, UpstreamKind};
 
 /// Fails instead of hanging.
 fn within_limit<F: Future>(future: F) -> impl Future<Output = F::Output> {
@@ -20,7 +20,7 @@ fn within_limit<F: Future>(future: F) -> impl Future<Output = F::Output> {
 
 fn at(server: &Server) -> RemoteSettings {
     RemoteSettings {
-        manner: RemoteManner::Http,
+        protocol: RemoteProtocol::Http,
         url: format!("http://{}/mcp", server.address).parse().unwrap(),
         headers: Vec::new(),
     }

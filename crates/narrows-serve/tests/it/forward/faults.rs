@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use narrows_gateway::settings::{RemoteManner, ServerSettings, Settings, UpstreamKind};
+use narrows_gateway::settings::{RemoteProtocol, ServerSettings, Settings, UpstreamKind};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -105,7 +105,7 @@ async fn no_connection_in_time_is_a_timeout() {
         .unwrap();
     let mut settings = knowing([up]);
     // The gateway's connections have the longest of all limits.
-    let kind = UpstreamKind::Remote(remote("http://127.0.0.1:1", RemoteManner::Rpc));
+    let kind = UpstreamKind::Remote(remote("http://127.0.0.1:1", RemoteProtocol::Rpc));
     let mut other = ServerSettings::new("other", kind);
     other.upstream.enabled = false;
     other.upstream.connect_timeout = Duration::from_millis(50);

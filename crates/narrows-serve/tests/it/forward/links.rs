@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use narrows_gateway::settings::{
-    Builtin, RemoteManner, ServerSettings, Settings, StdioSettings, UpstreamKind,
+    Builtin, RemoteProtocol, ServerSettings, Settings, StdioSettings, UpstreamKind,
 };
 use narrows_shape::Mask;
 use narrows_testkit::scripted::{Installed, Script, Step, Transport};
@@ -131,15 +131,15 @@ async fn a_server_over_stdio() {
 
 #[tokio::test]
 async fn a_server_over_each_transport_of_http() {
-    for (transport, manner) in [
-        (Transport::Http, RemoteManner::Http),
-        (Transport::Http, RemoteManner::HttpOrSse),
-        (Transport::Sse, RemoteManner::Sse),
-        (Transport::WebSocket, RemoteManner::WebSocket),
+    for (transport, protocol) in [
+        (Transport::Http, RemoteProtocol::Http),
+        (Transport::Http, RemoteProtocol::HttpOrSse),
+        (Transport::Sse, RemoteProtocol::Sse),
+        (Transport::WebSocket, RemoteProtocol::WebSocket),
     ] {
         let installed = script().install();
         let served = installed.serve_http().await;
-        let kind = UpstreamKind::Remote(remote(&served.url_of(transport), manner));
+        let kind = UpstreamKind::Remote(remote(&served.url_of(transport), protocol));
         check(&route(kind).await, &installed).await;
     }
 }

@@ -3,7 +3,7 @@
 use narrows_gateway::preset::DirectPreset;
 use narrows_gateway::preset::{Preset, Rule};
 use narrows_gateway::settings::{
-    EndpointSettings, RemoteManner, ServerSettings, Settings, UpstreamKind,
+    EndpointSettings, RemoteProtocol, ServerSettings, Settings, UpstreamKind,
 };
 use narrows_testkit::scripted::{Installed, Script, Step, Transport};
 use serde_json::{Value, json};
@@ -130,7 +130,7 @@ async fn over_a_link() {
 async fn over_plain_json_rpc() {
     let installed = script().install();
     let served = installed.serve_http().await;
-    let remote = remote(&served.url_of(Transport::Rpc), RemoteManner::Rpc);
+    let remote = remote(&served.url_of(Transport::Rpc), RemoteProtocol::Rpc);
     let settings = restricted(UpstreamKind::Remote(remote), DirectPreset::AsDefault);
     check(&Route::start(settings).await, &installed).await;
 }

@@ -1,7 +1,7 @@
 //! Configured servers of plain JSON-RPC, which are upstreams of the MCP
 //! endpoints as well.
 
-use narrows_gateway::settings::{RemoteManner, ServerSettings, Settings, UpstreamKind};
+use narrows_gateway::settings::{RemoteProtocol, ServerSettings, Settings, UpstreamKind};
 use narrows_shape::Mask;
 use narrows_testkit::scripted::{Script, Step, Transport};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use super::{NOTICE, PING, Route, knowing, plain, remote, result};
 use crate::within;
 
 fn upstream(id: &str, url: &str) -> ServerSettings {
-    let kind = UpstreamKind::Remote(remote(url, RemoteManner::Rpc));
+    let kind = UpstreamKind::Remote(remote(url, RemoteProtocol::Rpc));
     ServerSettings::new(id, kind)
 }
 

@@ -10,43 +10,51 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::super::guard::LazyGuard;
-use super::super::link::{Failure, FailureKind, Found, Outgoing};
-use super::super::supervisor::SharedEars;
-use super::super::ws::tests::server::Server as WebSocketServer;
-use super::super::{Connected, State, Surroundings, Upstream, supervise};
-use super::server::{Reply, Seen, Server, event, events, hello, json_reply, reply, status};
-use super::{Addressed, LIMITS, LONG, NoBuiltins, NoObserver, client, ears, soon};
+use super::super::connect::Connected;
+use super::super::supervisor::SharedNotificationHandler;
+use super::super::{Upstream, UpstreamContext, supervise};
 use crate::exchange::{Ask, AskKey, Notice};
-use crate::settings::{RemoteManner, RemoteSettings, Transport, UpstreamKind, UpstreamSettings};
+use crate::failure::{Failure, FailureKind, Found};
+use crate::guard::LazyGuard;
+use crate::request::Outgoing;
+use crate::settings::{RemoteProtocol, RemoteSettings, Transport, UpstreamKind, UpstreamSettings};
+use crate::state::State;
+use crate::testing::server::{
+    Reply, Seen, Server, event, events, hello, json_reply, reply, status,
+};
+use crate::testing::{Addressed, LIMITS, LONG, NoBuiltins, NoObserver, client, handler, soon};
+use crate::ws::tests::server::Server as WebSocketServer;
 
-pub(super) fn upstream(manner: RemoteManner, settings: RemoteSettings) -> Arc<Upstream> {
-    upstream_with(manner, settings, |_| {})
+pub(super) fn upstream(protocol: RemoteProtocol, settings: RemoteSettings) -> Arc<Upstream> {
+    upstream_with(protocol, settings, |_| {})
 }
 
 /// The same with other settings.
 pub(super) fn upstream_with(
-    manner: RemoteManner,
+    protocol: RemoteProtocol,
     settings: RemoteSettings,
     set: impl FnOnce(&mut UpstreamSettings),
 ) -> Arc<Upstream> {
-    let kind = UpstreamKind::Remote(RemoteSettings { manner, ..settings });
+    let kind = UpstreamKind::Remote(RemoteSettings {
+        protocol,
+        ..settings
+    });
     let mut settings = UpstreamSettings::new("srv", kind);
     set(&mut settings);
-    let around = Arc::new(surroundings());
+    let context = Arc::new(context());
     Arc::new(Upstream::new(
         0,
         "srv",
         settings,
-        around,
+        context,
         Arc::new(NoObserver),
     ))
 }
 
-pub(super) fn surroundings() -> Surroundings {
+pub(super) fn context() -> UpstreamContext {
     let stop = CancellationToken::new();
     let guard = LazyGuard::default();
-    Surroundings::new(
+    UpstreamContext::new(
         LIMITS,
         client(),
         String::new(),
@@ -57,9 +65,9 @@ pub(super) fn surroundings() -> Surroundings {
 }
 
 async fn connect(upstream: &Arc<Upstream>) -> Result<Connected, Failure> {
-    let (ears, _) = ears();
-    let ours = super::hello();
-    soon(upstream.connect(&ours, ears)).await
+    let (handler, _) = handler();
+    let ours = crate::testing::hello();
+    soon(upstream.connect(&ours, handler)).await
 }
 
 /// Why there is no connection, and what is spoken instead.
@@ -157,7 +165,7 @@ async fn an_older_server_is_found_by_its_refusal() {
         let mut server = older(move |_| reply(code, kind, body)).await;
         let mut settings = server.settings();
         settings.headers = vec![("x-key".parse().unwrap(), "s3cr3t-1".parse().unwrap())];
-        let upstream = upstream(RemoteManner::HttpOrSse, settings);
+        let upstream = upstream(RemoteProtocol::HttpOrSse, settings);
         let Connected { link, found, .. } = connect(&upstream).await.expect("it connects");
         let how = format!("http://{}/mcp answered {how}", server.address);
         let expected = Found {
@@ -181,7 +189,7 @@ async fn an_older_server_is_found_by_its_refusal() {
 #[tokio::test]
 async fn a_present_server_is_asked_for_nothing_older() {
     let server = streamable().await;
-    let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+    let upstream = upstream(RemoteProtocol::HttpOrSse, server.settings());
     let connected = connect(&upstream).await.expect("it connects");
     assert_eq!(connected.found, Found::configured(Transport::Http));
 }
@@ -201,7 +209,7 @@ async fn a_refusal_in_the_servers_own_words_is_no_reason_to_ask_for_older() {
         (500, FailureKind::Refused),
     ] {
         let mut server = older(move |seen| reply(code, "application/json", &error(seen))).await;
-        let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+        let upstream = upstream(RemoteProtocol::HttpOrSse, server.settings());
         let failure = failure(&upstream).await;
         assert_eq!((failure.kind, failure.speaks), (kind, None), "{code}");
         assert_eq!(server.rest(), ["initialize"], "{code}");
@@ -213,7 +221,7 @@ async fn a_refusal_in_the_servers_own_words_is_no_reason_to_ask_for_older() {
         (503, FailureKind::Refused),
     ] {
         let mut server = older(move |_| status(code)).await;
-        let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+        let upstream = upstream(RemoteProtocol::HttpOrSse, server.settings());
         assert_eq!(failure(&upstream).await.kind, kind);
         assert_eq!(server.rest(), ["initialize"], "{code}");
     }
@@ -224,7 +232,7 @@ async fn a_refusal_in_the_servers_own_words_is_no_reason_to_ask_for_older() {
 async fn an_error_that_names_no_request_is_no_answer() {
     let refusal = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"not here"}}"#;
     let server = older(move |_| reply(405, "application/json", refusal)).await;
-    let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+    let upstream = upstream(RemoteProtocol::HttpOrSse, server.settings());
     let Connected { found, .. } = connect(&upstream).await.expect("it connects");
     assert_eq!(found.transport, Transport::Sse);
     let how = found.how.expect("it was found");
@@ -237,7 +245,7 @@ async fn an_error_that_names_no_request_is_no_answer() {
 #[tokio::test]
 async fn what_was_found_is_tried_first_the_next_time() {
     let mut server = older(|_| status(422)).await;
-    let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+    let upstream = upstream(RemoteProtocol::HttpOrSse, server.settings());
     for expected in [&["initialize", "GET"][..], &["GET", "initialize"]] {
         let Connected { link, found, .. } = connect(&upstream).await.expect("it connects");
         assert!(found.how.expect("still told").contains("HTTP 422"));
@@ -253,7 +261,7 @@ async fn of_two_refusals_the_present_ones_is_told() {
         _ => reply(404, "text/plain", "no stream"),
     };
     let mut server = stubborn(refuse).await;
-    let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+    let upstream = upstream(RemoteProtocol::HttpOrSse, server.settings());
     let failure = connect(&upstream).await.err().expect("it must not connect");
     let expected = format!(
         "http://{}/mcp answered HTTP 405 Method Not Allowed: no posts",
@@ -271,7 +279,7 @@ async fn an_older_server_in_trouble_is_told_by_its_trouble() {
         _ => reply(401, "text/plain", "who?"),
     };
     let server = stubborn(refuse).await;
-    let upstream = upstream(RemoteManner::HttpOrSse, server.settings());
+    let upstream = upstream(RemoteProtocol::HttpOrSse, server.settings());
     let failure = failure(&upstream).await;
     assert_eq!(failure.kind, FailureKind::SignIn);
     assert!(
@@ -281,49 +289,49 @@ async fn an_older_server_in_trouble_is_told_by_its_trouble() {
     );
 }
 
-/// What a server is said to speak that is configured in this manner.
-async fn speaks(manner: RemoteManner, settings: RemoteSettings) -> Option<Transport> {
-    let failure = failure(&upstream(manner, settings)).await;
-    assert_eq!(failure.kind, FailureKind::WrongTransport, "{manner:?}");
+/// Returns the transport that the probe finds for a server configured with this protocol.
+async fn speaks(protocol: RemoteProtocol, settings: RemoteSettings) -> Option<Transport> {
+    let failure = failure(&upstream(protocol, settings)).await;
+    assert_eq!(failure.kind, FailureKind::WrongTransport, "{protocol:?}");
     failure.speaks
 }
 
 #[tokio::test]
 async fn what_a_server_speaks_instead_is_found_out() {
-    use RemoteManner::{Http, HttpOrSse, Rpc, Sse, WebSocket};
-    for manner in [Http, WebSocket, Rpc] {
+    use RemoteProtocol::{Http, HttpOrSse, Rpc, Sse, WebSocket};
+    for protocol in [Http, WebSocket, Rpc] {
         let server = older(|_| status(405)).await;
-        let spoken = speaks(manner, server.settings()).await;
-        assert_eq!(spoken, Some(Transport::Sse), "{manner:?}");
+        let spoken = speaks(protocol, server.settings()).await;
+        assert_eq!(spoken, Some(Transport::Sse), "{protocol:?}");
     }
-    for manner in [Sse, WebSocket] {
+    for protocol in [Sse, WebSocket] {
         let mut server = streamable().await;
-        let spoken = speaks(manner, server.settings()).await;
-        assert_eq!(spoken, Some(Transport::Http), "{manner:?}");
+        let spoken = speaks(protocol, server.settings()).await;
+        assert_eq!(spoken, Some(Transport::Http), "{protocol:?}");
         // What was opened to find it out is closed again.
         server.saw("DELETE").await;
     }
-    for manner in [HttpOrSse, Http, Sse, Rpc] {
+    for protocol in [HttpOrSse, Http, Sse, Rpc] {
         let (settings, _serving) = websocket().await;
-        let spoken = speaks(manner, settings).await;
-        assert_eq!(spoken, Some(Transport::WebSocket), "{manner:?}");
+        let spoken = speaks(protocol, settings).await;
+        assert_eq!(spoken, Some(Transport::WebSocket), "{protocol:?}");
     }
-    for manner in [HttpOrSse, Http, Sse, WebSocket] {
+    for protocol in [HttpOrSse, Http, Sse, WebSocket] {
         let server = rpc().await;
-        let spoken = speaks(manner, server.settings()).await;
-        assert_eq!(spoken, Some(Transport::Rpc), "{manner:?}");
+        let spoken = speaks(protocol, server.settings()).await;
+        assert_eq!(spoken, Some(Transport::Rpc), "{protocol:?}");
     }
-    for manner in [HttpOrSse, Http, Sse, WebSocket, Rpc] {
+    for protocol in [HttpOrSse, Http, Sse, WebSocket, Rpc] {
         let server = stubborn(|_| reply(200, "text/html", "<html>hi</html>")).await;
-        let spoken = speaks(manner, server.settings()).await;
-        assert_eq!(spoken, None, "{manner:?}");
+        let spoken = speaks(protocol, server.settings()).await;
+        assert_eq!(spoken, None, "{protocol:?}");
     }
 }
 
 #[tokio::test]
 async fn what_is_spoken_is_found_out_once_and_told_each_time() {
     let mut server = older(|_| status(405)).await;
-    let upstream = upstream(RemoteManner::Http, server.settings());
+    let upstream = upstream(RemoteProtocol::Http, server.settings());
     assert_eq!(failure(&upstream).await.speaks, Some(Transport::Sse));
     assert!(server.rest().contains(&"GET".to_owned()));
     for _ in 0..3 {
@@ -343,7 +351,7 @@ async fn a_server_that_is_silent_to_one_question_is_asked_the_next() {
         }
     };
     let server = Server::bare(respond).await;
-    let upstream = upstream(RemoteManner::Http, server.settings());
+    let upstream = upstream(RemoteProtocol::Http, server.settings());
     let refused = connect(&upstream).await.err().expect("it must not connect");
     tokio::time::pause();
     let began = tokio::time::Instant::now();
@@ -354,9 +362,9 @@ async fn a_server_that_is_silent_to_one_question_is_asked_the_next() {
     assert!(took >= least && took < most, "{took:?}");
 }
 
-pub(super) struct Deaf;
+pub(super) struct RefusingHandler;
 
-impl SharedEars for Deaf {
+impl SharedNotificationHandler for RefusingHandler {
     fn notice(&self, _: &Arc<Upstream>, _: Notice) {}
     fn ask(&self, _: &Arc<Upstream>, _: Ask) {}
     fn withdraw(&self, _: &Arc<Upstream>, _: AskKey) {}
@@ -371,8 +379,12 @@ impl SharedEars for Deaf {
 /// Runs the upstream until it is in such a state.
 async fn supervised(upstream: &Arc<Upstream>, wanted: impl FnMut(&State) -> bool) -> State {
     let stop = CancellationToken::new();
-    let running = tokio::spawn(supervise(upstream.clone(), stop.clone(), Arc::new(Deaf)));
-    let mut states = upstream.state.subscribe();
+    let running = tokio::spawn(supervise(
+        upstream.clone(),
+        stop.clone(),
+        Arc::new(RefusingHandler),
+    ));
+    let mut states = upstream.lifecycle.state.subscribe();
     let state = soon(states.wait_for(wanted)).await.unwrap().clone();
     stop.cancel();
     soon(running).await.unwrap();
@@ -382,7 +394,7 @@ async fn supervised(upstream: &Arc<Upstream>, wanted: impl FnMut(&State) -> bool
 #[tokio::test]
 async fn how_a_server_was_found_is_part_of_its_state() {
     let server = older(|_| status(405)).await;
-    let up = upstream(RemoteManner::HttpOrSse, server.settings());
+    let up = upstream(RemoteProtocol::HttpOrSse, server.settings());
     let state = supervised(&up, State::settled).await;
     let State::Up { found, .. } = state else {
         panic!("{state:?}")
@@ -391,7 +403,7 @@ async fn how_a_server_was_found_is_part_of_its_state() {
     assert!(found.how.unwrap().contains("HTTP 405"));
 
     // What it speaks stays known, however often it is tried.
-    let down = upstream(RemoteManner::Http, server.settings());
+    let down = upstream(RemoteProtocol::Http, server.settings());
     let state = supervised(&down, |state| {
         matches!(state, State::Down { attempts: 2, .. })
     });
@@ -411,7 +423,7 @@ async fn a_server_of_newer_revisions_alone_names_them() {
             reply(400, "application/json", &body)
         })
         .await;
-        let failure = failure(&upstream(RemoteManner::Http, server.settings())).await;
+        let failure = failure(&upstream(RemoteProtocol::Http, server.settings())).await;
         assert_eq!(
             failure.kind,
             FailureKind::UnsupportedRevision,

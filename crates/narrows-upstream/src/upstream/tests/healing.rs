@@ -14,15 +14,18 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::circuit::SPACING;
-use super::super::link::{Failure, FailureKind, LinkError, Outgoing};
-use super::super::{Link, StartSlots, State, Surroundings, Upstream, supervise};
-use super::choosing::{Deaf, surroundings, upstream, upstream_with};
-use super::server::{Reply, Seen, Server, events, hello, json_reply, status};
-use super::{Addressed, LONG, NoObserver, soon};
+use super::super::{StartSlots, Upstream, UpstreamContext, supervise};
+use super::choosing::{RefusingHandler, context, upstream, upstream_with};
 use crate::error::Error;
+use crate::failure::{Failure, FailureKind, LinkError};
+use crate::link::Link;
+use crate::request::Outgoing;
 use crate::settings::{
-    HealthSettings, RemoteManner, StdioSettings, UpstreamKind, UpstreamSettings,
+    HealthSettings, RemoteProtocol, StdioSettings, UpstreamKind, UpstreamSettings,
 };
+use crate::state::State;
+use crate::testing::server::{Reply, Seen, Server, events, hello, json_reply, status};
+use crate::testing::{Addressed, LONG, NoObserver, soon};
 
 /// Asked at once and given up soon: for servers that do not answer.
 const STRICT: HealthSettings = HealthSettings {
@@ -46,11 +49,11 @@ struct Running {
 }
 
 impl Running {
-    async fn start(manner: RemoteManner, server: &Server, health: HealthSettings) -> Running {
+    async fn start(protocol: RemoteProtocol, server: &Server, health: HealthSettings) -> Running {
         let set = |settings: &mut UpstreamSettings| settings.health = health;
-        let upstream = upstream_with(manner, server.settings(), set);
+        let upstream = upstream_with(protocol, server.settings(), set);
         let stop = CancellationToken::new();
-        let supervisor = supervise(upstream.clone(), stop, Arc::new(Deaf));
+        let supervisor = supervise(upstream.clone(), stop, Arc::new(RefusingHandler));
         let running = Running {
             upstream,
             supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor)),
@@ -62,7 +65,7 @@ impl Running {
     }
 
     async fn until(&self, wanted: impl FnMut(&State) -> bool) -> State {
-        let mut states = self.upstream.state.subscribe();
+        let mut states = self.upstream.lifecycle.state.subscribe();
         soon(states.wait_for(wanted)).await.unwrap().clone()
     }
 
@@ -109,8 +112,8 @@ fn refusal(seen: &Seen) -> Reply {
 }
 
 /// A server that answers so is alive, however often it is asked.
-async fn check_alive(manner: RemoteManner, mut server: Server) {
-    let running = Running::start(manner, &server, PATIENT).await;
+async fn check_alive(protocol: RemoteProtocol, mut server: Server) {
+    let running = Running::start(protocol, &server, PATIENT).await;
     let link = running.link();
     for _ in 0..5 {
         server.saw("ping").await;
@@ -123,10 +126,10 @@ async fn check_alive(manner: RemoteManner, mut server: Server) {
 async fn every_answer_to_a_ping_is_a_sign_of_life() {
     let alive = |answer: fn(&Seen) -> Reply| pinged(move |seen| async move { answer(&seen) });
     let result = alive(|seen| json_reply(&seen.result(json!({})))).await;
-    check_alive(RemoteManner::Http, result).await;
-    check_alive(RemoteManner::Http, alive(refusal).await).await;
+    check_alive(RemoteProtocol::Http, result).await;
+    check_alive(RemoteProtocol::Http, alive(refusal).await).await;
     // It has too much to do, which is more than nothing.
-    check_alive(RemoteManner::Http, alive(|_| status(429)).await).await;
+    check_alive(RemoteProtocol::Http, alive(|_| status(429)).await).await;
 }
 
 #[tokio::test]
@@ -138,7 +141,7 @@ async fn of_plain_json_rpc_any_answer_of_http_is_one() {
             _ => json_reply(&seen.result(json!({"tools": []}))),
         }
     });
-    check_alive(RemoteManner::Rpc, server.await).await;
+    check_alive(RemoteProtocol::Rpc, server.await).await;
 }
 
 /// A server that answers its first pings so is given up, and comes back.
@@ -158,7 +161,7 @@ where
         }
     });
     let server = server.await;
-    let running = Running::start(RemoteManner::Http, &server, STRICT).await;
+    let running = Running::start(RemoteProtocol::Http, &server, STRICT).await;
     let failure = running.failure().await;
     assert_eq!(failure.kind, FailureKind::TimedOut);
     assert_eq!(
@@ -194,7 +197,7 @@ async fn what_a_proxy_says_for_a_server_that_is_gone_is_no_sign_of_life() {
 #[tokio::test]
 async fn calls_end_with_the_link_that_is_given_up() {
     let mut server = pinged(|_| std::future::pending::<Reply>()).await;
-    let running = Running::start(RemoteManner::Http, &server, STRICT).await;
+    let running = Running::start(RemoteProtocol::Http, &server, STRICT).await;
     let call = running.call();
     server.saw("tools/call").await;
     let outcome = soon(call).await.unwrap();
@@ -217,14 +220,13 @@ async fn a_server_at_work_is_not_given_up() {
         interval: Some(LONG),
         ..busy
     };
-    let running = Running::start(RemoteManner::Http, &server, slow).await;
+    let running = Running::start(RemoteProtocol::Http, &server, slow).await;
     let link = running.link();
     let call = running.call();
     server.saw("tools/call").await;
     // Watched from here on only, so that no ping comes before the call.
     let watched = link.watched();
-    let watching =
-        super::super::health::watch(watched.vitals(), &busy, |limit| watched.ping(limit));
+    let watching = crate::health::watch(watched.vitals(), &busy, |limit| watched.ping(limit));
     tokio::select! {
         failure = watching => panic!("{failure:?}"),
         () = async {
@@ -236,15 +238,14 @@ async fn a_server_at_work_is_not_given_up() {
     call.abort();
     let _ = call.await;
     // With nothing to do it has no excuse.
-    let watching =
-        super::super::health::watch(watched.vitals(), &busy, |limit| watched.ping(limit));
+    let watching = crate::health::watch(watched.vitals(), &busy, |limit| watched.ping(limit));
     assert_eq!(soon(watching).await.kind, FailureKind::TimedOut);
 }
 
 #[tokio::test]
 async fn a_request_that_found_no_connection_was_not_sent() {
     let mut server = pinged(|seen| async move { refusal(&seen) }).await;
-    let running = Running::start(RemoteManner::Http, &server, PATIENT).await;
+    let running = Running::start(RemoteProtocol::Http, &server, PATIENT).await;
     let link = running.link();
     let call = running.call();
     server.saw("tools/call").await;
@@ -264,7 +265,7 @@ fn failure() -> Arc<Failure> {
 /// An upstream that nobody supervises.
 async fn idle() -> Arc<Upstream> {
     let server = Server::bare(|_| async { status(404) }).await;
-    upstream(RemoteManner::Http, server.settings())
+    upstream(RemoteProtocol::Http, server.settings())
 }
 
 #[track_caller]
@@ -331,7 +332,7 @@ async fn nobody_calls_and_the_attempt_comes_when_it_is_due() {
 #[tokio::test]
 async fn a_call_does_not_sit_through_long_pauses_or_a_second_failure() {
     let mut server = pinged(|seen| async move { refusal(&seen) }).await;
-    let running = Running::start(RemoteManner::Http, &server, PATIENT).await;
+    let running = Running::start(RemoteProtocol::Http, &server, PATIENT).await;
     let lost = running.link();
     let upstream = idle().await;
     let limit = Instant::now() + LONG;
@@ -341,7 +342,7 @@ async fn a_call_does_not_sit_through_long_pauses_or_a_second_failure() {
     upstream.go_down(failure(), 1, Some(Instant::now() + Duration::from_secs(1)));
     let (other, link) = (upstream.clone(), lost.clone());
     let waiting = tokio::spawn(async move { other.is_up_again(&link, limit).await });
-    while upstream.state.receiver_count() == 0 {
+    while upstream.lifecycle.state.receiver_count() == 0 {
         tokio::task::yield_now().await;
     }
     upstream.go_down(failure(), 2, Some(Instant::now() + Duration::from_secs(1)));
@@ -360,9 +361,9 @@ async fn a_call_does_not_sit_through_long_pauses_or_a_second_failure() {
 #[tokio::test]
 async fn a_retired_server_is_not_started_again() {
     let mut server = pinged(|seen| async move { refusal(&seen) }).await;
-    let mut running = Running::start(RemoteManner::Http, &server, PATIENT).await;
+    let mut running = Running::start(RemoteProtocol::Http, &server, PATIENT).await;
     // A call is on its way, so it is not ended at once.
-    let _flight = soon(running.upstream.board()).await.expect("it is up");
+    let _flight = soon(running.upstream.acquire()).await.expect("it is up");
     running.link().close().await;
     running
         .until(|state| matches!(state, State::Down { .. }))
@@ -386,18 +387,22 @@ async fn the_time_of_a_server_counts_from_its_spawn() {
     });
     let mut settings = UpstreamSettings::new("srv", kind);
     settings.startup_timeout = Duration::from_millis(100);
-    let around = Surroundings {
+    let context = UpstreamContext {
         starts: starts.clone(),
-        ..surroundings()
+        ..context()
     };
     let upstream = Arc::new(Upstream::new(
         0,
         "srv",
         settings,
-        Arc::new(around),
+        Arc::new(context),
         Arc::new(NoObserver),
     ));
-    let supervisor = supervise(upstream.clone(), CancellationToken::new(), Arc::new(Deaf));
+    let supervisor = supervise(
+        upstream.clone(),
+        CancellationToken::new(),
+        Arc::new(RefusingHandler),
+    );
     let running = Running {
         upstream,
         supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor)),

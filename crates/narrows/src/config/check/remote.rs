@@ -1,7 +1,7 @@
 //! A server at an address: what its `url` and its `type` say together.
 
 use http::{HeaderName, HeaderValue, Uri};
-use narrows_gateway::settings::{RemoteManner, RemoteSettings, Transport};
+use narrows_gateway::settings::{RemoteProtocol, RemoteSettings, Transport};
 
 use super::address::{Schemes, mended, wrong_port};
 use super::server_check::{ServerCheck, pairs};
@@ -32,7 +32,7 @@ impl ServerCheck<'_, '_> {
         self.transport = Some(transport);
         self.warn_of_pointless_keys(server, transport);
         if server.url.is_absent() {
-            let what = format!("a server of type {} needs a `url`", transport.word());
+            let what = format!("a server of type {} needs a `url`", transport.as_str());
             let help = format!("add \"url\": \"{}...\"", schemes(transport).secure);
             self.problems.error(at, what, help);
         }
@@ -45,12 +45,12 @@ impl ServerCheck<'_, '_> {
         Some(RemoteSettings {
             url,
             headers: headers?,
-            manner: match (transport, self.said) {
-                (Transport::Sse, _) => RemoteManner::Sse,
-                (Transport::WebSocket, _) => RemoteManner::WebSocket,
-                (Transport::Rpc, _) => RemoteManner::Rpc,
-                (_, Some(_)) => RemoteManner::Http,
-                (_, None) => RemoteManner::HttpOrSse,
+            protocol: match (transport, self.said) {
+                (Transport::Sse, _) => RemoteProtocol::Sse,
+                (Transport::WebSocket, _) => RemoteProtocol::WebSocket,
+                (Transport::Rpc, _) => RemoteProtocol::Rpc,
+                (_, Some(_)) => RemoteProtocol::Http,
+                (_, None) => RemoteProtocol::HttpOrSse,
             },
         })
     }
@@ -119,7 +119,7 @@ impl ServerCheck<'_, '_> {
             }
             ("http" | "https", _) => return Some(url),
             (scheme @ ("ws" | "wss"), _) => {
-                let word = transport.word();
+                let word = transport.as_str();
                 let what = format!("a server of type {word} has no url of scheme `{scheme}`");
                 let http = scheme.replace("ws", "http");
                 let help = format!("say \"type\": \"ws\" if it is a WebSocket, or write {http}://");

@@ -138,7 +138,7 @@ impl<'a, 'p> ServerCheck<'a, 'p> {
     /// Warns of a key that servers of this type ignore.
     pub(super) fn pointless(&mut self, at: Option<&At>, key: &str, help: &str) {
         if let (Some(at), Some(transport)) = (at, self.transport) {
-            let word = transport.word();
+            let word = transport.as_str();
             let what = format!("`{key}` means nothing to a server of type {word}");
             self.problems.warn(at, what, help);
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use expect_test::expect;
-use narrows_gateway::settings::{Binary, RemoteManner, ShapeChoice};
+use narrows_gateway::settings::{Binary, RemoteProtocol, ShapeChoice};
 use narrows_shape::Mask;
 
 use super::settings::checked;
@@ -324,7 +324,7 @@ fn what_is_wrong_with_recovery() {
 fn without_a_configuration_the_route_knows_four_servers_more() {
     let gateway = built_in(&Environment::default()).checked.gateway;
     let servers = gateway.rpc_servers.iter().map(|server| {
-        assert_eq!(server.remote.manner, RemoteManner::Rpc);
+        assert_eq!(server.remote.protocol, RemoteProtocol::Rpc);
         assert_eq!(server.mask, Mask::new(4000, 2000, 2000));
         assert_eq!(server.timeout, Duration::from_secs(30));
         format!("{} {}", server.id, server.remote.url)

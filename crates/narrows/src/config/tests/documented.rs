@@ -115,11 +115,11 @@ fn every_transport_is_on_the_reference_page_with_an_example() {
                 .upstream
                 .kind
                 .transport();
-            assert_eq!(transport.word(), word, "{other}");
+            assert_eq!(transport.as_str(), word, "{other}");
         }
         let settings = checked(&format!(r#"{{"mcpServers": {{"demo": {example}}}}}"#));
         let transport = settings.gateway.upstreams[0].upstream.kind.transport();
-        assert_eq!(transport.word(), word, "{example}");
+        assert_eq!(transport.as_str(), word, "{example}");
         count += 1;
     }
     assert_eq!(count, 6, "the words are read");

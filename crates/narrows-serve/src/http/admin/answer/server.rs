@@ -129,7 +129,7 @@ impl From<&UpstreamReport> for Server {
         let server = Server {
             id: report.id.clone(),
             slug: report.slug.clone(),
-            transport: transport.word(),
+            transport: transport.as_str(),
             state: State::Disabled,
             reason: None,
             attempts: None,
@@ -180,7 +180,7 @@ impl From<&LeftOutServer> for Server {
         Server {
             id: out.id.clone(),
             slug: String::new(),
-            transport: out.transport.word(),
+            transport: out.transport.as_str(),
             state: State::LeftOut,
             reason: Some(out.reason.clone()),
             attempts: None,

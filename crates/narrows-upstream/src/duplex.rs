@@ -1,0 +1,494 @@
+//! A link over a duplex channel: requests and answers are matched by id,
+//! everything else finds its owner.
+//!
+//! Over such a channel nothing ties a notice or a question of the server to a
+//! call, except a progress token. [`incoming`] finds the calls that a message
+//! may belong to; [`recipient`](crate::recipient) decides.
+
+mod incoming;
+mod quoting;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use narrows_wire::{Id, Raw};
+use narrows_wire::{encode_error, encode_notification, encode_request, encode_result};
+use parking_lot::Mutex;
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::task::TaskTracker;
+
+pub(crate) use self::quoting::Quoting;
+use crate::channel::{Arrival, Channel, Closer};
+use crate::exchange::{AnswerTo, AskKey, ClientHello, Event, EventSink};
+use crate::failure::{Failure, FailureKind, LinkError};
+use crate::handler::NotificationHandler;
+use crate::handshake::ServerHello;
+use crate::health::Vitals;
+use crate::request::{Origin, Outgoing};
+use crate::violations::ViolationLog;
+
+/// How long a server whose input has ended gets to tell why.
+const END_REASON_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long a server may still speak of a call that was given up.
+const LATE_MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Calls given up that are remembered at once.
+const MAX_GIVEN_UP: usize = 1_024;
+
+/// Answers that may wait for a server that does not read; then it is given up.
+const MAX_LATE_ANSWERS: usize = 256;
+
+pub(crate) struct Duplex {
+    /// Tells this link from all others.
+    serial: u64,
+    server: Arc<str>,
+    outgoing: mpsc::Sender<Bytes>,
+    next_id: AtomicU64,
+    pending: Mutex<HashMap<u64, Pending>>,
+    /// Calls that were given up and whose server may still be at work on them:
+    /// the session, and until when that is likely.
+    given_up: Mutex<HashMap<u64, (u64, Instant)>>,
+    /// Where each open question of the server went.
+    asked: Mutex<HashMap<Id, Asked>>,
+    /// Answers that wait for a server that does not read.
+    late_answers: Arc<Semaphore>,
+    ended: watch::Sender<Option<Arc<Failure>>>,
+    violations: ViolationLog,
+    quoting: Quoting,
+    /// The first message that could not be read before the server was greeted.
+    garbage: Mutex<Option<String>>,
+    greeted: AtomicBool,
+    pub(crate) vitals: Vitals,
+    /// Held while it runs: whoever comes second waits until nothing is left.
+    closer: AsyncMutex<Option<Closer>>,
+}
+
+/// A request that waits for its answer.
+struct Pending {
+    done: oneshot::Sender<Result<Raw, LinkError>>,
+    origin: Option<Origin>,
+    /// The client's own progress token.
+    token: Option<Raw>,
+    /// When it was sent, or when progress last came.
+    alive: Instant,
+}
+
+/// Where a question went.
+enum Asked {
+    Call(EventSink),
+    Handler(Arc<dyn NotificationHandler>),
+}
+
+impl Duplex {
+    /// Starts reading and says hello.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each of them is another thing, and it is called in one place"
+    )]
+    pub(crate) async fn open(
+        channel: Channel,
+        server: Arc<str>,
+        serial: u64,
+        quoting: Quoting,
+        hello: &ClientHello,
+        handler: Arc<dyn NotificationHandler>,
+        startup_timeout: Duration,
+        tasks: &TaskTracker,
+    ) -> Result<(Arc<Duplex>, ServerHello), Failure> {
+        let link = Arc::new(Duplex::new(
+            channel.outgoing,
+            channel.closer,
+            server,
+            serial,
+            quoting,
+        ));
+        // Until it is greeted nobody else holds the link: should we be dropped
+        // meanwhile, this ends it, and `listen` clears away what is left of it.
+        let mut opening = Opening(Some(&link));
+        tasks.spawn(link.clone().listen(channel.incoming, handler));
+        let hello = link.greet(hello, startup_timeout).await;
+        let hello = hello.map_err(|failure| link.with_garbage(failure))?;
+        link.greeted.store(true, Ordering::Relaxed);
+        if let Some(garbage) = link.garbage.lock().take() {
+            link.violations.report(&link.server, &garbage);
+        }
+        opening.0 = None;
+        drop(opening);
+        Ok((link, hello))
+    }
+
+    fn new(
+        outgoing: mpsc::Sender<Bytes>,
+        closer: Closer,
+        server: Arc<str>,
+        serial: u64,
+        quoting: Quoting,
+    ) -> Self {
+        Duplex {
+            serial,
+            server,
+            outgoing,
+            next_id: AtomicU64::new(1),
+            pending: Mutex::default(),
+            given_up: Mutex::default(),
+            asked: Mutex::default(),
+            late_answers: Arc::new(Semaphore::new(MAX_LATE_ANSWERS)),
+            ended: watch::Sender::new(None),
+            violations: ViolationLog::default(),
+            quoting,
+            garbage: Mutex::default(),
+            greeted: AtomicBool::new(false),
+            vitals: Vitals::new(),
+            closer: AsyncMutex::new(Some(closer)),
+        }
+    }
+
+    async fn greet(
+        self: &Arc<Self>,
+        hello: &ClientHello,
+        timeout: Duration,
+    ) -> Result<ServerHello, Failure> {
+        let params = ServerHello::request(hello);
+        let result = self
+            .request(Outgoing::own("initialize", Some(params), timeout))
+            .await;
+        let hello = ServerHello::read(&result.map_err(|error| error.into_failure("initialize"))?)?;
+        self.notify("notifications/initialized", None);
+        Ok(hello)
+    }
+
+    pub(crate) async fn request(self: &Arc<Self>, call: Outgoing<'_>) -> Result<Raw, LinkError> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let message = encode_request(
+            &Id::number(id),
+            call.method,
+            call.params_with_token(id).as_ref(),
+        );
+        let message = call.charged(message);
+        let (done, mut answer) = oneshot::channel();
+        let sent = Instant::now();
+        let cancellable = call.method != "initialize";
+        let reason = call.origin.as_ref().map(|origin| origin.cancel.clone());
+        let pending = Pending {
+            done,
+            origin: call.origin,
+            token: call.progress_token,
+            alive: sent,
+        };
+        self.pending.lock().insert(id, pending);
+        // From here on, leaving this future early must not leave the entry behind.
+        let mut entry = Entry {
+            link: self,
+            id,
+            sent: false,
+            cancellable,
+            answered: false,
+        };
+        if let Some(failure) = self.end_reason() {
+            return Err(LinkError::unsent(failure));
+        }
+        // A question for a sign of life is no work that would explain silence.
+        let _in_flight = (call.method != "ping").then(|| self.vitals.in_flight());
+        let mut deadline = sent + call.timeout;
+        match timeout_at(deadline, self.outgoing.send(message)).await {
+            Ok(Ok(())) => entry.sent = true,
+            // The reader knows why the channel ended; it is about to say so.
+            Ok(Err(_)) => {
+                let ended = timeout_at(deadline, self.ended()).await;
+                return Err(ended.map_or(LinkError::Timeout(call.timeout), LinkError::unsent));
+            }
+            // It does not even read.
+            Err(_) => {
+                self.doubt(call.method, sent);
+                return Err(LinkError::Timeout(call.timeout));
+            }
+        }
+        loop {
+            match timeout_at(deadline, &mut answer).await {
+                Ok(answer) => {
+                    entry.answered = true;
+                    return match answer {
+                        Ok(answer) => answer,
+                        Err(_) => Err(LinkError::lost(self.ended().await)),
+                    };
+                }
+                Err(_) => {
+                    // Progress starts the time anew.
+                    let alive = self.alive(id);
+                    if alive.is_none_or(|alive| alive + call.timeout <= Instant::now()) {
+                        if let Some(cancel) = &reason {
+                            cancel.give_reason("timeout");
+                        }
+                        self.doubt(call.method, sent);
+                        return Err(LinkError::Timeout(call.timeout));
+                    }
+                    deadline = alive.unwrap_or(deadline) + call.timeout;
+                }
+            }
+        }
+    }
+
+    /// Sends a notification. Never waits: where the server does not read, it is lost.
+    pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
+        if self
+            .outgoing
+            .try_send(encode_notification(method, params.as_ref()))
+            .is_err()
+        {
+            tracing::debug!(server = %self.server, method, "notification not sent: the server does not read");
+        }
+    }
+
+    /// Ends the connection in good order; returns when nothing of it is left.
+    pub(crate) async fn close(&self) {
+        self.abandon();
+        self.clear_away().await;
+    }
+
+    /// Ends the connection without waiting: what is left of it is cleared away
+    /// in the background.
+    pub(crate) fn abandon(&self) {
+        self.end(Failure::new(FailureKind::Closed, "closed by the gateway"));
+    }
+
+    /// Why it has ended, if it has.
+    pub(crate) fn end_reason(&self) -> Option<Arc<Failure>> {
+        self.ended.borrow().clone()
+    }
+
+    /// Ready once the link has ended, with the reason.
+    pub(crate) async fn ended(&self) -> Arc<Failure> {
+        let mut ended = self.ended.subscribe();
+        match ended.wait_for(Option::is_some).await {
+            Ok(failure) => failure.clone().expect("waited for it"),
+            Err(_) => unreachable!("we hold the sender"),
+        }
+    }
+
+    async fn listen(
+        self: Arc<Self>,
+        mut incoming: BoxStream<'static, Arrival>,
+        handler: Arc<dyn NotificationHandler>,
+    ) {
+        let mut ended = self.ended.subscribe();
+        // A server that reads no more answers no more, even if it still talks.
+        // What it says of its end, if it does, tells more.
+        let mut deaf = pin!(async {
+            self.outgoing.closed().await;
+            tokio::time::sleep(END_REASON_TIMEOUT).await;
+        });
+        let is_own = handler.is_own();
+        loop {
+            let arrival = tokio::select! {
+                biased;
+                _ = ended.wait_for(Option::is_some) => break,
+                arrival = incoming.next() => arrival,
+                () = &mut deaf => {
+                    break self.end(Failure::new(FailureKind::Process, "it stopped reading its input"));
+                }
+            };
+            match arrival {
+                Some(Arrival::Message(frame)) => {
+                    let filled = self.handle(frame, &handler).await;
+                    match filled.filter(EventSink::is_full) {
+                        // The server waits for the one client that it has here.
+                        Some(sink) if is_own => tokio::select! {
+                            biased;
+                            _ = ended.wait_for(Option::is_some) => break,
+                            () = sink.room() => {}
+                        },
+                        // Others use the link, too: the excess is dropped.
+                        Some(sink) => sink.yield_for_room().await,
+                        None => {}
+                    }
+                }
+                Some(Arrival::TooLarge(max)) => self.pass_over(max),
+                Some(Arrival::Unsent {
+                    id,
+                    error,
+                    certain: true,
+                }) => self.fail(id, error),
+                Some(Arrival::Unsent { id, error, .. }) => self.give_up(id, error),
+                Some(Arrival::Ended(failure)) => break self.end(failure),
+                None => break self.end(Failure::new(FailureKind::Connect, "the connection ended")),
+            }
+        }
+        // A server that died by itself still has a tree to be cleared away.
+        self.clear_away().await;
+    }
+
+    /// Waits until nothing is left of a link that has ended.
+    pub(crate) async fn clear_away(&self) {
+        let mut closer = self.closer.lock().await;
+        if let Some(closer) = closer.take() {
+            closer().await;
+        }
+    }
+
+    /// Ends the link, unless it has ended before.
+    pub(crate) fn end(&self, failure: Failure) {
+        let failure = Arc::new(failure);
+        let first = self.ended.send_if_modified(|ended| {
+            let first = ended.is_none();
+            ended.get_or_insert_with(|| failure.clone());
+            first
+        });
+        if first {
+            // Before the calls end: their sinks end with them.
+            let asked = std::mem::take(&mut *self.asked.lock());
+            for (id, asked) in asked {
+                self.withdraw(id, &asked);
+            }
+            let pending = std::mem::take(&mut *self.pending.lock());
+            for entry in pending.into_values() {
+                let _ = entry.done.send(Err(LinkError::lost(failure.clone())));
+            }
+        }
+    }
+
+    fn withdraw(&self, id: Id, asked: &Asked) {
+        let key = AskKey {
+            link: self.serial,
+            id,
+        };
+        match asked {
+            Asked::Call(sink) => drop(sink.send(Event::Withdraw(key))),
+            Asked::Handler(handler) => handler.withdraw(key),
+        }
+    }
+
+    /// A message too large to be read may be an answer, and whose it is would
+    /// stand in it. Where only one request waits, it need not wait for longer.
+    fn pass_over(&self, max: usize) {
+        let what = format_args!("a message of more than {max} bytes, which was passed over");
+        self.violations.report(&self.server, &what);
+        let mut pending = self.pending.lock();
+        if pending.len() == 1
+            && let Some((_, entry)) = pending.drain().next()
+        {
+            let _ = entry.done.send(Err(LinkError::TooLarge(max)));
+        }
+    }
+
+    /// Fails a request that the server may be at work on.
+    fn give_up(&self, id: u64, error: LinkError) {
+        let entry = self.pending.lock().remove(&id);
+        if let Some(entry) = entry {
+            self.take_back(id, entry.origin.as_ref(), "connection lost");
+            let _ = entry.done.send(Err(error));
+        }
+    }
+
+    /// Tells the server that nobody waits any more, and remembers that it may
+    /// still speak of it.
+    fn take_back(&self, id: u64, origin: Option<&Origin>, reason: &str) {
+        if let Some(origin) = origin {
+            let mut given_up = self.given_up.lock();
+            if given_up.len() < MAX_GIVEN_UP {
+                given_up.insert(id, (origin.session, Instant::now() + LATE_MESSAGE_TIMEOUT));
+            }
+        }
+        let params = Raw::empty_object()
+            .with_member("requestId", &Raw::number(id))
+            .with_member("reason", &Raw::string(reason));
+        self.notify("notifications/cancelled", Some(params));
+    }
+
+    fn fail(&self, id: u64, error: LinkError) {
+        let entry = self.pending.lock().remove(&id);
+        if let Some(entry) = entry {
+            let _ = entry.done.send(Err(error));
+        }
+    }
+
+    /// A request was not answered in its time.
+    fn doubt(&self, method: &str, sent: Instant) {
+        if method != "ping" {
+            self.vitals.unanswered(sent);
+        }
+    }
+
+    fn alive(&self, id: u64) -> Option<Instant> {
+        let pending = self.pending.lock();
+        pending.get(&id).map(|entry| entry.alive)
+    }
+}
+
+impl AnswerTo for Duplex {
+    fn answer(&self, id: &Id, body: Result<Raw, Raw>) {
+        self.asked.lock().remove(id);
+        let message = match body {
+            Ok(result) => encode_result(id, &result),
+            Err(error) => encode_error(Some(id), &error),
+        };
+        if let Err(mpsc::error::TrySendError::Full(message)) = self.outgoing.try_send(message) {
+            // An answer must not get lost as long as the server reads at all.
+            let runtime = tokio::runtime::Handle::try_current();
+            match (self.late_answers.clone().try_acquire_owned(), runtime) {
+                (Ok(permit), Ok(runtime)) => {
+                    let outgoing = self.outgoing.clone();
+                    runtime.spawn(async move {
+                        let _ = outgoing.send(message).await;
+                        drop(permit);
+                    });
+                }
+                _ => {
+                    let told = "it asks and does not read the answers";
+                    self.end(Failure::new(FailureKind::Protocol, told));
+                }
+            }
+        }
+    }
+
+    fn notify(&self, method: &str, params: Option<Raw>) {
+        Duplex::notify(self, method, params);
+    }
+}
+
+/// A link that is being opened, as long as it is.
+struct Opening<'a>(Option<&'a Duplex>);
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        if let Some(link) = self.0 {
+            link.abandon();
+        }
+    }
+}
+
+/// Keeps the table of pending requests clean: whoever leaves before the answer
+/// takes the entry along and tells the server.
+struct Entry<'a> {
+    link: &'a Duplex,
+    id: u64,
+    sent: bool,
+    cancellable: bool,
+    answered: bool,
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        if self.answered {
+            return;
+        }
+        let entry = self.link.pending.lock().remove(&self.id);
+        if let Some(entry) = entry
+            && self.sent
+            && self.cancellable
+        {
+            let origin = entry.origin.as_ref();
+            let reason = origin.map_or("timeout", |origin| origin.cancel.reason());
+            self.link.take_back(self.id, origin, reason);
+        }
+    }
+}

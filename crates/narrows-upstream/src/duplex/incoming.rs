@@ -1,0 +1,236 @@
+//! Messages of the server: answers to calls, and what goes to the
+//! [recipient](crate::recipient) that the calls in flight allow.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use narrows_wire::{Id, Incoming, Message, Notification, Raw, Request, Response, decode};
+use tokio::time::Instant;
+
+use super::{Asked, Duplex, Pending};
+use crate::exchange::{Ask, EventSink, Notice};
+use crate::failure::LinkError;
+use crate::handler::NotificationHandler;
+use crate::memory::{MemoryBudget, SMALL};
+use crate::offload;
+use crate::recipient::{CallsInFlight, LinkRule, Recipient, Unasked, recipient};
+use crate::request::Origin;
+
+/// The longest pause in reading while the response budget is exceeded.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The queue and the budget that a message filled, for the reader to wait for.
+#[derive(Default)]
+struct Filled {
+    /// The queue that a notice went to.
+    queue: Option<EventSink>,
+    /// The memory that a large answer was charged to.
+    memory: Option<Arc<MemoryBudget>>,
+}
+
+impl Filled {
+    fn add(&mut self, later: Filled) {
+        self.queue = later.queue.or(self.queue.take());
+        self.memory = later.memory.or(self.memory.take());
+    }
+}
+
+impl Duplex {
+    /// Handles one frame, and returns the queue that a notice went to.
+    pub(super) async fn handle(
+        self: &Arc<Self>,
+        frame: Bytes,
+        handler: &Arc<dyn NotificationHandler>,
+    ) -> Option<EventSink> {
+        let mut filled = Filled::default();
+        let text = frame.clone();
+        match offload::run(frame.len(), move || decode(text)).await {
+            Ok(Incoming::Single(message)) => filled = self.handle_message(message, handler),
+            Ok(Incoming::Batch(messages)) => {
+                for message in messages {
+                    match message {
+                        Ok(message) => filled.add(self.handle_message(message, handler)),
+                        Err(error) => self.handle_invalid(error),
+                    }
+                }
+            }
+            Err(error @ narrows_wire::Error::Parse(_)) => {
+                self.note_garbage(&frame, &error);
+            }
+            Err(error) => self.handle_invalid(error),
+        }
+        drop(frame);
+        // All clients share the link, so it waits no longer than it takes to
+        // close a slow reader.
+        if let Some(memory) = filled.memory {
+            memory.settle(PAUSE).await;
+        }
+        filled.queue
+    }
+
+    /// An answer that cannot be read is one all the same: nobody should wait
+    /// for a better one.
+    fn handle_invalid(&self, error: narrows_wire::Error) {
+        self.violations.report(&self.server, &error);
+        if let narrows_wire::Error::Invalid { id: Some(id), .. } = &error
+            && let Some(id) = id.as_u64()
+        {
+            self.fail(id, LinkError::Invalid(error.to_string()));
+        }
+    }
+
+    fn handle_message(
+        self: &Arc<Self>,
+        message: Message,
+        handler: &Arc<dyn NotificationHandler>,
+    ) -> Filled {
+        self.vitals.heard();
+        let mut filled = Filled::default();
+        match message {
+            Message::Response(response) => filled.memory = self.handle_response(response),
+            Message::Notification(notification) => {
+                filled.queue = self.handle_notification(notification, handler);
+            }
+            Message::Request(request) => self.handle_question(request, handler),
+        }
+        filled
+    }
+
+    fn handle_response(&self, response: Response) -> Option<Arc<MemoryBudget>> {
+        let id = response.id.as_ref().and_then(Id::as_u64);
+        let entry = id.and_then(|id| self.pending.lock().remove(&id));
+        match entry {
+            Some(Pending { done, origin, .. }) => {
+                let memory = origin.as_ref().and_then(|origin| origin.memory.as_ref());
+                let memory = memory.map(|memory| &memory.responses);
+                let is_large = matches!(&response.body, Ok(result) if result.len() >= SMALL);
+                let answer = match (response.body, memory) {
+                    (Ok(result), Some(memory)) => Ok(memory.hold_raw(result)),
+                    (body, _) => body.map_err(LinkError::Answered),
+                };
+                let _ = done.send(answer);
+                return memory
+                    .filter(|_| is_large)
+                    .map(|memory| memory.budget().clone());
+            }
+            // Late answers to cancelled calls are usual; anything else is the server's mistake.
+            None if id.is_some_and(|id| self.given_up.lock().remove(&id).is_some()) => {}
+            None => tracing::debug!(server = %self.server, "the server answered what nobody asked"),
+        }
+        None
+    }
+
+    fn handle_notification(
+        &self,
+        notification: Notification,
+        handler: &Arc<dyn NotificationHandler>,
+    ) -> Option<EventSink> {
+        let Notification { method, params } = notification;
+        let in_flight = || self.calls_in_flight();
+        let rule = LinkRule::Channel(&in_flight);
+        match recipient(Unasked::Notification(&method), rule) {
+            Recipient::Call(origin) => {
+                origin.notice(Notice::from_server(&self.server, method, params));
+                return Some(origin.into_owned().sink);
+            }
+            Recipient::Handler => {
+                let may_be_many = may_be_many(&method);
+                handler.notice(Notice::from_server(&self.server, method, params));
+                return may_be_many.then(|| handler.outbox()).flatten();
+            }
+            Recipient::ProgressToken => return self.handle_progress(params),
+            Recipient::Asked => self.handle_cancellation(params),
+            Recipient::Nobody(_) => {
+                tracing::debug!(server = %self.server, %method, "dropped: calls of several sessions are in flight");
+            }
+            Recipient::Link | Recipient::Unknown => {
+                tracing::debug!(server = %self.server, %method, "the server sent a notification of no known kind");
+            }
+        }
+        None
+    }
+
+    fn handle_cancellation(&self, params: Option<Raw>) {
+        let id = params
+            .and_then(|params| params.member("requestId"))
+            .and_then(Id::from_raw);
+        let asked = |id| self.asked.lock().remove_entry(&id);
+        if let Some((id, asked)) = id.and_then(asked) {
+            self.withdraw(id, &asked);
+        }
+    }
+
+    fn handle_progress(&self, params: Option<Raw>) -> Option<EventSink> {
+        let params = params?;
+        let token = params.member("progressToken")?;
+        let mut pending = self.pending.lock();
+        let entry = token.as_u64().and_then(|id| pending.get_mut(&id))?;
+        entry.alive = Instant::now();
+        let (Some(origin), Some(own)) = (&entry.origin, &entry.token) else {
+            return None;
+        };
+        let params = params.edit().replace(&token, own.clone()).finish();
+        let notice = Notice::from_server(&self.server, "notifications/progress", Some(params));
+        origin.notice(notice);
+        Some(origin.sink.clone())
+    }
+
+    fn handle_question(self: &Arc<Self>, request: Request, handler: &Arc<dyn NotificationHandler>) {
+        let in_flight = || self.calls_in_flight();
+        let rule = LinkRule::Channel(&in_flight);
+        let recipient = recipient(Unasked::Question(&request.method), rule);
+        let asked = match &recipient {
+            Recipient::Call(origin) => Some(Asked::Call(origin.sink.clone())),
+            Recipient::Handler => Some(Asked::Handler(handler.clone())),
+            _ => None,
+        };
+        // Before the question is put: it may be answered at once.
+        if let Some(asked) = asked {
+            self.asked.lock().insert(request.id.clone(), asked);
+        }
+        let ask = Ask::from_server(&self.server, self.serial, self.clone(), request);
+        recipient.ask(ask, &**handler);
+    }
+
+    /// Finds the calls that a message may belong to. A call that was given up
+    /// counts for a while, because its server may still speak of it.
+    fn calls_in_flight(&self) -> CallsInFlight {
+        let pending = self.pending.lock();
+        let mut newest: Option<(u64, &Origin)> = None;
+        for (id, entry) in pending.iter() {
+            let Some(origin) = &entry.origin else {
+                continue;
+            };
+            match newest {
+                Some((_, other)) if other.session != origin.session => {
+                    return CallsInFlight::SeveralSessions;
+                }
+                Some((newer, _)) if newer > *id => {}
+                _ => newest = Some((*id, origin)),
+            }
+        }
+        let Some((_, origin)) = newest else {
+            return CallsInFlight::None;
+        };
+        let now = Instant::now();
+        let mut given_up = self.given_up.lock();
+        given_up.retain(|_, (_, until)| *until > now);
+        match given_up
+            .values()
+            .any(|(session, _)| *session != origin.session)
+        {
+            true => CallsInFlight::SeveralSessions,
+            false => CallsInFlight::OneSession(origin.clone()),
+        }
+    }
+}
+
+/// Returns true for notifications that a server may send faster than a client
+/// reads.
+fn may_be_many(method: &str) -> bool {
+    matches!(
+        method,
+        "notifications/message" | "notifications/elicitation/complete"
+    )
+}

@@ -1,0 +1,249 @@
+//! A link over Streamable HTTP: a POST for each message, answered with JSON or
+//! with a stream of events; a stream of the server's own besides. Plain
+//! JSON-RPC over HTTP is the same without sessions and streams ([`HttpProtocol`]).
+//!
+//! Unlike a duplex connection, a POST ties everything that the server says on
+//! its stream to one call. Enter at [`HttpLink::open`]; follow a call from
+//! [`HttpLink::request`] through `call` and `incoming`.
+
+mod call;
+mod endpoint;
+mod greet;
+mod incoming;
+mod listen;
+mod outbox;
+mod progress;
+mod renewable_timeout;
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use narrows_wire::{Id, Raw, encode_error, encode_notification, encode_request, encode_result};
+use parking_lot::Mutex;
+use tokio::time::{Instant, timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use self::endpoint::Endpoint;
+use self::incoming::Call;
+use self::outbox::Outbox;
+use self::progress::Progress;
+use self::renewable_timeout::RenewableTimeout;
+use crate::exchange::{AnswerTo, ClientHello};
+use crate::failure::{Failure, FailureKind, LinkError};
+use crate::handler::NotificationHandler;
+use crate::handshake::ServerHello;
+use crate::health::Vitals;
+use crate::request::Outgoing;
+use crate::settings::RemoteSettings;
+use crate::timers::Timers;
+use crate::violations::ViolationLog;
+use crate::web::HttpClient;
+
+/// How long the end of a link may take: once for what is still to be sent,
+/// once for the end of the session.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Which of the two protocols of a POST and its answer is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HttpProtocol {
+    Streamable,
+    /// Plain JSON-RPC: no sessions, no streams.
+    Rpc,
+}
+
+pub(crate) struct HttpLink {
+    /// Tells this link from all others.
+    serial: u64,
+    server: Arc<str>,
+    hello: ClientHello,
+    handler: Arc<dyn NotificationHandler>,
+    startup_timeout: Duration,
+    endpoint: Arc<Endpoint>,
+    next_id: AtomicU64,
+    progress: Progress,
+    /// For the limits of its calls.
+    timers: Arc<Timers>,
+    violations: ViolationLog,
+    outbox: Outbox,
+    listener: Mutex<Option<AbortOnDropHandle<()>>>,
+    /// Held by who opens a new session in place of a lost one; why the last attempt failed.
+    reopening: tokio::sync::Mutex<Option<Arc<Failure>>>,
+    failed_reopens: AtomicU64,
+}
+
+impl HttpLink {
+    /// Says hello and starts to listen.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "called once, with all that a link consists of"
+    )]
+    pub(crate) async fn open(
+        client: HttpClient,
+        settings: &RemoteSettings,
+        protocol: HttpProtocol,
+        server: Arc<str>,
+        serial: u64,
+        hello: &ClientHello,
+        handler: Arc<dyn NotificationHandler>,
+        max_message_bytes: usize,
+        startup_timeout: Duration,
+    ) -> Result<(Arc<HttpLink>, ServerHello), Failure> {
+        let endpoint = Arc::new(Endpoint::new(
+            &client,
+            settings,
+            protocol,
+            max_message_bytes,
+        )?);
+        let link = Arc::new(HttpLink {
+            serial,
+            hello: hello.clone(),
+            handler,
+            startup_timeout,
+            next_id: AtomicU64::new(1),
+            progress: Progress::default(),
+            timers: Arc::default(),
+            violations: ViolationLog::default(),
+            outbox: Outbox::new(endpoint.clone(), server.clone()),
+            server,
+            endpoint,
+            listener: Mutex::default(),
+            reopening: tokio::sync::Mutex::default(),
+            failed_reopens: AtomicU64::new(0),
+        });
+        // Until it is greeted nobody else holds the link: should we fail or be
+        // dropped meanwhile, this ends the session that there may be.
+        let mut opening = Opening(Some(&link));
+        let hello = link.greet().await?;
+        opening.0 = None;
+        drop(opening);
+        Ok((link, hello))
+    }
+
+    /// Sends a request and waits for its answer. Dropping the future takes the
+    /// request back.
+    pub(crate) async fn request(
+        self: &Arc<Self>,
+        outgoing: Outgoing<'_>,
+    ) -> Result<Raw, LinkError> {
+        if let Some(failure) = self.endpoint.end_reason() {
+            return Err(LinkError::unsent(failure.clone()));
+        }
+        let sent = Instant::now();
+        // A question for a sign of life is no work that would explain silence.
+        let asks_for_life = outgoing.method == "ping";
+        let _in_flight = (!asks_for_life).then(|| self.endpoint.vitals.in_flight());
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let params = outgoing.params_with_token(id);
+        let message = encode_request(&Id::number(id), outgoing.method, params.as_ref());
+        let message = outgoing.charged(message);
+        let patience = Arc::new(RenewableTimeout::new(outgoing.timeout));
+        let _watch = self.progress.watch(id, &outgoing, &patience);
+        let call = Call {
+            id,
+            outgoing: &outgoing,
+        };
+        let answer = pin!(call::call(self, &call, message));
+        let limited = tokio::select! {
+            biased;
+            limited = patience.limit(&self.timers, answer) => limited,
+            failure = self.endpoint.given_up() => return Err(LinkError::lost(failure)),
+        };
+        if let Some(answer) = limited {
+            return answer;
+        }
+        if !asks_for_life {
+            self.endpoint.vitals.unanswered(sent);
+        }
+        // The call is dropped after this, and tells the server why.
+        if let Some(origin) = &outgoing.origin {
+            origin.cancel.give_reason("timeout");
+        }
+        Err(LinkError::Timeout(outgoing.timeout))
+    }
+
+    /// Sends a notification. Never waits: a server that accepts nothing loses it.
+    pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
+        if !self
+            .outbox
+            .put(encode_notification(method, params.as_ref()))
+        {
+            tracing::debug!(server = %self.server, method, "notification lost: the server does not accept any");
+        }
+    }
+
+    /// Ends the session on both sides.
+    pub(crate) async fn close(&self) {
+        let closed = Failure::new(FailureKind::Closed, "closed by the gateway");
+        self.endpoint.end(Arc::new(closed));
+        *self.listener.lock() = None;
+        let _ = timeout(CLOSE_TIMEOUT, self.outbox.empty()).await;
+        let _ = timeout(CLOSE_TIMEOUT, self.endpoint.delete()).await;
+    }
+
+    /// Ends the link, and all that waits for an answer over it, because the
+    /// server does nothing any more. The session may be there nevertheless,
+    /// and is ended in the background.
+    pub(crate) fn give_up(self: &Arc<Self>, failure: Failure) {
+        self.endpoint.give_up(Arc::new(failure));
+        *self.listener.lock() = None;
+        let endpoint = self.endpoint.clone();
+        tokio::spawn(async move {
+            let _ = timeout(CLOSE_TIMEOUT, endpoint.delete()).await;
+        });
+    }
+
+    /// Why it has ended, if it has.
+    pub(crate) fn end_reason(&self) -> Option<Arc<Failure>> {
+        self.endpoint.end_reason().cloned()
+    }
+
+    pub(crate) fn vitals(&self) -> &Vitals {
+        &self.endpoint.vitals
+    }
+
+    /// Ends the session in the background.
+    pub(crate) fn abandon(self: &Arc<Self>) {
+        if self.endpoint.end_reason().is_none()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let link = self.clone();
+            runtime.spawn(async move { link.close().await });
+        }
+    }
+
+    /// Ready once the link has ended, with the reason: it was closed, or the
+    /// server could not be reached several times in a row. A single request
+    /// that fails does not end it.
+    pub(crate) async fn ended(&self) -> Arc<Failure> {
+        self.endpoint.ended().await
+    }
+}
+
+/// A link that is being opened, as long as it is.
+struct Opening<'a>(Option<&'a Arc<HttpLink>>);
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        if let Some(link) = self.0 {
+            link.abandon();
+        }
+    }
+}
+
+impl AnswerTo for HttpLink {
+    fn answer(&self, id: &Id, body: Result<Raw, Raw>) {
+        self.outbox.put_surely(match body {
+            Ok(result) => encode_result(id, &result),
+            Err(error) => encode_error(Some(id), &error),
+        });
+    }
+
+    fn notify(&self, method: &str, params: Option<Raw>) {
+        HttpLink::notify(self, method, params);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! One request, and the way to its answer: sent, read, resumed where the
+//! stream was cut, sent again where the session was gone, taken back where
+//! nobody waits any more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::StatusCode;
+use ::http::header::CONTENT_TYPE;
+use bytes::Bytes;
+use narrows_wire::{Raw, encode_notification};
+
+use super::HttpLink;
+use super::endpoint::Session;
+use super::incoming::{Call, handle_frame};
+use super::listen::{Place, is_message};
+use crate::failure::LinkError;
+use crate::memory::MemoryShare;
+use crate::request::Outgoing;
+use crate::web::{Content, Events, HttpError, HttpResponse, is_html};
+
+/// Attempts to resume a stream without a single event before we give up.
+const RESUMPTIONS: u32 = 5;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Sends a request and waits for its answer, without limit: that is the caller's.
+pub(super) async fn call(
+    link: &Arc<HttpLink>,
+    call: &Call<'_>,
+    message: Bytes,
+) -> Result<Raw, LinkError> {
+    let endpoint = &link.endpoint;
+    let mut open = Open {
+        link,
+        call: call.outgoing,
+        id: call.id,
+        sent: false,
+        lost: false,
+        done: false,
+    };
+    let mut session = endpoint.session();
+    let mut reopened = false;
+    loop {
+        let outcome = match endpoint
+            .post(&session, message.clone(), &mut open.sent)
+            .await
+        {
+            Ok(answer) => read_answer(link, call, &session, answer).await,
+            Err(error) => Err(error),
+        };
+        match outcome {
+            Err(HttpError::SessionGone(_)) if !reopened => {
+                reopened = true;
+                open.sent = false;
+                session = Box::pin(link.reopen(session.serial)).await?;
+            }
+            Err(HttpError::Broken(what)) => {
+                // Losing the connection cancels nothing in MCP, so the server
+                // is told that nobody waits any more.
+                open.lost = true;
+                let error = HttpError::Broken(what).into_link_error(endpoint.shown());
+                return Err(match error {
+                    LinkError::Closed { failure, .. } if !open.sent => LinkError::unsent(failure),
+                    error => error,
+                });
+            }
+            outcome => {
+                open.done = true;
+                return outcome.map_err(|error| error.into_link_error(endpoint.shown()));
+            }
+        }
+    }
+}
+
+/// Reads the answer to `call`, whichever form it has.
+pub(super) async fn read_answer(
+    link: &Arc<HttpLink>,
+    call: &Call<'_>,
+    session: &Session,
+    answer: HttpResponse,
+) -> Result<Raw, HttpError> {
+    let status = answer.status();
+    // What it says it is matters only to the text of an error.
+    let kind = match answer.content() {
+        Content::Events => return Box::pin(read_events(link, call, session, answer)).await,
+        Content::Json => None,
+        Content::Other => Some(answer.header(&CONTENT_TYPE).unwrap_or("untyped").to_owned()),
+    };
+    let body = answer
+        .body(
+            &link.endpoint.address.pool,
+            link.endpoint.max_message_bytes,
+            call.memory(),
+        )
+        .await?;
+    if body.is_empty() {
+        return Err(HttpError::Invalid(format!(
+            "HTTP {status} without an answer"
+        )));
+    }
+    match handle_frame(link, Some(call), body.clone()).await {
+        Ok(Some(answer)) => answer.map_err(HttpError::Answered),
+        Ok(None) => Err(HttpError::Invalid(
+            "it does not answer the request it came for".to_owned(),
+        )),
+        Err(_) if is_html(kind.as_deref(), &body) => {
+            Err(HttpError::NotMcp("it answers with a web page".to_owned()))
+        }
+        Err(error) => Err(HttpError::Invalid(match kind {
+            Some(kind) => format!("{error} ({})", kind.chars().take(60).collect::<String>()),
+            None => error.to_string(),
+        })),
+    }
+}
+
+async fn read_events(
+    link: &Arc<HttpLink>,
+    call: &Call<'_>,
+    session: &Session,
+    answer: HttpResponse,
+) -> Result<Raw, HttpError> {
+    let mut place = Place::default();
+    let memory = call.memory();
+    let mut events = answer.events(link.endpoint.max_message_bytes, memory);
+    let mut tries = 0;
+    loop {
+        match follow(link, call, &mut events, &mut place, &mut tries).await {
+            Ok(Some(answer)) => {
+                events.finish(&link.endpoint.address.pool);
+                return answer.map_err(HttpError::Answered);
+            }
+            Ok(None) if place.last_event_id.is_none() => {
+                return Err(HttpError::Invalid(
+                    "its stream ended without the answer".to_owned(),
+                ));
+            }
+            Err(HttpError::Broken(what)) if place.last_event_id.is_none() => {
+                return Err(HttpError::Broken(what));
+            }
+            Ok(None) | Err(HttpError::Broken(_)) => {}
+            Err(error) => return Err(error),
+        }
+        events = resume(link, session, memory, &place, &mut tries).await?;
+    }
+}
+
+/// Reads events until the answer, or to the end of the stream.
+async fn follow(
+    link: &Arc<HttpLink>,
+    call: &Call<'_>,
+    events: &mut Events,
+    place: &mut Place,
+    tries: &mut u32,
+) -> Result<Option<Result<Raw, Raw>>, HttpError> {
+    loop {
+        // The stream is this call's own, so the server waits for the client.
+        if let Some(origin) = call.origin() {
+            origin.sink.room().await;
+        }
+        let Some(event) = events.next().await? else {
+            return Ok(None);
+        };
+        *tries = 0;
+        place.moved_by(&event);
+        if event.event.as_deref() == Some("endpoint") {
+            let told = "it answers with the stream of HTTP+SSE";
+            return Err(HttpError::NotMcp(told.to_owned()));
+        }
+        if !is_message(&event) {
+            continue;
+        }
+        match handle_frame(link, Some(call), event.data).await {
+            Ok(None) => {}
+            Ok(answer) => return Ok(answer),
+            Err(error) => link.violations.report(&link.server, &error),
+        }
+    }
+}
+
+/// Opens the rest of a stream that was cut (MCP 2025-11-25, transports,
+/// resumability: a server may cut it on purpose, to be polled).
+async fn resume(
+    link: &HttpLink,
+    session: &Session,
+    memory: Option<&Arc<MemoryShare>>,
+    place: &Place,
+    tries: &mut u32,
+) -> Result<Events, HttpError> {
+    let endpoint = &link.endpoint;
+    loop {
+        if *tries == RESUMPTIONS {
+            let told =
+                format!("its stream broke and could not be resumed in {RESUMPTIONS} attempts");
+            return Err(HttpError::Broken(told));
+        }
+        *tries += 1;
+        tokio::time::sleep(place.retry.unwrap_or(FIRST_PAUSE)).await;
+        match endpoint.get(session, place.last_event_id.as_deref()).await {
+            Ok(answer) if answer.status().is_success() && answer.content() == Content::Events => {
+                return Ok(answer.events(endpoint.max_message_bytes, memory));
+            }
+            Ok(answer) => match answer.status() {
+                StatusCode::TOO_MANY_REQUESTS => {}
+                status if status.is_server_error() => {}
+                status => {
+                    let told =
+                        format!("its stream broke, and it refuses to resume it (HTTP {status})");
+                    return Err(HttpError::Broken(told));
+                }
+            },
+            Err(HttpError::Unreachable { .. } | HttpError::Broken(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A request without an answer. Whoever drops it early takes it back.
+struct Open<'a> {
+    link: &'a HttpLink,
+    call: &'a Outgoing<'a>,
+    id: u64,
+    /// The server may know of it.
+    sent: bool,
+    /// The answer was lost on its way.
+    lost: bool,
+    /// There is an answer, or it is certain that none will come.
+    done: bool,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        // MCP, lifecycle: `initialize` must not be cancelled.
+        if self.done || !self.sent || self.call.method == "initialize" {
+            return;
+        }
+        let reason = match &self.call.origin {
+            _ if self.lost => "connection lost",
+            Some(origin) => origin.cancel.reason(),
+            None => "timeout",
+        };
+        let params = Raw::empty_object()
+            .with_member("requestId", &Raw::number(self.id))
+            .with_member("reason", &Raw::string(reason));
+        self.link.outbox.put(encode_notification(
+            "notifications/cancelled",
+            Some(&params),
+        ));
+    }
+}

@@ -1,0 +1,249 @@
+//! Where a link's requests go, and as whom: the address, and the session that
+//! the server gave us. Everything that a link sends passes through here, so
+//! this is also where it shows that a server cannot be reached any more.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use ::http::header::{ACCEPT, CONTENT_TYPE};
+use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use narrows_wire::Revision;
+use tokio_util::sync::CancellationToken;
+
+use super::HttpProtocol;
+use crate::failure::Failure;
+use crate::health::Vitals;
+use crate::settings::RemoteSettings;
+use crate::web::{Address, HttpClient, HttpError, HttpResponse, RequestPhase, SESSION_ID};
+
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The number of no session at all.
+const NO_SESSION: u64 = 0;
+
+/// After so many attempts to connect in a row have failed, the link has ended.
+const MAX_UNREACHABLE: u32 = 3;
+
+pub(super) struct Endpoint {
+    pub(super) address: Address,
+    pub(super) protocol: HttpProtocol,
+    pub(super) max_message_bytes: usize,
+    session: ArcSwap<Session>,
+    /// Attempts to connect that have failed since the last one that did not.
+    unreachable: AtomicU32,
+    pub(super) vitals: Vitals,
+    /// Raised when what is in flight is to be given up as well.
+    given_up: CancellationToken,
+    end: OnceLock<Arc<Failure>>,
+    ended: CancellationToken,
+}
+
+/// What the server gave us by its answer to `initialize`, as headers made once.
+pub(super) struct Session {
+    /// Counts the sessions of this link.
+    pub(super) serial: u64,
+    pub(super) id: Option<HeaderValue>,
+    post: HeaderMap,
+    get: HeaderMap,
+}
+
+impl Endpoint {
+    pub(super) fn new(
+        client: &HttpClient,
+        settings: &RemoteSettings,
+        protocol: HttpProtocol,
+        max_message_bytes: usize,
+    ) -> Result<Self, Failure> {
+        let below = match protocol {
+            HttpProtocol::Streamable => "",
+            HttpProtocol::Rpc => "/rpc",
+        };
+        let address = Address::new(client, settings, below)?;
+        let without_session = Session::new(&address.headers, protocol, NO_SESSION, None);
+        Ok(Endpoint {
+            address,
+            protocol,
+            max_message_bytes,
+            session: ArcSwap::from_pointee(without_session),
+            unreachable: AtomicU32::new(0),
+            vitals: Vitals::new(),
+            given_up: CancellationToken::new(),
+            end: OnceLock::new(),
+            ended: CancellationToken::new(),
+        })
+    }
+
+    /// What may be told of where it is.
+    pub(super) fn shown(&self) -> &str {
+        &self.address.shown
+    }
+
+    pub(super) fn session(&self) -> Arc<Session> {
+        self.session.load_full()
+    }
+
+    /// From now on requests belong to this session.
+    pub(super) fn enter(&self, revision: Revision, id: Option<HeaderValue>) {
+        let serial = self.session.load().serial + 1;
+        let given = Some((revision, id));
+        let session = Session::new(&self.address.headers, self.protocol, serial, given);
+        self.session.store(Arc::new(session));
+    }
+
+    /// The headers of a request outside any session.
+    pub(super) fn without_session(&self) -> Session {
+        Session::new(&self.address.headers, self.protocol, NO_SESSION, None)
+    }
+
+    /// Sends a message. An answer that comes back has a status of success.
+    pub(super) async fn post(
+        &self,
+        session: &Session,
+        message: Bytes,
+        sent: &mut bool,
+    ) -> Result<HttpResponse, HttpError> {
+        let answer = self
+            .send(&Method::POST, &session.post, message, sent)
+            .await?;
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let moment = match (&session.id, session.serial) {
+            (Some(_), _) => RequestPhase::InSession,
+            (None, NO_SESSION) => RequestPhase::Opening,
+            (None, _) => RequestPhase::Stateless,
+        };
+        let refusal = answer.refusal(&self.address.pool, &self.address.secrets, moment);
+        Err(Box::pin(refusal).await)
+    }
+
+    /// Asks for a stream of messages, from `last_event_id` on. The status is as it came.
+    pub(super) async fn get(
+        &self,
+        session: &Session,
+        last_event_id: Option<&str>,
+    ) -> Result<HttpResponse, HttpError> {
+        let mut headers = session.get.clone();
+        if let Some(value) = last_event_id.and_then(|id| HeaderValue::from_str(id).ok()) {
+            headers.insert(LAST_EVENT_ID, value);
+        }
+        self.send(&Method::GET, &headers, Bytes::new(), &mut false)
+            .await
+    }
+
+    /// Ends the session on the server's side, if there is one.
+    pub(super) async fn delete(&self) -> Result<(), HttpError> {
+        let session = self.session();
+        if session.id.is_some() {
+            let answer = self
+                .send(&Method::DELETE, &session.get, Bytes::new(), &mut false)
+                .await?;
+            answer.discard(&self.address.pool).await;
+        }
+        Ok(())
+    }
+
+    pub(super) fn end(&self, failure: Arc<Failure>) {
+        let _ = self.end.set(failure);
+        self.ended.cancel();
+    }
+
+    /// Ends the link together with the calls that wait for an answer.
+    pub(super) fn give_up(&self, failure: Arc<Failure>) {
+        self.end(failure);
+        self.given_up.cancel();
+    }
+
+    /// Ready once nobody should wait for answers any more, with the reason.
+    pub(super) async fn given_up(&self) -> Arc<Failure> {
+        self.given_up.cancelled().await;
+        self.ended().await
+    }
+
+    /// Why the link has ended, if it has.
+    pub(super) fn end_reason(&self) -> Option<&Arc<Failure>> {
+        self.end.get()
+    }
+
+    pub(super) async fn ended(&self) -> Arc<Failure> {
+        self.ended.cancelled().await;
+        self.end.get().expect("set before it is told").clone()
+    }
+
+    async fn send(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Bytes,
+        sent: &mut bool,
+    ) -> Result<HttpResponse, HttpError> {
+        let answer = self.address.send(method, headers, body, sent).await;
+        if let Ok(answer) = &answer
+            && self.shows_life(answer.status())
+        {
+            self.vitals.heard();
+        }
+        if let Err(HttpError::Unreachable { failure, .. }) = &answer {
+            self.missed(failure);
+        } else if self.unreachable.load(Ordering::Relaxed) != 0 {
+            self.unreachable.store(0, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    /// Returns true if the head of an answer says that somebody is at work
+    /// behind it. Of plain JSON-RPC no more can be asked for than an answer,
+    /// whichever. Of MCP a success is only the promise of a message, and the
+    /// errors of servers are those that a proxy answers with for one that is
+    /// gone.
+    fn shows_life(&self, status: StatusCode) -> bool {
+        match self.protocol {
+            HttpProtocol::Rpc => true,
+            HttpProtocol::Streamable => !status.is_success() && !status.is_server_error(),
+        }
+    }
+
+    /// Counts an attempt to connect that has failed.
+    pub(super) fn missed(&self, failure: &Arc<Failure>) {
+        if self.unreachable.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_UNREACHABLE {
+            self.end(failure.clone());
+        }
+    }
+}
+
+impl Session {
+    fn new(
+        common: &HeaderMap,
+        protocol: HttpProtocol,
+        serial: u64,
+        given: Option<(Revision, Option<HeaderValue>)>,
+    ) -> Session {
+        let mut get = common.clone();
+        let mut id = None;
+        let mut accept = "application/json";
+        if let HttpProtocol::Streamable = protocol {
+            accept = "application/json, text/event-stream";
+            if let Some((revision, given)) = given {
+                let revision = HeaderValue::from_static(revision.as_str());
+                get.insert(PROTOCOL_VERSION, revision);
+                if let Some(given) = &given {
+                    get.insert(SESSION_ID, given.clone());
+                }
+                id = given;
+            }
+        }
+        let mut post = get.clone();
+        get.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        post.insert(ACCEPT, HeaderValue::from_static(accept));
+        post.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Session {
+            serial,
+            id,
+            post,
+            get,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Saying hello: `initialize`, and once more when the server has forgotten us.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use ::http::HeaderValue;
+use narrows_wire::{Id, Raw, Revision, encode_notification, encode_request};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::call::read_answer;
+use super::endpoint::Session;
+use super::incoming::Call;
+use super::listen::listen;
+use super::outbox;
+use super::{HttpLink, HttpProtocol};
+use crate::exchange::Notice;
+use crate::failure::{Failure, FailureKind, LinkError};
+use crate::handshake::ServerHello;
+use crate::request::Outgoing;
+use crate::web::HttpError;
+
+const METHOD_NOT_FOUND: &str = "-32601";
+
+impl HttpLink {
+    /// Opens a session on the server and enters it.
+    pub(super) async fn greet(self: &Arc<Self>) -> Result<ServerHello, Failure> {
+        let limit = self.startup_timeout;
+        let late = || {
+            let detail = format!(
+                "{}: no answer to initialize within {} s",
+                self.endpoint.shown(),
+                limit.as_secs_f64()
+            );
+            Failure::new(FailureKind::TimedOut, detail)
+        };
+        let greeted = tokio::time::timeout(limit, self.exchange_hellos(limit)).await;
+        let hello = greeted.map_err(|_| late())??;
+        if let HttpProtocol::Streamable = self.endpoint.protocol {
+            self.listen();
+        }
+        Ok(hello)
+    }
+
+    async fn exchange_hellos(self: &Arc<Self>, limit: Duration) -> Result<ServerHello, Failure> {
+        let (id, result) = match self.initialize(limit).await {
+            Ok(answer) => answer,
+            Err(HttpError::Answered(error)) if self.may_skip_hello(&error) => {
+                let hello = ServerHello::unsaid();
+                self.endpoint.enter(hello.revision, None);
+                return Ok(hello);
+            }
+            Err(error) => return Err(error.into_failure(self.endpoint.shown())),
+        };
+        let hello = ServerHello::read(&result);
+        // Entered in any case: a session that is of no use has to be ended, too.
+        let revision = hello.as_ref().map(|hello| hello.revision);
+        self.endpoint
+            .enter(revision.unwrap_or(Revision::LATEST_LEGACY), id);
+        let hello = hello?;
+        // Posted here and not by the queue: no request may overtake it.
+        let initialized = encode_notification("notifications/initialized", None);
+        match outbox::post(&self.endpoint, initialized).await {
+            Ok(()) => {}
+            Err(HttpError::Unreachable { failure, .. }) => return Err((*failure).clone()),
+            // Some servers have no ear for it and work all the same.
+            Err(error) => {
+                let error = error.into_link_error(self.endpoint.shown());
+                tracing::debug!(server = %self.server, ?error, "the server did not accept notifications/initialized");
+            }
+        }
+        Ok(hello)
+    }
+
+    async fn initialize(
+        self: &Arc<Self>,
+        limit: Duration,
+    ) -> Result<(Option<HeaderValue>, Raw), HttpError> {
+        let params = ServerHello::request(&self.hello);
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let message = encode_request(&Id::number(id), "initialize", Some(&params));
+        let without_session = self.endpoint.without_session();
+        let answer = self
+            .endpoint
+            .post(&without_session, message, &mut false)
+            .await?;
+        let session_id = answer.session_id();
+        let outgoing = Outgoing::own("initialize", None, limit);
+        let call = Call {
+            id,
+            outgoing: &outgoing,
+        };
+        let result = read_answer(self, &call, &without_session, answer).await?;
+        Ok((session_id, result))
+    }
+
+    /// A plain JSON-RPC server need not know MCP's handshake to have tools.
+    fn may_skip_hello(&self, error: &Raw) -> bool {
+        let code = error.member("code");
+        self.endpoint.protocol == HttpProtocol::Rpc
+            && code.is_some_and(|code| code.as_str() == METHOD_NOT_FOUND)
+    }
+
+    /// A new session in place of one that the server has forgotten. However
+    /// many calls find out at once, one of them says hello for all.
+    pub(super) async fn reopen(self: &Arc<Self>, gone: u64) -> Result<Arc<Session>, LinkError> {
+        let failed_before = self.failed_reopens.load(Ordering::Acquire);
+        let mut last_failure = self.reopening.lock().await;
+        let session = self.endpoint.session();
+        if session.serial != gone {
+            return Ok(session);
+        }
+        if let Some(failure) = &*last_failure
+            && self.failed_reopens.load(Ordering::Acquire) != failed_before
+        {
+            return Err(LinkError::unsent(failure.clone()));
+        }
+        match self.greet().await {
+            Ok(_) => {
+                tracing::info!(server = %self.server, "the server has forgotten the session; opened a new one");
+                self.handler.notice(Notice::new("narrows/reopened", None));
+                Ok(self.endpoint.session())
+            }
+            Err(failure) => {
+                let failure = last_failure.insert(Arc::new(failure)).clone();
+                self.failed_reopens.fetch_add(1, Ordering::Release);
+                Err(LinkError::unsent(failure))
+            }
+        }
+    }
+
+    /// Starts to listen within the present session, and no longer within the one before.
+    fn listen(self: &Arc<Self>) {
+        let (link, endpoint) = (Arc::downgrade(self), self.endpoint.clone());
+        let session = endpoint.session();
+        let task = tokio::spawn(listen(link, endpoint, session));
+        *self.listener.lock() = Some(AbortOnDropHandle::new(task));
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_listening(&self) -> bool {
+        self.listener
+            .lock()
+            .as_ref()
+            .is_some_and(|task| !task.is_finished())
+    }
+}

@@ -1,0 +1,148 @@
+//! The stream that the server opens for us on its own behalf (GET): notices
+//! and questions that belong to no call. A server need not have one.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use ::http::StatusCode;
+use narrows_wire::sse::Event;
+
+use super::HttpLink;
+use super::endpoint::{Endpoint, Session};
+use super::incoming::handle_frame;
+use crate::web::{Content, HttpError, HttpResponse};
+
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// A server that wants to be asked again at once still leaves us time to breathe.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+
+/// The place in a stream from which it can be resumed.
+#[derive(Default)]
+pub(super) struct Place {
+    pub(super) last_event_id: Option<Box<str>>,
+    /// How long the server wants us to wait before we come again.
+    pub(super) retry: Option<Duration>,
+}
+
+impl Place {
+    pub(super) fn moved_by(&mut self, event: &Event) {
+        if event.id.is_some() {
+            self.last_event_id.clone_from(&event.id);
+        }
+        if let Some(retry) = event.retry {
+            self.retry = Some(Duration::from_millis(retry).clamp(SHORTEST_PAUSE, LONGEST_PAUSE));
+        }
+    }
+}
+
+/// Returns true if an event carries a message, and not just a place, or is of a
+/// kind that MCP does not know.
+pub(super) fn is_message(event: &Event) -> bool {
+    !event.data.is_empty() && event.event.as_deref().is_none_or(|kind| kind == "message")
+}
+
+/// What came of an attempt to open the stream.
+enum Attempt {
+    /// It was open for a while; `news` if any event came.
+    Listened {
+        news: bool,
+    },
+    /// It may go better next time.
+    Failed,
+    SessionGone,
+    /// The server has no such stream.
+    None,
+}
+
+/// Listens within one session, until that, the stream for good, or the link ends.
+pub(super) async fn listen(link: Weak<HttpLink>, endpoint: Arc<Endpoint>, session: Arc<Session>) {
+    let mut place = Place::default();
+    let mut opened = false;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let wait = match attempt(&link, &endpoint, &session, &mut place).await {
+            Attempt::Listened { news } => {
+                opened = true;
+                if news {
+                    pause = FIRST_PAUSE;
+                }
+                place.retry.unwrap_or(pause)
+            }
+            Attempt::Failed => pause,
+            // A server without the stream may say 404 as well.
+            Attempt::SessionGone if opened => {
+                if let Some(link) = link.upgrade() {
+                    // The new session brings its own listener, in place of this one.
+                    let _ = link.reopen(session.serial).await;
+                }
+                pause
+            }
+            Attempt::SessionGone | Attempt::None => return,
+        };
+        // Clients that lost a server together must not come back together.
+        tokio::time::sleep(wait.mul_f64(1.0 + fastrand::f64() / 4.0)).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+async fn attempt(
+    link: &Weak<HttpLink>,
+    endpoint: &Arc<Endpoint>,
+    session: &Session,
+    place: &mut Place,
+) -> Attempt {
+    let answer = match endpoint.get(session, place.last_event_id.as_deref()).await {
+        Ok(answer) => answer,
+        Err(HttpError::Unreachable { .. } | HttpError::Broken(_)) => return Attempt::Failed,
+        Err(_) => return Attempt::None,
+    };
+    match answer.status() {
+        StatusCode::NOT_FOUND if session.id.is_some() => Attempt::SessionGone,
+        StatusCode::NOT_IMPLEMENTED => Attempt::None,
+        StatusCode::TOO_MANY_REQUESTS => Attempt::Failed,
+        status if status.is_server_error() => Attempt::Failed,
+        status if status.is_success() && answer.content() == Content::Events => Attempt::Listened {
+            news: follow(link, answer, endpoint, place).await,
+        },
+        _ => {
+            answer.discard(&endpoint.address.pool).await;
+            Attempt::None
+        }
+    }
+}
+
+/// Hears the stream to its end; whether any event came.
+async fn follow(
+    link: &Weak<HttpLink>,
+    answer: HttpResponse,
+    endpoint: &Endpoint,
+    place: &mut Place,
+) -> bool {
+    let mut events = answer.events(endpoint.max_message_bytes, None);
+    let mut heard = false;
+    loop {
+        let event = match events.next().await {
+            Ok(Some(event)) => event,
+            Err(HttpError::TooLarge(max)) => {
+                tracing::warn!(
+                    url = endpoint.shown(),
+                    "skipped a message of more than {max} bytes"
+                );
+                continue;
+            }
+            Ok(None) | Err(_) => return heard,
+        };
+        heard = true;
+        place.moved_by(&event);
+        let Some(link) = link.upgrade() else {
+            return heard;
+        };
+        if is_message(&event)
+            && let Err(error) = handle_frame(&link, None, event.data).await
+        {
+            link.violations.report(&link.server, &error);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Messages that wait for no answer: notifications, and answers to the
+//! server's questions. One task posts them, in their order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::endpoint::Endpoint;
+use crate::web::HttpError;
+
+/// Messages waiting for a slow server; notifications beyond it are lost.
+const MAX_WAITING: usize = 256;
+
+/// A server that has not accepted a message by then must not hold up the next.
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(super) struct Outbox {
+    queue: mpsc::Sender<Item>,
+    /// Bounds what waits for a place in the queue.
+    late: Arc<Semaphore>,
+    _task: AbortOnDropHandle<()>,
+}
+
+enum Item {
+    Message(Bytes),
+    /// Raised when everything before it is out.
+    Mark(oneshot::Sender<()>),
+}
+
+impl Outbox {
+    pub(super) fn new(endpoint: Arc<Endpoint>, server: Arc<str>) -> Self {
+        let (queue, waiting) = mpsc::channel(MAX_WAITING);
+        let task = tokio::spawn(deliver(waiting, endpoint, server));
+        Outbox {
+            queue,
+            late: Arc::new(Semaphore::new(MAX_WAITING)),
+            _task: AbortOnDropHandle::new(task),
+        }
+    }
+
+    /// False if the queue is full and the message lost.
+    pub(super) fn put(&self, message: Bytes) -> bool {
+        self.queue.try_send(Item::Message(message)).is_ok()
+    }
+
+    /// For what must not be lost, as long as the server accepts anything at all.
+    pub(super) fn put_surely(&self, message: Bytes) {
+        if let Err(mpsc::error::TrySendError::Full(item)) =
+            self.queue.try_send(Item::Message(message))
+            && let Ok(permit) = self.late.clone().try_acquire_owned()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let queue = self.queue.clone();
+            runtime.spawn(async move {
+                let _ = queue.send(item).await;
+                drop(permit);
+            });
+        }
+    }
+
+    /// Waits until everything put so far is out.
+    pub(super) async fn empty(&self) {
+        let (mark, reached) = oneshot::channel();
+        if self.queue.send(Item::Mark(mark)).await.is_ok() {
+            let _ = reached.await;
+        }
+    }
+}
+
+async fn deliver(mut waiting: mpsc::Receiver<Item>, endpoint: Arc<Endpoint>, server: Arc<str>) {
+    while let Some(item) = waiting.recv().await {
+        let message = match item {
+            Item::Message(message) => message,
+            Item::Mark(mark) => {
+                let _ = mark.send(());
+                continue;
+            }
+        };
+        match tokio::time::timeout(ACCEPT_TIMEOUT, post(&endpoint, message)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                let error = error.into_link_error(endpoint.shown());
+                tracing::debug!(%server, ?error, "the server did not accept a message");
+            }
+            Err(_) => tracing::debug!(%server, "the server did not accept a message in time"),
+        }
+    }
+}
+
+/// Posts a message that has no answer (MCP 2025-03-26 and later: 202 Accepted).
+pub(super) async fn post(endpoint: &Endpoint, message: Bytes) -> Result<(), HttpError> {
+    let answer = endpoint
+        .post(&endpoint.session(), message, &mut false)
+        .await?;
+    answer.discard(&endpoint.address.pool).await;
+    Ok(())
+}

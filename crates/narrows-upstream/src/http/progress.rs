@@ -1,0 +1,72 @@
+//! Calls that want progress, by the token that the server has for them.
+//!
+//! A server should report progress on the stream of the call, where it needs
+//! no looking up. Many send it on the stream of their own instead (the low-level
+//! interface of the official TypeScript SDK does), where only the token tells
+//! whose it is.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use narrows_wire::Raw;
+use parking_lot::Mutex;
+
+use super::renewable_timeout::RenewableTimeout;
+use crate::exchange::{Event, EventSink, Notice};
+use crate::request::Outgoing;
+
+#[derive(Default)]
+pub(super) struct Progress(Mutex<HashMap<u64, Waiting>>);
+
+struct Waiting {
+    sink: EventSink,
+    /// The client's own token.
+    token: Raw,
+    patience: Arc<RenewableTimeout>,
+}
+
+/// Forgets the call when it is dropped.
+pub(super) struct Watch<'a> {
+    progress: &'a Progress,
+    id: u64,
+}
+
+impl Progress {
+    /// Passes on what comes for this call, if its client has asked for that.
+    pub(super) fn watch(
+        &self,
+        id: u64,
+        call: &Outgoing<'_>,
+        patience: &Arc<RenewableTimeout>,
+    ) -> Option<Watch<'_>> {
+        let token = call.progress_token.clone()?;
+        let waiting = Waiting {
+            sink: call.origin.as_ref()?.sink.clone(),
+            token,
+            patience: patience.clone(),
+        };
+        self.0.lock().insert(id, waiting);
+        Some(Watch { progress: self, id })
+    }
+
+    /// Renews the patience of the call that this is about, and tells its client
+    /// under the client's own token.
+    pub(super) fn forward(&self, server: &Arc<str>, params: &Raw) {
+        let Some(token) = params.member("progressToken") else {
+            return;
+        };
+        let calls = self.0.lock();
+        if let Some(call) = token.as_u64().and_then(|id| calls.get(&id)) {
+            call.patience.renew();
+            let params = params.edit().replace(&token, call.token.clone()).finish();
+            let notice = Notice::from_server(server, "notifications/progress", Some(params));
+            call.sink.send(Event::Notice(notice));
+        }
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.progress.0.lock().remove(&self.id);
+    }
+}

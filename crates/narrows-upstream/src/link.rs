@@ -1,0 +1,126 @@
+//! A link: one initialised connection to one upstream, whatever carries it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use narrows_wire::Raw;
+use tokio::time::Instant;
+
+use crate::duplex::Duplex;
+use crate::failure::{Failure, LinkError};
+use crate::health::Vitals;
+use crate::http::HttpLink;
+use crate::request::Outgoing;
+
+/// One initialised connection, which ends when nobody holds it any more.
+pub struct Link(pub(crate) Carrier);
+
+/// What carries it, of either kind.
+#[derive(Clone)]
+pub(crate) enum Carrier {
+    Duplex(Arc<Duplex>),
+    Http(Arc<HttpLink>),
+}
+
+impl Link {
+    pub async fn request(&self, call: Outgoing<'_>) -> Result<Raw, LinkError> {
+        self.0.request(call).await
+    }
+
+    pub fn notify(&self, method: &str, params: Option<Raw>) {
+        match &self.0 {
+            Carrier::Duplex(link) => link.notify(method, params),
+            Carrier::Http(link) => link.notify(method, params),
+        }
+    }
+
+    pub async fn close(&self) {
+        match &self.0 {
+            Carrier::Duplex(link) => link.close().await,
+            Carrier::Http(link) => link.close().await,
+        }
+    }
+
+    pub async fn ended(&self) -> Arc<Failure> {
+        self.0.ended().await
+    }
+
+    /// Returns true if it has ended.
+    pub fn has_ended(&self) -> bool {
+        match &self.0 {
+            Carrier::Duplex(link) => link.end_reason().is_some(),
+            Carrier::Http(link) => link.end_reason().is_some(),
+        }
+    }
+
+    /// Waits until nothing is left of a link that has ended: a process, above
+    /// all, that may hold what the next one needs.
+    pub(crate) async fn cleared(&self) {
+        if let Carrier::Duplex(link) = &self.0 {
+            link.clear_away().await;
+        }
+    }
+
+    /// Returns true if the server answers over this link, which may take
+    /// `limit`.
+    pub async fn answers(&self, limit: Duration) -> bool {
+        let asked = Instant::now();
+        self.0.ping(limit).await;
+        self.vitals().heard_since(asked)
+    }
+
+    pub(crate) fn vitals(&self) -> &Vitals {
+        self.0.vitals()
+    }
+
+    pub(crate) fn watched(&self) -> Carrier {
+        self.0.clone()
+    }
+}
+
+impl Carrier {
+    async fn request(&self, call: Outgoing<'_>) -> Result<Raw, LinkError> {
+        match self {
+            Carrier::Duplex(link) => link.request(call).await,
+            Carrier::Http(link) => link.request(call).await,
+        }
+    }
+
+    pub(crate) async fn ended(&self) -> Arc<Failure> {
+        match self {
+            Carrier::Duplex(link) => link.ended().await,
+            Carrier::Http(link) => link.ended().await,
+        }
+    }
+
+    pub(crate) fn vitals(&self) -> &Vitals {
+        match self {
+            Carrier::Duplex(link) => &link.vitals,
+            Carrier::Http(link) => link.vitals(),
+        }
+    }
+
+    /// Asks for a sign of life; whether one came is found in the vitals, for
+    /// any message is one, and so is an answer that is an error.
+    pub(crate) async fn ping(&self, limit: Duration) {
+        let _ = self.request(Outgoing::own("ping", None, limit)).await;
+    }
+
+    pub(crate) fn give_up(&self, failure: Failure) {
+        match self {
+            Carrier::Duplex(link) => link.end(failure),
+            Carrier::Http(link) => link.give_up(failure),
+        }
+    }
+}
+
+impl Drop for Link {
+    // Nobody can end it any more, so it ends now: a connection that nobody
+    // holds would keep a process or a session on the server alive for ever.
+    fn drop(&mut self) {
+        match &self.0 {
+            Carrier::Duplex(link) => link.abandon(),
+            Carrier::Http(link) => link.abandon(),
+        }
+    }
+}

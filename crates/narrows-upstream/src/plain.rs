@@ -1,0 +1,284 @@
+//! A server of plain JSON-RPC as the route of the same name sees it: a POST
+//! that carries a client's own bytes, and an answer that is masked as it
+//! comes. There is no link behind it, so nothing here depends on whether the
+//! server was up a moment ago; only the connections are everybody's.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
+use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use bytes::Bytes;
+
+use crate::failure::Failure;
+use crate::hooks::{BodyFilter, FilteredBody};
+use crate::memory::{MemoryPermit, MemoryShare, WAIT_ABOVE};
+use crate::settings::RemoteSettings;
+use crate::web::{Address, Content, HttpClient, HttpError, HttpResponse, MARK, excerpt, is_html};
+
+/// Of a body that is no answer, this many characters are shown.
+const MAX_SHOWN: usize = 500;
+
+/// Of a body that is no answer, no more than this is read.
+const MAX_EXPLANATION: usize = 16 * 1024;
+
+/// Enough of a body to see that it is a web page.
+const FIRST_WORDS: usize = 64;
+
+pub struct PlainServer {
+    address: Address,
+    /// Those of every request, made once.
+    headers: HeaderMap,
+}
+
+/// One object for the server.
+pub struct Post {
+    pub body: Bytes,
+    /// The marks that it carries in place of this gateway's own.
+    pub marks: Option<HeaderValue>,
+    /// Nobody waits for more than that it was taken.
+    pub silent: bool,
+    pub filter: Box<dyn BodyFilter>,
+    /// For all of it, from connecting to the last byte.
+    pub timeout: Duration,
+    pub max_bytes: usize,
+    /// Where the answer is counted; it is not read on while there is no room.
+    pub memory: Option<Arc<MemoryShare>>,
+}
+
+/// What the server said, in HTTP's terms.
+pub enum PlainAnswer {
+    /// It took the object and had nothing to say.
+    Nothing(StatusCode),
+    /// JSON. With a status that is no success it is an answer of JSON-RPC.
+    Json {
+        status: StatusCode,
+        filtered: FilteredBody,
+        /// The length of the body before the filter.
+        bytes: usize,
+        memory: Option<MemoryPermit>,
+    },
+    /// A status that is no success, without JSON-RPC; the beginning of its body.
+    Refused { status: StatusCode, body: String },
+}
+
+/// Why there is no answer that could be passed on. The texts hold no secret.
+pub enum PlainError {
+    Unreachable(String),
+    Timeout(Duration),
+    Invalid(String),
+    TooLarge(usize),
+}
+
+impl PlainServer {
+    pub fn new(client: &HttpClient, settings: &RemoteSettings) -> Result<PlainServer, Failure> {
+        let address = Address::new(client, settings, "/rpc")?;
+        let mut headers = address.headers.clone();
+        let json = HeaderValue::from_static("application/json");
+        headers.insert(CONTENT_TYPE, json.clone());
+        headers.insert(ACCEPT, json);
+        // What is compressed cannot be masked on its way.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        Ok(PlainServer { address, headers })
+    }
+
+    /// Posts an object and reads what comes back. Dropping the future closes
+    /// the connection, which is all there is to cancel.
+    pub async fn ask(&self, post: Post) -> Result<PlainAnswer, PlainError> {
+        let limit = post.timeout;
+        let asked = self.send_and_read(post);
+        match tokio::time::timeout(limit, asked).await {
+            Ok(answer) => answer.map_err(|error| self.explain(error)),
+            Err(_) => Err(PlainError::Timeout(limit)),
+        }
+    }
+
+    async fn send_and_read(&self, post: Post) -> Result<PlainAnswer, HttpError> {
+        let mut sent = false;
+        let headers = match post.marks {
+            Some(marks) => {
+                let mut headers = self.headers.clone();
+                headers.insert(MARK, marks);
+                Cow::Owned(headers)
+            }
+            None => Cow::Borrowed(&self.headers),
+        };
+        let sending = self
+            .address
+            .exchange(&Method::POST, &headers, post.body, &mut sent);
+        let (answer, astray) = sending.await?;
+        let status = answer.status();
+        if post.silent && matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            answer.discard(&self.address.pool).await;
+            return Ok(PlainAnswer::Nothing(status));
+        }
+        let coded = answer.header(&CONTENT_ENCODING);
+        let coded = coded.filter(|coding| !coding.eq_ignore_ascii_case("identity"));
+        match (status.is_success(), coded) {
+            (true, None) => {
+                let memory = post.memory.as_ref().map(MemoryShare::permit);
+                self.read(answer, post.filter, post.max_bytes, memory).await
+            }
+            (false, None) => {
+                let refusal = self.read_refusal(answer, post.filter, post.max_bytes);
+                Ok(told_astray(refusal.await?, astray))
+            }
+            (true, Some(coding)) => {
+                let coding: String = coding.chars().take(40).collect();
+                Err(HttpError::Invalid(format!(
+                    "it is compressed ({coding}) although identity was asked for"
+                )))
+            }
+            (false, Some(_)) => Ok(PlainAnswer::Refused {
+                status,
+                body: String::new(),
+            }),
+        }
+    }
+
+    /// Reads a success, which must be JSON or nothing.
+    async fn read(
+        &self,
+        answer: HttpResponse,
+        mut filter: Box<dyn BodyFilter>,
+        max: usize,
+        mut memory: Option<MemoryPermit>,
+    ) -> Result<PlainAnswer, HttpError> {
+        let status = answer.status();
+        if answer.content() == Content::Events {
+            let told = "it is a stream of events; this server may speak Streamable HTTP";
+            return Err(HttpError::Invalid(told.to_owned()));
+        }
+        let kind = answer.header(&CONTENT_TYPE).map(str::to_owned);
+        let mut pieces = answer.pieces(max)?;
+        let announced = pieces.announced();
+        if let Some(permit) = &mut memory
+            && announced >= WAIT_ABOVE
+        {
+            permit.grow(announced).await;
+        }
+        filter.reserve(announced);
+        let mut start = Vec::new();
+        let filtered = loop {
+            let Some(piece) = pieces.next().await? else {
+                break filter.finish();
+            };
+            keep(&mut start, &piece, FIRST_WORDS);
+            if let Some(permit) = &mut memory
+                && pieces.read() > permit.bytes().max(WAIT_ABOVE)
+            {
+                let step = pieces.read().saturating_mul(2).min(max) - permit.bytes();
+                permit.grow(step).await;
+            }
+            if let Err(error) = filter.push(&piece) {
+                break Err(error);
+            }
+        };
+        let bytes = pieces.read();
+        match filtered {
+            Ok(filtered) => {
+                pieces.finish(&self.address.pool);
+                Ok(PlainAnswer::Json {
+                    status,
+                    filtered,
+                    bytes,
+                    memory,
+                })
+            }
+            Err(_) if bytes == 0 => {
+                pieces.finish(&self.address.pool);
+                Ok(PlainAnswer::Nothing(status))
+            }
+            Err(_) if is_html(kind.as_deref(), &start) => {
+                Err(HttpError::Invalid("it is a web page".to_owned()))
+            }
+            Err(error) => Err(HttpError::Invalid(error.to_string())),
+        }
+    }
+
+    /// Reads what comes with any other status: an answer of JSON-RPC all the
+    /// same, or an explanation of which the beginning is enough.
+    async fn read_refusal(
+        &self,
+        answer: HttpResponse,
+        filter: Box<dyn BodyFilter>,
+        max: usize,
+    ) -> Result<PlainAnswer, HttpError> {
+        let status = answer.status();
+        let mut pieces = answer.pieces(max)?;
+        let mut filter = Some(filter);
+        let mut start = Vec::new();
+        loop {
+            match pieces.next().await {
+                Ok(Some(piece)) => {
+                    keep(&mut start, &piece, MAX_EXPLANATION);
+                    filter =
+                        filter.and_then(|mut filter| filter.push(&piece).is_ok().then_some(filter));
+                    if filter.is_none() && start.len() >= MAX_EXPLANATION {
+                        break;
+                    }
+                }
+                Ok(None) => break,
+                Err(HttpError::TooLarge(max)) => return Err(HttpError::TooLarge(max)),
+                // A refusal counts, however little of its explanation came.
+                Err(_) => {
+                    filter = None;
+                    break;
+                }
+            }
+        }
+        let bytes = pieces.read();
+        let filtered = filter.and_then(|filter| filter.finish().ok());
+        if let Some(filtered) = filtered.filter(|filtered| filtered.is_answer) {
+            pieces.finish(&self.address.pool);
+            return Ok(PlainAnswer::Json {
+                status,
+                filtered,
+                bytes,
+                memory: None,
+            });
+        }
+        Ok(PlainAnswer::Refused {
+            status,
+            body: excerpt(&start, &self.address.secrets, MAX_SHOWN),
+        })
+    }
+
+    fn explain(&self, error: HttpError) -> PlainError {
+        let shown = &self.address.shown;
+        match error {
+            HttpError::Unreachable {
+                late: Some(limit), ..
+            } => PlainError::Timeout(limit),
+            HttpError::Unreachable { failure, .. } => {
+                PlainError::Unreachable(failure.detail.clone())
+            }
+            HttpError::Broken(what) => PlainError::Unreachable(format!("{shown}: {what}")),
+            HttpError::Invalid(what) | HttpError::NotMcp(what) => PlainError::Invalid(what),
+            HttpError::TooLarge(max) => PlainError::TooLarge(max),
+            // Said by who reads sessions and refusals of MCP, which is not done here.
+            HttpError::Answered(_) | HttpError::SessionGone(_) | HttpError::Refused(_) => {
+                PlainError::Invalid("it is not JSON-RPC".to_owned())
+            }
+        }
+    }
+}
+
+/// A redirect without words of its own says where it leads.
+fn told_astray(answer: PlainAnswer, astray: Option<HttpError>) -> PlainAnswer {
+    match (answer, astray) {
+        (PlainAnswer::Refused { status, body }, Some(HttpError::NotMcp(told)))
+            if body.is_empty() =>
+        {
+            PlainAnswer::Refused { status, body: told }
+        }
+        (answer, _) => answer,
+    }
+}
+
+/// Keeps the beginning of what comes in pieces.
+fn keep(start: &mut Vec<u8>, piece: &[u8], max: usize) {
+    let room = max.saturating_sub(start.len()).min(piece.len());
+    start.extend_from_slice(&piece[..room]);
+}

@@ -1,0 +1,313 @@
+//! A server of the older transport, HTTP+SSE (MCP 2024-11-05): one GET, whose
+//! stream of events carries all that the server says, and a POST for each
+//! message to it, at the address that the stream's first event names.
+//!
+//! This file makes the [`Channel`]; enter at [`open`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::header::{ACCEPT, CONTENT_TYPE};
+use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::{self, FuturesUnordered};
+use narrows_wire::{Id, Incoming, Message, decode};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::channel::{Arrival, Channel, ends_writer};
+use crate::failure::{Failure, FailureKind};
+use crate::offload;
+use crate::settings::RemoteSettings;
+use crate::web::{Address, Astray, Content, Events, HttpClient, HttpError, RequestPhase};
+
+/// Messages that wait to be posted.
+const QUEUE: usize = 256;
+/// Posts on their way at once.
+const MAX_POSTS: usize = 128;
+/// A server accepts a message and answers on its stream. One that keeps a post
+/// open for so long has either lost it or will answer all the same.
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(60);
+/// The address comes right after the stream is opened. Where it does not, the
+/// stream is most likely that of Streamable HTTP.
+const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the last posts may take at the end.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a message whose place in the order matters waits for those before it.
+const ORDER_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Opens the stream and waits for the address, without limit: that is the caller's.
+///
+/// Must be called inside a tokio runtime.
+pub(crate) async fn open(
+    client: &HttpClient,
+    settings: &RemoteSettings,
+    server: Arc<str>,
+    max_message_bytes: usize,
+) -> Result<Channel, Failure> {
+    let stream = Address::new(client, settings, "")?;
+    let mut headers = stream.headers.clone();
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    let answer = stream
+        .send(&Method::GET, &headers, Bytes::new(), &mut false)
+        .await
+        .map_err(|error| error.into_failure(&stream.shown))?;
+    let wrong = |what: String| {
+        let told = format!("{}: {what}", stream.shown);
+        Failure::new(FailureKind::WrongTransport, told)
+    };
+    if !answer.status().is_success() {
+        let status = answer.status();
+        let refusal = answer.refusal(&stream.pool, &stream.secrets, RequestPhase::Opening);
+        return Err(match refusal.await {
+            // It speaks MCP, but not to a GET.
+            HttpError::Answered(_) => wrong(format!("it answered HTTP {status} to GET")),
+            refusal => refusal.into_failure(&stream.shown),
+        });
+    }
+    if answer.content() != Content::Events {
+        return Err(wrong("it answers GET with no event stream".to_owned()));
+    }
+    let mut events = answer.events(max_message_bytes, None);
+    let first = timeout(ENDPOINT_TIMEOUT, first_event(&mut events)).await;
+    let first = first.unwrap_or_else(|_| Err("its event stream names no endpoint".to_owned()));
+    let reference = first.map_err(wrong)?;
+    let address = stream.sibling(reference.trim()).map_err(|astray| {
+        let at = match astray {
+            Astray::Nowhere => "an address that is none".to_owned(),
+            Astray::Site(shown) => format!("{shown}, which is another site"),
+        };
+        let told = format!("{}: it wants its messages at {at}", stream.shown);
+        Failure::new(FailureKind::Protocol, told)
+    })?;
+
+    let (outgoing, queue) = mpsc::channel(QUEUE);
+    let (errors, arrivals) = mpsc::channel(MAX_POSTS);
+    let closing = CancellationToken::new();
+    let poster = Poster::new(address, server, errors);
+    let poster = tokio::spawn(poster.run(queue, closing.clone()));
+    let reader = Reader {
+        events,
+        arrivals,
+        shown: stream.shown,
+        over: false,
+    };
+    let incoming = stream::unfold(reader, async |mut reader| {
+        Some((reader.next().await?, reader))
+    });
+    Ok(Channel {
+        outgoing,
+        incoming: incoming.boxed(),
+        // The server learns of the end by the end of its stream.
+        closer: ends_writer(poster, closing, CLOSE_TIMEOUT),
+    })
+}
+
+/// What the stream must begin with.
+async fn first_event(events: &mut Events) -> Result<String, String> {
+    loop {
+        let what = match events.next().await {
+            Ok(Some(event)) => match event.event.as_deref() {
+                Some("endpoint") => return Ok(String::from_utf8_lossy(&event.data).into_owned()),
+                // Something to keep proxies from falling asleep, perhaps.
+                _ if event.data.is_empty() => continue,
+                _ => "does not begin with an endpoint",
+            },
+            Err(HttpError::TooLarge(_)) => "does not begin with an endpoint",
+            Ok(None) => "ended at once",
+            Err(_) => "broke",
+        };
+        return Err(format!("its event stream {what}"));
+    }
+}
+
+struct Reader {
+    events: Events,
+    /// What became of posts.
+    arrivals: mpsc::Receiver<Arrival>,
+    shown: String,
+    over: bool,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<Arrival> {
+        while !self.over {
+            let event = tokio::select! {
+                // An answer that is there counts before the failure of its post.
+                biased;
+                event = self.events.next() => event,
+                Some(arrival) = self.arrivals.recv() => {
+                    self.over = matches!(arrival, Arrival::Ended(_));
+                    return Some(arrival);
+                }
+            };
+            let what = match event {
+                Ok(Some(event)) => match event.event.as_deref() {
+                    None | Some("message") if !event.data.is_empty() => {
+                        return Some(Arrival::Message(event.data));
+                    }
+                    _ => continue,
+                },
+                Err(HttpError::TooLarge(max)) => return Some(Arrival::TooLarge(max)),
+                Ok(None) => "its event stream ended",
+                Err(_) => "its event stream broke",
+            };
+            self.over = true;
+            let told = format!("{}: {what}", self.shown);
+            return Some(Arrival::Ended(Failure::new(FailureKind::Connect, told)));
+        }
+        None
+    }
+}
+
+/// Posts what is queued.
+///
+/// Requests and answers do not wait for each other: each costs a round trip.
+/// But nothing should overtake a notification, or be overtaken by it: the
+/// server must know of `initialized` before the first call, and of a call
+/// before its cancellation. A server that holds its posts open loses that
+/// order after [`ORDER_TIMEOUT`], since a call may wait for what comes next.
+struct Poster {
+    address: Arc<Address>,
+    headers: HeaderMap,
+    server: Arc<str>,
+    errors: mpsc::Sender<Arrival>,
+}
+
+impl Poster {
+    fn new(address: Address, server: Arc<str>, errors: mpsc::Sender<Arrival>) -> Poster {
+        let mut headers = address.headers.clone();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers
+            .entry(ACCEPT)
+            .or_insert(HeaderValue::from_static("*/*"));
+        Poster {
+            address: Arc::new(address),
+            headers,
+            server,
+            errors,
+        }
+    }
+
+    async fn run(self, mut queue: mpsc::Receiver<Bytes>, closing: CancellationToken) {
+        let mut posts = FuturesUnordered::new();
+        // When those on their way were begun.
+        let mut begun = BTreeMap::new();
+        for serial in 0_u64.. {
+            let message = loop {
+                tokio::select! {
+                    message = queue.recv(), if posts.len() < MAX_POSTS => break message,
+                    Some(done) = posts.next() => drop(begun.remove(&done)),
+                    // What was queued before is still posted: it may be a cancellation.
+                    () = closing.cancelled(), if !queue.is_closed() => queue.close(),
+                }
+            };
+            let Some(message) = message else { break };
+            let carried = Carried::by(message.clone()).await;
+            if carried == Carried::Notification {
+                // Those that have been held open for long are not waited for again.
+                while let Some((_, newest)) = begun.last_key_value()
+                    && let Ok(Some(done)) = timeout_at(*newest + ORDER_TIMEOUT, posts.next()).await
+                {
+                    begun.remove(&done);
+                }
+            }
+            let now = Instant::now();
+            begun.insert(serial, now);
+            posts.push(self.post(serial, carried, message));
+            if carried == Carried::Notification {
+                while begun.contains_key(&serial)
+                    && let Ok(Some(done)) = timeout_at(now + ORDER_TIMEOUT, posts.next()).await
+                {
+                    begun.remove(&done);
+                }
+            }
+        }
+        while posts.next().await.is_some() {}
+    }
+
+    /// Gives back its own serial number, when it is over.
+    async fn post(&self, serial: u64, carried: Carried, message: Bytes) -> u64 {
+        if let Some(arrival) = self.outcome(carried, message).await {
+            // Nobody hears it where the link has ended meanwhile.
+            let _ = self.errors.send(arrival).await;
+        }
+        serial
+    }
+
+    /// What has to be told of a post, if anything.
+    async fn outcome(&self, carried: Carried, message: Bytes) -> Option<Arrival> {
+        let posting = Box::pin(self.try_post(message));
+        let error = match timeout(ACCEPT_TIMEOUT, posting).await {
+            Ok(accepted) => accepted.err()?,
+            Err(_) => {
+                tracing::debug!(server = %self.server, "the server keeps a post open");
+                return None;
+            }
+        };
+        let shown = &self.address.shown;
+        let gone = match &error {
+            HttpError::SessionGone(refused) => Some(refused),
+            HttpError::Refused(refused) if refused.status == StatusCode::GONE => Some(refused),
+            _ => None,
+        };
+        match (gone, carried) {
+            // What the stream belongs to is not there any more.
+            (Some(refused), _) => {
+                let told = format!("{shown} answered {refused}");
+                Some(Arrival::Ended(Failure::new(FailureKind::Connect, told)))
+            }
+            (None, Carried::Request(id)) => {
+                // Where the connection broke, the server may have it all the same.
+                let certain = !matches!(error, HttpError::Broken(_));
+                let error = error.into_link_error(shown);
+                Some(Arrival::Unsent { id, error, certain })
+            }
+            (None, Carried::Answer | Carried::Notification) => {
+                let error = error.into_link_error(shown);
+                tracing::debug!(server = %self.server, ?error, "the server did not accept a message");
+                None
+            }
+        }
+    }
+
+    async fn try_post(&self, message: Bytes) -> Result<(), HttpError> {
+        let answer = self
+            .address
+            .send(&Method::POST, &self.headers, message, &mut false)
+            .await?;
+        if !answer.status().is_success() {
+            let (pool, secrets) = (&self.address.pool, &self.address.secrets);
+            return Err(answer.refusal(pool, secrets, RequestPhase::InSession).await);
+        }
+        answer.discard(&self.address.pool).await;
+        Ok(())
+    }
+}
+
+/// What a message of ours is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Carried {
+    Request(u64),
+    Answer,
+    Notification,
+}
+
+impl Carried {
+    async fn by(message: Bytes) -> Carried {
+        match offload::run(message.len(), move || decode(message)).await {
+            Ok(Incoming::Single(Message::Request(request))) => {
+                let id = Id::as_u64(&request.id);
+                Carried::Request(id.expect("we number our requests"))
+            }
+            Ok(Incoming::Single(Message::Response(_))) => Carried::Answer,
+            _ => Carried::Notification,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

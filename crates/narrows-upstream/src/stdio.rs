@@ -1,0 +1,260 @@
+//! A server that we start ourselves and speak to over its stdin and stdout.
+//!
+//! This file makes the [`Channel`]: it starts the child and carries messages
+//! both ways. The child's life and end are kept by [`child_process`], what it writes
+//! to stderr is read by [`stderr`]. Enter at [`open`].
+
+mod child_process;
+mod spawn;
+mod stderr;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use futures_util::stream;
+use narrows_wire::frame::{self, Decoder, FrameError, Framing};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::channel::{Arrival, Channel};
+use crate::failure::{Failure, FailureKind};
+use crate::guard::{Guard, LazyGuard};
+use crate::process::{self, Tree};
+use crate::secrets::Secrets;
+use crate::settings::StdioSettings;
+use child_process::{ChildProcess, ProcessState};
+pub(crate) use stderr::StderrHistory;
+use stderr::Tail;
+
+/// Messages that wait for the child to read them.
+const QUEUE: usize = 256;
+/// Messages that are framed before anything is written.
+const BATCH: usize = 64;
+/// What is framed is written once it is this long, so that a queue of large
+/// messages is not held twice.
+const CHUNK: usize = 256 * 1024;
+/// How long the reader waits for the exit status after the output has ended,
+/// and for output after the process has: the two come in either order.
+const SETTLE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Starts the server. `grace` is what closing the channel may take in all.
+///
+/// Must be called inside a tokio runtime.
+pub(crate) fn open(
+    settings: &StdioSettings,
+    server: Arc<str>,
+    guard: &LazyGuard,
+    chain: &str,
+    history: Option<&Arc<StderrHistory>>,
+    max_message_bytes: usize,
+    grace: Duration,
+) -> Result<Channel, Failure> {
+    // Before the process, so that none of an earlier one is taken for its own.
+    let tail = history.map_or_else(Tail::default, |history| history.begin());
+    let (guard, subreaper) = (guard.get(), guard.subreaper());
+    let mark = guard.map_or_else(process::fresh_mark, Guard::mark);
+    let spawned = spawn::spawn(settings, &mark, chain, subreaper)?;
+    if let Some(guard) = guard {
+        guard.watch(spawned.pid);
+    }
+    let tree = Tree::of(spawned.pid, mark);
+
+    let closing = CancellationToken::new();
+    let (outgoing, queue) = mpsc::channel(QUEUE);
+    let (life, watched) = watch::channel(ProcessState::Running);
+    let writer = tokio::spawn(write(
+        spawned.stdin,
+        settings.framing,
+        queue,
+        closing.clone(),
+    ));
+    let secrets = Secrets::of_stdio(settings);
+    let stderr = tokio::spawn(stderr::read(
+        spawned.stderr,
+        server,
+        secrets,
+        tail.clone(),
+        history.cloned(),
+    ));
+    let closer = ChildProcess::new(spawned.child, spawned.pid, tree, guard.cloned())
+        .owning(writer, stderr)
+        .reporting(life, closing.clone())
+        .start(grace);
+    let reader = Reader {
+        stdout: spawned.stdout,
+        decoder: Decoder::new(settings.framing, max_message_bytes),
+        life: watched,
+        closing,
+        tail,
+        settings: settings.clone(),
+        phase: Phase::Reading,
+    };
+    let incoming = stream::unfold(reader, async |mut reader| {
+        Some((reader.next().await?, reader))
+    })
+    .boxed();
+    Ok(Channel {
+        outgoing,
+        incoming,
+        closer,
+    })
+}
+
+/// Writes what is queued, as much as there is in one go, until the queue or the
+/// child ends. A failed write says only that the child stopped reading; why,
+/// the reader will find out.
+async fn write(
+    mut stdin: ChildStdin,
+    framing: Framing,
+    mut queue: mpsc::Receiver<Bytes>,
+    closing: CancellationToken,
+) {
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut buffer = BytesMut::new();
+    loop {
+        let count = tokio::select! {
+            biased;
+            count = queue.recv_many(&mut batch, BATCH) => count,
+            // What was queued before is still written: it may be a cancellation.
+            () = closing.cancelled() => {
+                queue.close();
+                queue.recv_many(&mut batch, BATCH).await
+            }
+        };
+        if count == 0 {
+            return;
+        }
+        for message in batch.drain(..) {
+            frame::encode(framing, &message, &mut buffer);
+            if buffer.len() >= CHUNK && !flush(&mut stdin, &mut buffer).await {
+                return;
+            }
+        }
+        if !flush(&mut stdin, &mut buffer).await {
+            return;
+        }
+    }
+}
+
+async fn flush(stdin: &mut ChildStdin, buffer: &mut BytesMut) -> bool {
+    let written = stdin.write_all(buffer).await.is_ok();
+    // One large message must not cost its size for the rest of the link's life.
+    if buffer.capacity() > 2 * CHUNK {
+        *buffer = BytesMut::new();
+    } else {
+        buffer.clear();
+    }
+    written
+}
+
+struct Reader {
+    stdout: ChildStdout,
+    decoder: Decoder,
+    life: watch::Receiver<ProcessState>,
+    closing: CancellationToken,
+    tail: Tail,
+    settings: StdioSettings,
+    phase: Phase,
+}
+
+enum Phase {
+    Reading,
+    /// The output has ended, perhaps within a last line.
+    Draining,
+    Over,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<Arrival> {
+        loop {
+            let frame = match self.phase {
+                Phase::Reading => self.decoder.next(),
+                Phase::Draining => self.decoder.finish(),
+                Phase::Over => return None,
+            };
+            match frame {
+                Ok(Some(frame)) => return Some(Arrival::Message(frame)),
+                Err(FrameError::TooLarge { max }) => return Some(Arrival::TooLarge(max)),
+                // Half a frame at the end is explained by the end itself.
+                Err(FrameError::Broken(_)) if matches!(self.phase, Phase::Draining) => {}
+                Err(error @ FrameError::Broken(_)) => {
+                    self.phase = Phase::Over;
+                    let stderr = self.tail.lines();
+                    return Some(Arrival::Ended(Failure {
+                        stderr,
+                        ..Failure::new(FailureKind::Protocol, error.to_string())
+                    }));
+                }
+                Ok(None) => {}
+            }
+            if matches!(self.phase, Phase::Draining) {
+                self.phase = Phase::Over;
+                return Some(Arrival::Ended(self.failure().await));
+            }
+            if !self.fill().await {
+                self.phase = Phase::Draining;
+            }
+        }
+    }
+
+    /// Reads more; false at the end. An output that a grandchild holds open
+    /// ends with the server nevertheless.
+    async fn fill(&mut self) -> bool {
+        let read = tokio::select! {
+            biased;
+            read = self.stdout.read_buf(self.decoder.buffer()) => Some(read),
+            _ = self.life.wait_for(ProcessState::is_over) => None,
+        };
+        let read = match read {
+            Some(read) => read,
+            None => {
+                match timeout(SETTLE_TIMEOUT, self.stdout.read_buf(self.decoder.buffer())).await {
+                    Ok(read) => read,
+                    Err(_) => return false,
+                }
+            }
+        };
+        read.is_ok_and(|count| count > 0)
+    }
+
+    async fn failure(&mut self) -> Failure {
+        let _ = timeout(SETTLE_TIMEOUT, self.life.wait_for(ProcessState::is_over)).await;
+        if self.closing.is_cancelled() {
+            return Failure::new(FailureKind::Closed, "was closed");
+        }
+        // The reason is in the last lines, which may be still on their way.
+        let _ = timeout(SETTLE_TIMEOUT, self.tail.complete()).await;
+        if let Some(number) = self.tail.not_started() {
+            let error = std::io::Error::from_raw_os_error(number);
+            return spawn::explain(&self.settings, &error);
+        }
+        let detail = describe(*self.life.borrow());
+        Failure {
+            stderr: self.tail.lines(),
+            ..Failure::new(FailureKind::Process, detail)
+        }
+    }
+}
+
+fn describe(life: ProcessState) -> String {
+    use std::os::unix::process::ExitStatusExt;
+
+    let status = match life {
+        ProcessState::Running => return "closed its output".to_owned(),
+        ProcessState::Ended(status) => status,
+    };
+    let code = status
+        .and_then(|status| status.code())
+        .map(|code| format!("exited with status {code}"));
+    let signal = status
+        .and_then(|status| status.signal())
+        .map(|signal| format!("was ended by signal {signal}"));
+    code.or(signal).unwrap_or_else(|| "ended".to_owned())
+}

@@ -1,0 +1,176 @@
+//! Starting the child, and saying clearly why it could not be started.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+use crate::chain::CHAIN;
+use crate::failure::{Failure, FailureKind};
+use crate::process::{self, MARK};
+use crate::settings::StdioSettings;
+
+pub(super) struct Spawned {
+    pub(super) child: Child,
+    /// Also the number of its process group.
+    pub(super) pid: u32,
+    pub(super) stdin: ChildStdin,
+    pub(super) stdout: ChildStdout,
+    pub(super) stderr: ChildStderr,
+}
+
+pub(super) fn spawn(
+    settings: &StdioSettings,
+    mark: &str,
+    chain: &str,
+    subreaper: Option<&[OsString]>,
+) -> Result<Spawned, Failure> {
+    let start = |subreaper| {
+        let mut command = command(settings, mark, chain, subreaper);
+        process::start(|| command.spawn(), Child::id)
+    };
+    let started = start(subreaper).or_else(|error| match subreaper {
+        // The binary may be gone since the gateway was started.
+        Some(_) => start(None).inspect(|_| {
+            tracing::warn!(%error, "no subreaper process; daemons of the server may outlive it");
+        }),
+        None => Err(error),
+    });
+    let mut child = started.map_err(|error| explain(settings, &error))?;
+    let parts = (
+        child.id(),
+        child.stdin.take(),
+        child.stdout.take(),
+        child.stderr.take(),
+    );
+    let (Some(pid), Some(stdin), Some(stdout), Some(stderr)) = parts else {
+        unreachable!("a child that was just started with three pipes has an id and three pipes");
+    };
+    Ok(Spawned {
+        child,
+        pid,
+        stdin,
+        stdout,
+        stderr,
+    })
+}
+
+fn command(
+    settings: &StdioSettings,
+    mark: &str,
+    chain: &str,
+    subreaper: Option<&[OsString]>,
+) -> Command {
+    let mut command = match subreaper.and_then(<[OsString]>::split_first) {
+        Some((program, arguments)) => {
+            let mut command = Command::new(program);
+            command
+                .args(arguments)
+                .arg(std::process::id().to_string())
+                .arg(&settings.command);
+            command
+        }
+        None => Command::new(&settings.command),
+    };
+    command
+        .args(&settings.args)
+        .env_clear()
+        .envs(settings.env.iter().map(|(name, value)| (name, value)))
+        // What it starts can be found by it.
+        .env(MARK, mark)
+        // A gateway among them recognises itself by it.
+        .env(CHAIN, chain)
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // `ChildProcess` ends the whole tree; tokio would end one process of it.
+        .kill_on_drop(false);
+    if let Some(cwd) = &settings.cwd {
+        command.current_dir(cwd);
+    }
+    command
+}
+
+/// The kernel says the same "not found" of a missing command, a missing
+/// interpreter and a missing working directory, which ask for different cures.
+pub(super) fn explain(settings: &StdioSettings, error: &io::Error) -> Failure {
+    let name = &settings.command;
+    if let Some(cwd) = &settings.cwd
+        && !cwd.is_dir()
+    {
+        let detail = format!(
+            "cannot start '{name}': the working directory '{}' is not there",
+            cwd.display()
+        );
+        return Failure::new(FailureKind::Process, detail);
+    }
+    if error.kind() != io::ErrorKind::NotFound {
+        return Failure::new(
+            FailureKind::Process,
+            format!("cannot start '{name}': {error}"),
+        );
+    }
+    let place = Place::of(settings);
+    if let Some(file) = place.file() {
+        let detail = format!(
+            "cannot start '{}': the interpreter that its first line names is not there",
+            file.display()
+        );
+        return Failure::new(FailureKind::Process, detail);
+    }
+    let mut detail = match place {
+        Place::Path(path) => format!("'{}' is not there", path.display()),
+        // Without the PATH itself: it is long, and clients read this too.
+        Place::Search { path: Some(_), .. } => format!("'{name}' was not found in PATH"),
+        Place::Search { path: None, .. } => {
+            format!("'{name}' was not found; the server's environment has no PATH")
+        }
+    };
+    if name.contains(char::is_whitespace) {
+        detail.push_str("; arguments belong in 'args', not in 'command'");
+    }
+    Failure::new(FailureKind::NotFound, detail)
+}
+
+/// Where a command is looked for.
+enum Place<'a> {
+    Path(PathBuf),
+    Search {
+        name: &'a str,
+        path: Option<&'a OsStr>,
+    },
+}
+
+impl<'a> Place<'a> {
+    fn of(settings: &'a StdioSettings) -> Place<'a> {
+        if settings.command.contains('/') {
+            // The child changes its directory first, so a relative path counts from there.
+            let base = settings.cwd.as_deref().unwrap_or(Path::new(""));
+            return Place::Path(base.join(&settings.command));
+        }
+        // The last of several settings of one variable is the one that counts.
+        let path = settings
+            .env
+            .iter()
+            .rev()
+            .find(|(name, _)| name == "PATH")
+            .map(|(_, path)| path.as_os_str());
+        Place::Search {
+            name: &settings.command,
+            path,
+        }
+    }
+
+    /// The file that is there after all.
+    fn file(&self) -> Option<PathBuf> {
+        match self {
+            Place::Path(path) => path.is_file().then(|| path.clone()),
+            Place::Search { name, path } => std::env::split_paths((*path)?)
+                .map(|folder| folder.join(name))
+                .find(|file| file.is_file()),
+        }
+    }
+}

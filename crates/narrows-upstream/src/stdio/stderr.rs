@@ -1,0 +1,330 @@
+//! What a server writes to stderr: line by line into the log, the last lines
+//! kept for who must explain its end.
+//!
+//! It is read without a pause, for a full pipe would stop the server, and a
+//! server that writes without end costs one copy of what it writes.
+
+use std::borrow::Cow;
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hasher};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tracing::Level;
+
+use parking_lot::Mutex;
+
+use crate::secrets::Secrets;
+use crate::subreaper::NOT_STARTED;
+
+/// Under this name the lines are logged.
+const TARGET: &str = "narrows::stderr";
+/// Lines that are kept.
+const KEPT: usize = 20;
+/// A longer line is cut here.
+const LINE_MAX: usize = 4 * 1024;
+/// Lines of failed attempts that are remembered.
+const MOST_DIGESTS: usize = 2_000;
+/// Lines that are logged within a window.
+const LOGGED: u32 = 100;
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// The last lines, shared between who reads them and who asks for them.
+#[derive(Clone, Default)]
+pub(super) struct Tail {
+    lines: Arc<Mutex<VecDeque<Vec<u8>>>>,
+    /// The number of the error with which the server could not be started.
+    not_started: Arc<OnceLock<i32>>,
+    complete: CancellationToken,
+}
+
+impl Tail {
+    pub(super) fn lines(&self) -> Vec<String> {
+        let lines = self.lines.lock();
+        lines.iter().map(|line| printable(line)).collect()
+    }
+
+    pub(super) fn not_started(&self) -> Option<i32> {
+        self.not_started.get().copied()
+    }
+
+    /// Waits until the server has said its last.
+    pub(super) async fn complete(&self) {
+        self.complete.cancelled().await;
+    }
+
+    fn push(&self, line: &[u8]) {
+        let mut lines = self.lines.lock();
+        // The oldest line's memory holds the newest.
+        let mut kept = if lines.len() < KEPT {
+            Vec::new()
+        } else {
+            lines.pop_front().unwrap_or_default()
+        };
+        kept.clear();
+        kept.extend_from_slice(line);
+        lines.push_back(kept);
+    }
+}
+
+/// Stderr of successive processes of one server. A server that fails to start
+/// writes the same each time, so lines that an earlier attempt wrote
+/// are not logged again until the server is connected.
+#[derive(Default)]
+pub(crate) struct StderrHistory(Mutex<Attempts>);
+
+#[derive(Default)]
+struct Attempts {
+    tail: Tail,
+    /// Digests of the lines of earlier attempts.
+    before: HashSet<u64>,
+    /// Those of the current one.
+    now: HashSet<u64>,
+    connected: bool,
+}
+
+impl StderrHistory {
+    /// The next process begins.
+    pub(super) fn begin(&self) -> Tail {
+        let mut attempts = self.0.lock();
+        let now = std::mem::take(&mut attempts.now);
+        attempts.before.extend(now);
+        attempts.connected = false;
+        attempts.tail = Tail::default();
+        attempts.tail.clone()
+    }
+
+    /// The process is connected: from now on each of its lines is news.
+    pub(crate) fn settle(&self) {
+        self.0.lock().connected = true;
+    }
+
+    /// The server has worked for a while, so its next failure is another one.
+    pub(crate) fn forget(&self) {
+        let mut attempts = self.0.lock();
+        attempts.before.clear();
+        attempts.now.clear();
+    }
+
+    /// The last lines of the current process.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let tail = self.0.lock().tail.clone();
+        tail.lines()
+    }
+
+    fn is_news(&self, line: &str) -> bool {
+        let mut attempts = self.0.lock();
+        if attempts.connected {
+            return true;
+        }
+        let digest = digest(line);
+        if attempts.now.len() + attempts.before.len() < MOST_DIGESTS {
+            attempts.now.insert(digest);
+        }
+        !attempts.before.contains(&digest)
+    }
+}
+
+/// The same for lines that differ only in numbers, such as times and process ids.
+fn digest(line: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let mut in_number = false;
+    for byte in line.bytes() {
+        let is_digit = byte.is_ascii_digit();
+        if !(is_digit && in_number) {
+            hasher.write_u8(if is_digit { b'0' } else { byte });
+        }
+        in_number = is_digit;
+    }
+    hasher.finish()
+}
+
+/// Reads to the end.
+pub(super) fn read(
+    stderr: impl AsyncRead + Unpin,
+    server: Arc<str>,
+    secrets: Secrets,
+    tail: Tail,
+    history: Option<Arc<StderrHistory>>,
+) -> impl Future<Output = ()> {
+    // However reading ends, even before it began, nobody shall wait for more.
+    let complete = tail.complete.clone().drop_guard();
+    async move {
+        read_lines(stderr, server, secrets, tail, history).await;
+        drop(complete);
+    }
+}
+
+async fn read_lines(
+    mut stderr: impl AsyncRead + Unpin,
+    server: Arc<str>,
+    secrets: Secrets,
+    tail: Tail,
+    history: Option<Arc<StderrHistory>>,
+) {
+    let mut lines = Lines::default();
+    let mut log = Log {
+        server,
+        secrets,
+        history,
+        window: Instant::now(),
+        logged: 0,
+        dropped: 0,
+    };
+    let each = |line: &[u8], log: &mut Log| {
+        let number = line.strip_prefix(NOT_STARTED.as_bytes());
+        let number = number.and_then(|number| std::str::from_utf8(number).ok()?.parse().ok());
+        if let Some(number) = number {
+            let _ = tail.not_started.set(number);
+            return;
+        }
+        tail.push(line);
+        log.line(line);
+    };
+    let mut buffer = BytesMut::with_capacity(16 * 1024);
+    loop {
+        let read = stderr.read_buf(&mut buffer);
+        let read = match log.due() {
+            None => read.await,
+            Some(due) => match timeout_at(due, read).await {
+                Ok(read) => read,
+                Err(_) => {
+                    log.summarise();
+                    continue;
+                }
+            },
+        };
+        if !read.is_ok_and(|count| count > 0) {
+            break;
+        }
+        lines.feed(&buffer, |line| each(line, &mut log));
+        buffer.clear();
+    }
+    lines.finish(|line| each(line, &mut log));
+    log.summarise();
+}
+
+/// Cuts what comes into lines that are not too long and not empty.
+#[derive(Default)]
+struct Lines {
+    /// The beginning of a line that is not finished, up to the limit.
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(&[u8])) {
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            let (line, rest) = bytes.split_at(end);
+            bytes = rest.strip_prefix(b"\n").unwrap_or(rest);
+            if self.begun.is_empty() {
+                emit(line, &mut each);
+            } else {
+                self.append(line);
+                self.finish(&mut each);
+            }
+        }
+        self.append(bytes);
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        // One byte more than the limit tells that the line was longer.
+        let room = (LINE_MAX + 1)
+            .saturating_sub(self.begun.len())
+            .min(bytes.len());
+        self.begun.extend_from_slice(&bytes[..room]);
+    }
+
+    fn finish(&mut self, mut each: impl FnMut(&[u8])) {
+        emit(&self.begun, &mut each);
+        self.begun.clear();
+    }
+}
+
+fn emit(line: &[u8], each: &mut impl FnMut(&[u8])) {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if line.len() > LINE_MAX {
+        each(&[&line[..LINE_MAX], "…".as_bytes()].concat());
+    } else if !line.is_empty() {
+        each(line);
+    }
+}
+
+/// The log of one server, which takes so many lines a second.
+struct Log {
+    server: Arc<str>,
+    secrets: Secrets,
+    history: Option<Arc<StderrHistory>>,
+    window: Instant,
+    logged: u32,
+    dropped: u64,
+}
+
+impl Log {
+    fn line(&mut self, line: &[u8]) {
+        if !tracing::enabled!(target: TARGET, Level::INFO) {
+            return;
+        }
+        let line = printable(line);
+        if self
+            .history
+            .as_ref()
+            .is_some_and(|history| !history.is_news(&line))
+        {
+            return;
+        }
+        if self.logged >= LOGGED {
+            if self.window.elapsed() < WINDOW {
+                self.dropped += 1;
+                return;
+            }
+            self.summarise();
+        }
+        if self.logged == 0 {
+            self.window = Instant::now();
+        }
+        self.logged += 1;
+        let line = self.secrets.redact(line);
+        tracing::info!(target: TARGET, server = %self.server, "{line}");
+    }
+
+    /// When dropped lines are to be told of, if there are any.
+    fn due(&self) -> Option<Instant> {
+        (self.dropped > 0).then(|| self.window + WINDOW)
+    }
+
+    fn summarise(&mut self) {
+        if self.dropped > 0 {
+            tracing::info!(target: TARGET, server = %self.server, "{} lines dropped", self.dropped);
+        }
+        self.logged = 0;
+        self.dropped = 0;
+    }
+}
+
+/// Without what steers a terminal: a server's colours must not colour our log.
+fn printable(line: &[u8]) -> String {
+    let text: Cow<'_, str> = String::from_utf8_lossy(line);
+    let mut printed = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            // A control sequence: ESC, bracket, parameters, one letter or sign.
+            '\x1b' => {
+                if characters.next() == Some('[') {
+                    characters.by_ref().find(|end| matches!(end, '@'..='~'));
+                }
+            }
+            '\t' => printed.push('\t'),
+            character if character.is_control() => {}
+            character => printed.push(character),
+        }
+    }
+    printed
+}
+
+#[cfg(test)]
+mod tests;

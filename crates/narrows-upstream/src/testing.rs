@@ -1,0 +1,168 @@
+//! Fixtures shared by the tests of all transports. Servers are small and real, on
+//! loopback. Where time matters it is paused: it then moves only when every task
+//! waits, so nothing is raced.
+
+pub(crate) mod fronts;
+pub(crate) use narrows_testkit::http_server as server;
+pub(crate) use narrows_testkit::http_server::listen;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use narrows_wire::Raw;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
+
+use crate::channel::{Arrival, Channel};
+use crate::duplex::Duplex;
+use crate::error::Fault;
+use crate::exchange::{Ask, AskKey, ClientHello, Notice};
+use crate::failure::Failure;
+use crate::handler::NotificationHandler;
+use crate::hooks::{BuiltinConnector, ToolChange, UpstreamObserver};
+use crate::settings::{Builtin, Limits, ProxySettings, RemoteProtocol, RemoteSettings};
+use crate::state::State;
+use crate::web::HttpClient;
+
+pub(crate) const MAX: usize = 64 * 1024;
+pub(crate) const LIMITS: Limits = Limits {
+    max_message_bytes: 16 * 1024 * 1024,
+    max_items_per_list: 10_000,
+    grace: Duration::from_secs(5),
+};
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// Fails instead of hanging.
+pub(crate) fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let limited = Box::pin(tokio::time::timeout(Duration::from_secs(20), future));
+    async { limited.await.expect("within 20 s") }
+}
+
+/// The settings that lead to a server of a test.
+pub(crate) trait Addressed {
+    fn settings(&self) -> RemoteSettings;
+}
+
+impl Addressed for server::Server {
+    fn settings(&self) -> RemoteSettings {
+        RemoteSettings {
+            protocol: RemoteProtocol::Http,
+            url: format!("http://{}/mcp", self.address).parse().unwrap(),
+            headers: Vec::new(),
+        }
+    }
+}
+
+/// Counts and publishes nothing.
+pub(crate) struct NoObserver;
+
+impl UpstreamObserver for NoObserver {
+    fn call_ended(&self, _: &str, _: Option<Fault>, _: Duration) {}
+    fn state_changed(&self, _: &State) {}
+    fn health_check_failed(&self) {}
+    fn tool_changed(&self, _: Option<ToolChange>) {}
+}
+
+/// Has no servers.
+pub(crate) struct NoBuiltins;
+
+impl BuiltinConnector for NoBuiltins {
+    fn open(&self, which: Builtin) -> Channel {
+        unreachable!("{which:?} is not part of these tests")
+    }
+}
+
+pub(crate) fn client() -> HttpClient {
+    HttpClient::new(&ProxySettings::default(), Duration::from_secs(5))
+}
+
+pub(crate) fn hello() -> ClientHello {
+    ClientHello {
+        capabilities: Raw::from_static(r#"{"elicitation":{}}"#),
+        client_info: Raw::from_static(r#"{"name":"c","version":"0"}"#),
+    }
+}
+
+pub(crate) fn raw(value: &Value) -> Raw {
+    Raw::parse(Bytes::from(value.to_string())).unwrap()
+}
+
+/// What belongs to no call, as it was heard.
+pub(crate) struct Heard {
+    pub(crate) notices: mpsc::UnboundedReceiver<Notice>,
+    pub(crate) asks: mpsc::UnboundedReceiver<Ask>,
+    pub(crate) withdrawn: mpsc::UnboundedReceiver<AskKey>,
+}
+
+pub(crate) struct TestHandler(
+    mpsc::UnboundedSender<Notice>,
+    mpsc::UnboundedSender<Ask>,
+    mpsc::UnboundedSender<AskKey>,
+);
+
+impl NotificationHandler for TestHandler {
+    fn notice(&self, notice: Notice) {
+        let _ = self.0.send(notice);
+    }
+
+    fn ask(&self, ask: Ask) {
+        let _ = self.1.send(ask);
+    }
+
+    fn withdraw(&self, key: AskKey) {
+        let _ = self.2.send(key);
+    }
+}
+
+pub(crate) fn handler() -> (Arc<TestHandler>, Heard) {
+    let (notice_to, notices) = mpsc::unbounded_channel();
+    let (ask_to, asks) = mpsc::unbounded_channel();
+    let (withdraw_to, withdrawn) = mpsc::unbounded_channel();
+    let heard = Heard {
+        notices,
+        asks,
+        withdrawn,
+    };
+    (Arc::new(TestHandler(notice_to, ask_to, withdraw_to)), heard)
+}
+
+/// A link over a channel, and what is heard on it.
+pub(crate) async fn greet(channel: Channel) -> Result<(Arc<Duplex>, Heard), Failure> {
+    let (handler, heard) = handler();
+    let (hello, tasks) = (hello(), TaskTracker::new());
+    let opening = Duplex::open(
+        channel,
+        "srv".into(),
+        7,
+        Default::default(),
+        &hello,
+        handler,
+        LONG,
+        &tasks,
+    );
+    let (link, _) = opening.await?;
+    Ok((link, heard))
+}
+
+/// All that arrives on a channel, the end last.
+pub(crate) async fn read_out(
+    mut channel: Channel,
+    describe: impl Fn(&Failure) -> String,
+) -> Vec<String> {
+    let mut arrived = Vec::new();
+    loop {
+        match channel.incoming.next().await.expect("an end") {
+            Arrival::Message(bytes) => arrived.push(String::from_utf8_lossy(&bytes).into()),
+            Arrival::TooLarge(max) => arrived.push(format!("too large: {max}")),
+            Arrival::Unsent { id, .. } => panic!("{id} was never sent"),
+            Arrival::Ended(failure) => {
+                arrived.push(describe(&failure));
+                assert!(channel.incoming.next().await.is_none(), "nothing after it");
+                return arrived;
+            }
+        }
+    }
+}

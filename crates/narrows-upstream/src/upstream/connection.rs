@@ -1,0 +1,153 @@
+//! The links to one server: the shared one and those of sessions.
+
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::Upstream;
+use super::connect::Connected;
+use crate::error::Error;
+use crate::exchange::ClientHello;
+use crate::handler::NotificationHandler;
+use crate::handshake::ServerHello;
+use crate::health::{self, Work};
+use crate::link::Link;
+use crate::settings::{Transport, UpstreamKind};
+use crate::state::State;
+use crate::stdio::StderrHistory;
+
+/// The links to one server, and what was found out about it while connecting.
+pub(super) struct Connection {
+    pub(super) shared: ArcSwapOption<Link>,
+    /// A permit for each link of a session.
+    own_links: Arc<Semaphore>,
+    /// The requests in flight on all links, where one server is behind them.
+    work: Work,
+    /// Stderr of the processes behind the shared link.
+    pub(super) stderr: Arc<StderrHistory>,
+    /// The reason why the server was found to speak HTTP+SSE, if it does.
+    pub(super) sse_reason: Mutex<Option<String>>,
+    /// The transport that was found instead of the configured one.
+    pub(super) detected: OnceLock<Transport>,
+}
+
+/// A link of one session, counted against `max_links` while it is held.
+pub struct OwnLink {
+    pub link: Arc<Link>,
+    pub hello: ServerHello,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Connection {
+    pub(super) fn new(max_links: usize) -> Connection {
+        Connection {
+            shared: ArcSwapOption::empty(),
+            own_links: Arc::new(Semaphore::new(max_links)),
+            work: Work::default(),
+            stderr: Arc::default(),
+            sse_reason: Mutex::default(),
+            detected: OnceLock::new(),
+        }
+    }
+}
+
+impl Upstream {
+    /// Returns the link that sessions share.
+    pub fn shared_link(&self) -> Result<Arc<Link>, Error> {
+        let shared = self.connection.shared.load_full();
+        shared.ok_or_else(|| self.down())
+    }
+
+    /// Returns how many links are open or being opened.
+    pub fn links(&self) -> usize {
+        let free = self.connection.own_links.available_permits();
+        let own = self.settings.max_links.saturating_sub(free);
+        own + usize::from(self.connection.shared.load().is_some())
+    }
+
+    /// Returns the last lines that the process behind the shared link wrote to
+    /// stderr, without secrets.
+    pub fn stderr(&self) -> Vec<String> {
+        let lines = self.connection.stderr.lines().into_iter();
+        lines.map(|line| self.secrets.redact(line)).collect()
+    }
+
+    /// Opens a link for one session. Where `max_links` are open, `make_room` may
+    /// close one that is not in use, and returns true if it did.
+    pub async fn open_own_link(
+        self: &Arc<Self>,
+        hello: &ClientHello,
+        handler: Arc<dyn NotificationHandler>,
+        make_room: impl FnOnce() -> bool,
+    ) -> Result<OwnLink, Error> {
+        let full = || Error::TooManyLinks {
+            server: self.settings.id.clone(),
+            max: self.settings.max_links,
+        };
+        if let State::Down { .. } = self.state() {
+            return Err(self.down());
+        }
+        if self.is_retired() {
+            return Err(self.retired_error());
+        }
+        let own_links = &self.connection.own_links;
+        let permit = match own_links.clone().try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) if make_room() => {
+                let freed = own_links.clone().acquire_owned();
+                let freed = tokio::time::timeout(self.context.limits.grace, freed);
+                let freed = tokio::select! {
+                    freed = freed => freed,
+                    () = self.retired() => return Err(self.retired_error()),
+                };
+                freed.ok().and_then(Result::ok).ok_or_else(full)?
+            }
+            Err(_) => return Err(full()),
+        };
+        let connected = tokio::select! {
+            connected = self.connect(hello, handler) => connected,
+            () = self.retired() => return Err(self.retired_error()),
+        };
+        match connected {
+            Ok(Connected { link, hello, .. }) => {
+                self.monitor(&link);
+                Ok(OwnLink {
+                    link: Arc::new(link),
+                    hello,
+                    _permit: permit,
+                })
+            }
+            Err(failure) => Err(self.refused(self.secrets.redact(failure.detail), None)),
+        }
+    }
+
+    /// Starts the health checks of a link, which close it when its server stops
+    /// responding. Built-in servers are part of the gateway and need none.
+    pub(super) fn monitor(&self, link: &Link) {
+        let health = self.settings.health;
+        let local = match &self.settings.kind {
+            UpstreamKind::Builtin(_) => return,
+            UpstreamKind::Stdio(_) => true,
+            UpstreamKind::Remote(_) => false,
+        };
+        if health.interval.is_none() {
+            return;
+        }
+        // Every link to a program has a process of its own behind it.
+        if !local {
+            link.vitals().share(&self.connection.work);
+        }
+        link.vitals().report_to(&self.observer);
+        // Not the link itself: it ends when nobody else holds it.
+        let watched = link.watched();
+        self.context.tasks.spawn(async move {
+            let watching = health::watch(watched.vitals(), &health, |limit| watched.ping(limit));
+            tokio::select! {
+                failure = watching => watched.give_up(failure),
+                _ = watched.ended() => {}
+            }
+        });
+    }
+}

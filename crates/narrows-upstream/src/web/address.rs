@@ -1,0 +1,326 @@
+//! Where requests to one server go and what each of them carries: the URL, the
+//! configured headers, and what of both may be told to people.
+
+use std::sync::Arc;
+
+use ::http::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST, LOCATION, PROXY_AUTHORIZATION,
+    TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+};
+use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use http_body_util::Full;
+
+use super::client::{HttpClient, Pool, SendError};
+use super::connect::{ConnectError, Route, Site};
+use super::error::HttpError;
+use super::response::HttpResponse;
+use crate::failure::{Failure, FailureKind};
+use crate::secrets;
+use crate::settings::RemoteSettings;
+
+const MAX_REDIRECTS: usize = 3;
+
+pub(crate) struct Address {
+    pub(crate) pool: Arc<Pool>,
+    /// What may be told of the URL: no user info, no query.
+    pub(crate) shown: String,
+    /// What must not be told: words of configured headers and of the query.
+    pub(crate) secrets: Vec<String>,
+    /// What every request carries.
+    pub(crate) headers: HeaderMap,
+    /// Where requests go, as it is written in them.
+    target: ArcSwap<Uri>,
+}
+
+/// Where a reference leads that leads to no other address on the same site.
+pub(crate) enum Astray {
+    /// It is no address that can be called.
+    Nowhere,
+    /// To another site, as it may be told.
+    Site(String),
+}
+
+impl Address {
+    /// `below` is appended to the path of the configured URL.
+    pub(crate) fn new(
+        client: &HttpClient,
+        settings: &RemoteSettings,
+        below: &str,
+    ) -> Result<Address, Failure> {
+        let no_url = || {
+            let told = "its address is no URL of a kind that can be called";
+            Failure::new(FailureKind::Connect, told)
+        };
+        let site = Site::of(&settings.url).ok_or_else(no_url)?;
+        let pool = client.pool(&site);
+        let path = path_below(&settings.url, below);
+        let target = pool.write_target(&path);
+        let mut headers = common_headers(settings, &pool);
+        headers.insert(MARK, client.marks().clone());
+        Ok(Address {
+            shown: show(&site, &path),
+            secrets: confided(settings, &headers),
+            target: ArcSwap::from_pointee(target),
+            headers,
+            pool,
+        })
+    }
+
+    /// Another address on the same site, named as a server names it in an
+    /// event or a header: relative to this one or whole.
+    pub(crate) fn sibling(&self, reference: &str) -> Result<Address, Astray> {
+        let site = self.pool.site();
+        let from = self.target.load();
+        let to = resolve(site, from.path(), reference).ok_or(Astray::Nowhere)?;
+        let to_site = Site::of(&to).ok_or(Astray::Nowhere)?;
+        if to_site != *site {
+            return Err(Astray::Site(show(&to_site, to.path())));
+        }
+        let path = to.path_and_query().map_or("/", |path| path.as_str());
+        let mut secrets = self.secrets.clone();
+        secrets.extend(secrets::words(to.query().as_slice()));
+        Ok(Address {
+            pool: self.pool.clone(),
+            shown: show(site, path),
+            secrets,
+            headers: self.headers.clone(),
+            target: ArcSwap::from_pointee(self.pool.write_target(path)),
+        })
+    }
+
+    /// Sends a request, and on where it is redirected on the same site. The
+    /// status of the answer is as it came.
+    pub(crate) async fn send(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Bytes,
+        sent: &mut bool,
+    ) -> Result<HttpResponse, HttpError> {
+        match self.exchange(method, headers, body, sent).await? {
+            (answer, None) => Ok(answer),
+            (_, Some(astray)) => Err(astray),
+        }
+    }
+
+    /// The same for whom a redirect that leads nowhere is an answer, too; with
+    /// what is wrong with it.
+    pub(crate) async fn exchange(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Bytes,
+        sent: &mut bool,
+    ) -> Result<(HttpResponse, Option<HttpError>), HttpError> {
+        let mut repeated = false;
+        let mut redirects = 0;
+        loop {
+            let target = self.target.load_full();
+            let mut request = Request::new(Full::new(body.clone()));
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = (*target).clone();
+            *request.headers_mut() = headers.clone();
+            let answer = match self.pool.send(request, sent).await {
+                Ok((response, lease)) => HttpResponse::new(response, lease),
+                Err(SendError::Unreachable(ConnectError { reason, late })) => {
+                    let detail = format!("no connection to {}: {reason}", self.shown);
+                    let failure = Arc::new(Failure::new(FailureKind::Connect, detail));
+                    return Err(HttpError::Unreachable { failure, late });
+                }
+                // The connection may have been one that the server had closed
+                // already. Whoever only asks may ask again.
+                Err(SendError::Lost(error))
+                    if *method == Method::GET && !repeated && !error.is_parse() =>
+                {
+                    repeated = true;
+                    continue;
+                }
+                Err(SendError::Lost(error)) => return Err(lost(&error)),
+            };
+            if !answer.status().is_redirection() {
+                return Ok((answer, None));
+            }
+            if redirects == MAX_REDIRECTS {
+                let circle = HttpError::NotMcp("it redirects in a circle".to_owned());
+                return Ok((answer, Some(circle)));
+            }
+            redirects += 1;
+            if let Err(astray) = self.follow(&answer) {
+                return Ok((answer, Some(astray)));
+            }
+            Box::pin(answer.discard(&self.pool)).await;
+        }
+    }
+
+    /// Remembers where a redirect leads. Only 307 and 308 keep a POST a POST,
+    /// and our headers are for this site alone.
+    fn follow(&self, answer: &HttpResponse) -> Result<(), HttpError> {
+        let status = answer.status();
+        let location = answer.header(&LOCATION).unwrap_or_default();
+        let keeps_method = matches!(
+            status,
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+        );
+        let shown = match self.sibling(location) {
+            Ok(to) if keeps_method => {
+                self.target.store(to.target.load_full());
+                return Ok(());
+            }
+            Ok(to) => to.shown,
+            Err(Astray::Site(shown)) => shown,
+            Err(Astray::Nowhere) => {
+                let told = format!("it answered HTTP {status} to nowhere");
+                return Err(HttpError::NotMcp(told));
+            }
+        };
+        Err(HttpError::NotMcp(format!(
+            "it answered HTTP {status} to {shown}; configure that URL if it is right"
+        )))
+    }
+}
+
+fn path_below(url: &Uri, below: &str) -> String {
+    let path = url.path_and_query().map_or("/", |path| path.as_str());
+    if below.is_empty() {
+        return path.to_owned();
+    }
+    let query = url.query().map(|query| format!("?{query}"));
+    let folder = url.path().trim_end_matches('/');
+    format!("{folder}{below}{}", query.unwrap_or_default())
+}
+
+/// What the mark of a gateway travels in.
+pub(crate) const MARK: HeaderName = HeaderName::from_static("narrows-gateway");
+
+/// Configured headers, except those that are about the connection or that are
+/// set for each request, and the few that every request needs.
+fn common_headers(settings: &RemoteSettings, pool: &Pool) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &settings.headers {
+        if ![CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE].contains(name) {
+            let mut value = value.clone();
+            value.set_sensitive(true);
+            headers.append(name, value);
+        }
+    }
+    let mut default = |name: HeaderName, value: Option<HeaderValue>| {
+        if let Some(value) = value {
+            headers.entry(name).or_insert(value);
+        }
+    };
+    default(
+        HOST,
+        HeaderValue::from_str(pool.site().authority().as_str()).ok(),
+    );
+    let agent = concat!("narrows/", env!("CARGO_PKG_VERSION"));
+    default(USER_AGENT, Some(HeaderValue::from_static(agent)));
+    default(AUTHORIZATION, secrets::user_info(&settings.url));
+    if let Route::Forward { auth, .. } = pool.route() {
+        default(PROXY_AUTHORIZATION, auth.clone());
+    }
+    headers
+}
+
+/// What is secret of the settings, and of the headers that were made of them.
+fn confided(settings: &RemoteSettings, headers: &HeaderMap) -> Vec<String> {
+    let made = headers.values().filter(|value| value.is_sensitive());
+    let made: Vec<&str> = made.filter_map(|value| value.to_str().ok()).collect();
+    let mut all = secrets::of_remote(settings);
+    all.extend(secrets::words(&made));
+    all
+}
+
+fn show(site: &Site, path: &str) -> String {
+    let whole = site.uri(path);
+    let scheme = whole.scheme_str().unwrap_or_default();
+    let parts = whole.path().split('/');
+    let parts: Vec<&str> = parts
+        .map(|part| if secrets::is_token(part) { "***" } else { part })
+        .collect();
+    format!("{scheme}://{}{}", site.authority(), parts.join("/"))
+}
+
+/// The absolute form of a reference.
+fn resolve(site: &Site, from: &str, reference: &str) -> Option<Uri> {
+    // A colon stands after a scheme, or else only behind the first segment (RFC 3986, 4.2).
+    let first_segment = reference.split(['/', '?', '#']).next().unwrap_or_default();
+    let to: Uri = if reference.starts_with("//") {
+        let scheme = if site.is_https() { "https" } else { "http" };
+        format!("{scheme}:{reference}").parse().ok()?
+    } else if reference.starts_with('/') {
+        let path = reference.split('#').next().unwrap_or(reference);
+        path.parse::<Uri>()
+            .ok()
+            .map(|uri| site.uri(uri.path_and_query().map_or("/", |p| p.as_str())))?
+    } else if first_segment.contains(':') {
+        reference.parse().ok()?
+    } else if reference.is_empty() {
+        return None;
+    } else if reference.starts_with('?') {
+        return resolve(site, from, &format!("{from}{reference}"));
+    } else {
+        let folder = &from[..from.rfind('/').map_or(0, |slash| slash + 1)];
+        let joined = format!("/{}{reference}", folder.trim_start_matches('/'));
+        return resolve(site, from, &without_dots(&joined));
+    };
+    to.authority().is_some().then_some(to)
+}
+
+/// A path without its `.` and `..` steps (RFC 3986, 5.2.4).
+fn without_dots(reference: &str) -> String {
+    let (path, query) = match reference.find(['?', '#']) {
+        Some(end) => reference.split_at(end),
+        None => (reference, ""),
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/').skip(1) {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    format!("/{}{query}", parts.join("/"))
+}
+
+fn lost(error: &hyper::Error) -> HttpError {
+    if error.is_parse() {
+        return HttpError::NotMcp(format!("its answer is not HTTP ({error})"));
+    }
+    HttpError::Broken(match error.is_incomplete_message() {
+        true => "the connection was closed before the answer".to_owned(),
+        false => "the connection broke before the answer".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(from: &str, reference: &str, expected: &str) {
+        let site = Site::of(&"http://h:8/".parse().expect("a URL")).expect("a site");
+        let found = resolve(&site, from, reference).map(|uri| uri.to_string());
+        assert_eq!(found.as_deref().unwrap_or("nowhere"), expected);
+    }
+
+    #[test]
+    fn references_are_resolved_as_a_browser_would() {
+        check("/sse", "/messages?s=1", "http://h:8/messages?s=1");
+        check("/a/sse", "messages?s=1", "http://h:8/a/messages?s=1");
+        check("/a/sse", "../m?s=../x", "http://h:8/m?s=../x");
+        check("/a/sse", "./m", "http://h:8/a/m");
+        check("/sse", "../../m", "http://h:8/m");
+        check("/a/sse", "?s=http://x", "http://h:8/a/sse?s=http://x");
+        check("/sse", "http://h:8/m?s=1", "http://h:8/m?s=1");
+        check("/sse", "m?s=http://x", "http://h:8/m?s=http://x");
+        check("/a/sse", "m/http://x", "http://h:8/a/m/http://x");
+        check("/sse", "//evil:8/m", "http://evil:8/m");
+        check("/sse", "https://evil/m", "https://evil/m");
+        check("/sse", "m#x", "http://h:8/m");
+        check("/sse", "", "nowhere");
+        check("/sse", "/a b", "nowhere");
+    }
+}

@@ -1,0 +1,161 @@
+//! What can go wrong between a request and its answer, and what it means to
+//! those who wait: the only place where upstream HTTP statuses are judged.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::StatusCode;
+use narrows_wire::Raw;
+
+use crate::failure::{Failure, FailureKind, LinkError};
+
+/// Of a body that explains a refusal, this many characters are shown.
+const MAX_WORDS: usize = 200;
+
+pub(crate) enum HttpError {
+    /// No connection could be made, or only not within the time of `late`.
+    Unreachable {
+        failure: Arc<Failure>,
+        late: Option<Duration>,
+    },
+    /// A connection was made and lost before the answer was whole.
+    Broken(String),
+    /// The server's own error object.
+    Answered(Raw),
+    /// The server has forgotten our session, and so never looked at the request.
+    SessionGone(Refused),
+    Refused(Refused),
+    /// An answer in good order, but not one that MCP knows.
+    NotMcp(String),
+    Invalid(String),
+    TooLarge(usize),
+}
+
+/// A status that is no success.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) status: StatusCode,
+    /// The scheme that `WWW-Authenticate` asks for.
+    pub(crate) challenge: Option<String>,
+    /// What the server says about it, cut.
+    pub(crate) words: String,
+    pub(crate) html: bool,
+}
+
+impl HttpError {
+    /// For one request over a link that goes on.
+    pub(crate) fn into_link_error(self, shown: &str) -> LinkError {
+        let closed = |kind, detail: String| LinkError::lost(Arc::new(Failure::new(kind, detail)));
+        match self {
+            HttpError::Answered(error) => LinkError::Answered(error),
+            HttpError::Unreachable { failure, .. } => LinkError::unsent(failure),
+            HttpError::Broken(what) => closed(FailureKind::Connect, format!("{shown}: {what}")),
+            HttpError::Invalid(what) | HttpError::NotMcp(what) => LinkError::Invalid(what),
+            HttpError::TooLarge(max) => LinkError::TooLarge(max),
+            HttpError::Refused(refused) | HttpError::SessionGone(refused) => {
+                let detail = format!("{shown} answered {refused}");
+                match refused.status {
+                    StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                        closed(FailureKind::SignIn, detail)
+                    }
+                    // Not this request is at fault, but the server's state.
+                    StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
+                        closed(FailureKind::Refused, detail)
+                    }
+                    status if status.is_server_error() => closed(FailureKind::Refused, detail),
+                    _ => LinkError::Invalid(format!("it answered {refused}")),
+                }
+            }
+        }
+    }
+
+    /// For the `initialize` that opens a link.
+    pub(crate) fn into_failure(self, shown: &str) -> Failure {
+        match self {
+            HttpError::NotMcp(what) => {
+                Failure::new(FailureKind::WrongTransport, format!("{shown}: {what}"))
+            }
+            HttpError::Refused(refused) if refused.status == StatusCode::LOOP_DETECTED => {
+                Failure::recursion(shown)
+            }
+            HttpError::Refused(refused) | HttpError::SessionGone(refused) => Failure::new(
+                refused.kind_when_opening(),
+                format!("{shown} answered {refused}"),
+            ),
+            other => other.into_link_error(shown).into_failure("initialize"),
+        }
+    }
+}
+
+impl Refused {
+    fn kind_when_opening(&self) -> FailureKind {
+        match self.status.as_u16() {
+            401 | 403 => FailureKind::SignIn,
+            // About this moment, not about what is spoken.
+            407 | 408 | 429 => FailureKind::Refused,
+            400..=499 | 501 => FailureKind::WrongTransport,
+            _ if self.html && !self.status.is_server_error() => FailureKind::WrongTransport,
+            _ => FailureKind::Refused,
+        }
+    }
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "HTTP {}", self.status)?;
+        if let Some(challenge) = &self.challenge {
+            write!(f, " (wants {challenge})")?;
+        }
+        match self.html {
+            true => write!(f, ": a web page"),
+            false if self.words.is_empty() => Ok(()),
+            false => write!(f, ": {}", self.words),
+        }
+    }
+}
+
+/// The first words of a body, on one line, without anything we sent in
+/// confidence: some servers repeat a wrong token in their explanation.
+pub(crate) fn words(body: &[u8], secrets: &[String]) -> String {
+    let text = redacted(body, secrets);
+    let mut words = String::new();
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if words.chars().count() > MAX_WORDS {
+            break;
+        }
+        if !word.is_empty() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(word);
+    }
+    match words.char_indices().nth(MAX_WORDS) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words,
+    }
+}
+
+/// The first characters of a body as they came, but for the same secrets.
+pub(crate) fn excerpt(body: &[u8], secrets: &[String], chars: usize) -> String {
+    let mut text = redacted(body, secrets);
+    if let Some((end, _)) = text.char_indices().nth(chars) {
+        text.truncate(end);
+    }
+    text
+}
+
+/// Secrets are redacted before any cut, which might go through one.
+fn redacted(body: &[u8], secrets: &[String]) -> String {
+    let text = String::from_utf8_lossy(body).into_owned();
+    secrets
+        .iter()
+        .fold(text, |text, secret| text.replace(secret.as_str(), "***"))
+}
+
+pub(crate) fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
+    let start = &body[..body.len().min(64)];
+    let start = String::from_utf8_lossy(start).to_ascii_lowercase();
+    let start = start.trim_start();
+    content_type.is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/html"))
+        || start.starts_with("<!doctype html")
+        || start.starts_with("<html")
+}

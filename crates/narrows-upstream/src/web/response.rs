@@ -1,0 +1,391 @@
+//! Reading one HTTP answer: a JSON body, or a stream of events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use ::http::{HeaderName, HeaderValue, Response, StatusCode};
+use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use narrows_wire::sse::{Decoder, Event};
+use narrows_wire::{Message, Raw};
+use tokio::time::timeout;
+
+use super::SESSION_ID;
+use super::client::{Lease, Pool};
+use super::error::{HttpError, Refused, is_html, words};
+use crate::failure::supported_revisions;
+use crate::memory::{MemoryPermit, MemoryShare, SMALL, WAIT_ABOVE};
+
+/// Of a body that is not a result, no more than this is read.
+const MAX_EXPLANATION: usize = 64 * 1024;
+
+/// How long a body may go on after all that matters of it has been read.
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
+
+pub(crate) struct HttpResponse {
+    response: Response<Incoming>,
+    lease: Lease,
+}
+
+/// When a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RequestPhase {
+    /// It is the first.
+    Opening,
+    /// It belongs to a session that the server may have forgotten.
+    InSession,
+    /// It belongs to none.
+    Stateless,
+}
+
+/// What the body is, by its content type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    Json,
+    Events,
+    Other,
+}
+
+impl HttpResponse {
+    pub(crate) fn new(response: Response<Incoming>, lease: Lease) -> Self {
+        HttpResponse { response, lease }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
+    pub(crate) fn header(&self, name: &HeaderName) -> Option<&str> {
+        self.response.headers().get(name)?.to_str().ok()
+    }
+
+    pub(crate) fn session_id(&self) -> Option<HeaderValue> {
+        self.response.headers().get(SESSION_ID).cloned()
+    }
+
+    pub(crate) fn content(&self) -> Content {
+        let Some(kind) = self.response.headers().get(CONTENT_TYPE) else {
+            return Content::Other;
+        };
+        let is = |name: &[u8]| {
+            let start = kind.as_bytes().get(..name.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+        };
+        if is(b"application/json") {
+            Content::Json
+        } else if is(b"text/event-stream") {
+            Content::Events
+        } else {
+            Content::Other
+        }
+    }
+
+    /// The whole body. The connection can be used again after it.
+    pub(crate) async fn body(
+        mut self,
+        pool: &Pool,
+        max: usize,
+        memory: Option<&Arc<MemoryShare>>,
+    ) -> Result<Bytes, HttpError> {
+        let body = collect(self.response.body_mut(), max, memory).await?;
+        pool.give_back(self.lease);
+        Ok(body)
+    }
+
+    /// The body piece by piece, for who need not hold it whole.
+    pub(crate) fn pieces(self, max: usize) -> Result<Pieces, HttpError> {
+        let body = self.response.into_body();
+        if body.size_hint().lower() > max as u64 {
+            return Err(HttpError::TooLarge(max));
+        }
+        Ok(Pieces {
+            body,
+            lease: self.lease,
+            read: 0,
+            max,
+        })
+    }
+
+    /// For a body that says nothing: read to its end, if that comes soon, the
+    /// connection can be used again.
+    pub(crate) async fn discard(self, pool: &Pool) {
+        if self.content() != Content::Events {
+            let _ = timeout(DISCARD_TIMEOUT, self.body(pool, MAX_EXPLANATION, None)).await;
+        }
+    }
+
+    /// The events of the body. With `memory`, reading pauses while there is no
+    /// room for more of them.
+    pub(crate) fn events(self, max: usize, memory: Option<&Arc<MemoryShare>>) -> Events {
+        Events {
+            body: self.response.into_body(),
+            lease: self.lease,
+            decoder: Decoder::new(max),
+            max,
+            memory: memory.map(MemoryShare::permit),
+        }
+    }
+
+    /// What a status that is no success means.
+    pub(crate) async fn refusal(
+        self,
+        pool: &Pool,
+        secrets: &[String],
+        moment: RequestPhase,
+    ) -> HttpError {
+        let status = self.status();
+        let kind = self.header(&CONTENT_TYPE).map(str::to_owned);
+        let challenge = self.header(&WWW_AUTHENTICATE);
+        let challenge = challenge
+            .and_then(|value| value.split([' ', ',']).next())
+            .filter(|scheme| !scheme.is_empty() && scheme.len() <= 20)
+            .map(str::to_owned);
+        // A refusal counts, with or without an explanation that can be read.
+        let body = self
+            .body(pool, MAX_EXPLANATION, None)
+            .await
+            .unwrap_or_default();
+        let html = is_html(kind.as_deref(), &body);
+        let error = error_object(&body);
+        let message = error
+            .as_ref()
+            .and_then(|(_, error)| error.member("message"));
+        let message = message.as_ref().and_then(Raw::as_text);
+        let told = message.as_ref().map_or(&body[..], |text| text.as_bytes());
+        let refused = Refused {
+            status,
+            challenge,
+            words: words(told, secrets),
+            html,
+        };
+        if moment == RequestPhase::InSession && is_session_gone(status, &body) {
+            return HttpError::SessionGone(refused);
+        }
+        if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            return HttpError::Refused(refused);
+        }
+        match error {
+            // Who names no request may not even know what one is: a gateway in
+            // front of an older transport, for one.
+            Some((_, error)) if supported_revisions(&error).is_some() => HttpError::Answered(error),
+            Some((named, error)) if named || moment != RequestPhase::Opening => {
+                HttpError::Answered(error)
+            }
+            _ => HttpError::Refused(refused),
+        }
+    }
+}
+
+/// A body of at most `max` bytes, one piece at a time.
+pub(crate) struct Pieces {
+    body: Incoming,
+    lease: Lease,
+    read: usize,
+    max: usize,
+}
+
+impl Pieces {
+    /// How long the body says it is, which is no more than may be read.
+    pub(crate) fn announced(&self) -> usize {
+        usize::try_from(self.body.size_hint().lower()).unwrap_or(0)
+    }
+
+    /// The next piece; `None` when the body has ended in good order.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, HttpError> {
+        loop {
+            let Some(frame) = self.body.frame().await else {
+                return Ok(None);
+            };
+            let Ok(piece) = frame.map_err(broken_within)?.into_data() else {
+                continue;
+            };
+            self.read = self.read.saturating_add(piece.len());
+            if self.read > self.max {
+                return Err(HttpError::TooLarge(self.max));
+            }
+            return Ok(Some(piece));
+        }
+    }
+
+    /// How many bytes have come.
+    pub(crate) fn read(&self) -> usize {
+        self.read
+    }
+
+    /// After the last piece: the connection can be used again.
+    pub(crate) fn finish(self, pool: &Pool) {
+        pool.give_back(self.lease);
+    }
+}
+
+/// The events of a stream, one at a time.
+pub(crate) struct Events {
+    body: Incoming,
+    lease: Lease,
+    decoder: Decoder,
+    max: usize,
+    /// Charges what is read of an event that is not whole yet.
+    memory: Option<MemoryPermit>,
+}
+
+impl Events {
+    /// The next event; `None` when the server has ended the stream in good order.
+    pub(crate) async fn next(&mut self) -> Result<Option<Event>, HttpError> {
+        loop {
+            match self.decoder.next() {
+                Ok(Some(event)) => return Ok(Some(self.charged(event))),
+                Ok(None) => {}
+                Err(_) => return Err(HttpError::TooLarge(self.max)),
+            }
+            match self.body.frame().await {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.make_room(data.len()).await;
+                        self.decoder.push(&data);
+                    }
+                }
+                Some(Err(_)) => {
+                    return Err(HttpError::Broken(
+                        "the stream broke before the answer".to_owned(),
+                    ));
+                }
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Waits for memory if the event that is being read is a large one.
+    async fn make_room(&mut self, bytes: usize) {
+        if let Some(permit) = &mut self.memory {
+            let held = self.decoder.buffered() + bytes;
+            if held > WAIT_ABOVE && held > permit.bytes() {
+                // In larger steps, so that not every piece asks.
+                let step = (held - permit.bytes()).max(permit.bytes() / 2);
+                permit.grow(step.min(self.max)).await;
+            }
+        }
+    }
+
+    /// An event with the charge for its data.
+    fn charged(&mut self, mut event: Event) -> Event {
+        if let Some(permit) = &mut self.memory
+            && event.data.len() >= SMALL
+        {
+            let own = permit.split(event.data.len());
+            permit.shrink_to(self.decoder.buffered());
+            event.data = own.attach(event.data);
+        }
+        event
+    }
+
+    /// Lets the stream end by itself, so that the connection can be used
+    /// again: the server closes it right after the answer, most often a
+    /// moment later than we have read that.
+    pub(crate) fn finish(mut self, pool: &Arc<Pool>) {
+        if self.body.is_end_stream() || matches!(self.body.frame().now_or_never(), Some(None)) {
+            return pool.give_back(self.lease);
+        }
+        let pool = pool.clone();
+        tokio::spawn(async move {
+            let rest = collect(&mut self.body, MAX_EXPLANATION, None);
+            if let Ok(Ok(_)) = timeout(DISCARD_TIMEOUT, rest).await {
+                pool.give_back(self.lease);
+            }
+        });
+    }
+}
+
+/// The body in one piece. The usual small one is a single frame and is not copied.
+/// With `memory` it is charged, and not read on while there is no room for it.
+async fn collect(
+    body: &mut Incoming,
+    max: usize,
+    memory: Option<&Arc<MemoryShare>>,
+) -> Result<Bytes, HttpError> {
+    let announced = body.size_hint().exact();
+    if announced.is_some_and(|length| length > max as u64) {
+        return Err(HttpError::TooLarge(max));
+    }
+    let mut permit = memory.map(MemoryShare::permit);
+    // All of it, where its length is known: half-read responses that wait for
+    // the rest of the memory would be in each other's way.
+    if let (Some(permit), Some(length)) = (&mut permit, announced)
+        && length as usize >= WAIT_ABOVE
+    {
+        permit.grow(length as usize).await;
+    }
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(broken_within)?.into_data() else {
+            continue;
+        };
+        let held = first.len().max(rest.len()) + data.len();
+        if held > max {
+            return Err(HttpError::TooLarge(max));
+        }
+        if let Some(permit) = &mut permit
+            && held > permit.bytes().max(WAIT_ABOVE)
+        {
+            // As much as the buffer grows by.
+            let step = held.saturating_mul(2).min(max) - permit.bytes();
+            permit.grow(step).await;
+        }
+        if first.is_empty() && rest.is_empty() {
+            first = data;
+        } else {
+            if rest.is_empty() {
+                let length =
+                    announced.map_or(2 * (first.len() + data.len()), |length| length as usize);
+                rest.reserve(length);
+                rest.extend_from_slice(&std::mem::take(&mut first));
+            }
+            rest.extend_from_slice(&data);
+        }
+        if body.is_end_stream() {
+            break;
+        }
+    }
+    let whole = match rest.is_empty() {
+        true => first,
+        false => rest.freeze(),
+    };
+    Ok(match permit {
+        Some(mut permit) if whole.len() >= SMALL => permit.split(whole.len()).attach(whole),
+        _ => whole,
+    })
+}
+
+fn broken_within(_: hyper::Error) -> HttpError {
+    HttpError::Broken("the connection broke within the answer".to_owned())
+}
+
+/// The error of a JSON-RPC answer, and whether it names a request.
+fn error_object(body: &Bytes) -> Option<(bool, Raw)> {
+    match narrows_wire::decode(body.clone()).ok()? {
+        narrows_wire::Incoming::Single(Message::Response(response)) => {
+            Some((response.id.is_some(), response.body.err()?))
+        }
+        _ => None,
+    }
+}
+
+/// The specification says 404. The examples of the official TypeScript SDK,
+/// and the many servers made after them, say 400 with an error about the
+/// session that names no request.
+fn is_session_gone(status: StatusCode, body: &Bytes) -> bool {
+    match (status, error_object(body)) {
+        // Who names the request has looked at it.
+        (_, Some((true, _))) => false,
+        (StatusCode::NOT_FOUND, _) => true,
+        (StatusCode::BAD_REQUEST, Some((false, error))) => {
+            let message = error.member("message");
+            let message = message.as_ref().and_then(Raw::as_text).unwrap_or_default();
+            message.to_ascii_lowercase().contains("session")
+        }
+        _ => false,
+    }
+}

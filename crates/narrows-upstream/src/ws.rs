@@ -1,0 +1,306 @@
+//! A server behind a WebSocket: one message per text frame, both ways.
+//!
+//! This file makes the [`Channel`]; enter at [`open`].
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use ::http::header::{
+    CONNECTION, HOST, PROXY_AUTHORIZATION, SEC_WEBSOCKET_EXTENSIONS, SEC_WEBSOCKET_KEY,
+    SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use ::http::{HeaderName, HeaderValue, StatusCode, Uri};
+use bytes::Bytes;
+use futures_util::stream::{self, SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use hyper_util::rt::TokioIo;
+use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::error::{Error, ProtocolError, SubProtocolError, UrlError};
+use tokio_tungstenite::tungstenite::protocol::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+use tokio_util::sync::CancellationToken;
+
+use crate::channel::{Arrival, Channel, ends_writer};
+use crate::failure::{Failure, FailureKind};
+use crate::settings::RemoteSettings;
+use crate::web::{Address, HttpClient, Site, Stream, words};
+use crate::websocket::{self, Line, Pongs, SUBPROTOCOL, Signs, Written};
+
+/// Messages that wait to be written.
+const QUEUE: usize = 256;
+/// How often a silent server is asked for a sign of life. One that is busy with
+/// itself may miss two.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+/// How long a server that does not read may hold up the end.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What is not for the configuration to change, and what a proxy was told already.
+const NOT_CONFIGURED: [HeaderName; 6] = [
+    CONNECTION,
+    UPGRADE,
+    SEC_WEBSOCKET_KEY,
+    SEC_WEBSOCKET_VERSION,
+    SEC_WEBSOCKET_EXTENSIONS,
+    PROXY_AUTHORIZATION,
+];
+
+type Socket = WebSocketStream<Line<TokioIo<Box<dyn Stream>>>>;
+
+/// What reader and writer tell each other about the end.
+#[derive(Clone, Default)]
+struct Ends {
+    /// We close the connection.
+    closing: CancellationToken,
+    /// The server gives no sign of life.
+    silent: CancellationToken,
+    /// What the server did wrong, for the farewell.
+    fault: Arc<OnceLock<(CloseCode, &'static str)>>,
+}
+
+/// Connects, without limit: that is the caller's.
+///
+/// Must be called inside a tokio runtime.
+pub(crate) async fn open(
+    client: &HttpClient,
+    settings: &RemoteSettings,
+    max_message_bytes: usize,
+) -> Result<Channel, Failure> {
+    let mut address = Address::new(client, settings, "")?;
+    // As it is called here, `wss` for `https`.
+    address.shown = address.shown.replacen("http", "ws", 1);
+    let shaken = match shake_hands(client, settings, &address, true, max_message_bytes).await {
+        // It does not know the subprotocol, and is asked without.
+        Err(Error::Protocol(ProtocolError::SecWebSocketSubProtocolError(
+            SubProtocolError::NoSubProtocol,
+        ))) => shake_hands(client, settings, &address, false, max_message_bytes).await,
+        shaken => shaken,
+    };
+    let (socket, signs) = shaken.map_err(|error| explain(error, &address))?;
+    let (sink, stream) = socket.split();
+
+    let (outgoing, queue) = mpsc::channel(QUEUE);
+    let ends = Ends::default();
+    let closing = ends.closing.clone();
+    let writer = tokio::spawn(write(sink, queue, signs.clone(), ends.clone()));
+    let reader = Reader {
+        stream,
+        shown: address.shown,
+        secrets: address.secrets,
+        max: max_message_bytes,
+        signs,
+        pongs: Pongs::default(),
+        ends,
+        phase: Phase::Reading,
+    };
+    let incoming = stream::unfold(reader, async |mut reader| {
+        Some((reader.next().await?, reader))
+    });
+    Ok(Channel {
+        outgoing,
+        incoming: incoming.boxed(),
+        closer: ends_writer(writer, closing, CLOSE_TIMEOUT),
+    })
+}
+
+async fn shake_hands(
+    client: &HttpClient,
+    settings: &RemoteSettings,
+    address: &Address,
+    subprotocol: bool,
+    max: usize,
+) -> Result<(Socket, Arc<Signs>), Error> {
+    let mut request = websocket_url(&settings.url)?.into_client_request()?;
+    let headers = request.headers_mut();
+    headers.remove(HOST);
+    for (name, value) in &address.headers {
+        if !NOT_CONFIGURED.contains(name) {
+            headers.append(name, value.clone());
+        }
+    }
+    if subprotocol {
+        let mcp = HeaderValue::from_static(SUBPROTOCOL);
+        headers.entry(SEC_WEBSOCKET_PROTOCOL).or_insert(mcp);
+    } else {
+        headers.remove(SEC_WEBSOCKET_PROTOCOL);
+    }
+    let site = Site::of(&settings.url).ok_or(Error::Url(UrlError::UnsupportedUrlScheme))?;
+    let stream = client.dial(&site).await;
+    let stream = stream.map_err(|reason| Error::Io(io::Error::other(reason)))?;
+    let (line, signs) = Line::new(TokioIo::new(stream));
+    let config = websocket::config(max);
+    let (socket, _) = client_async_with_config(request, line, Some(config)).await?;
+    Ok((socket, signs))
+}
+
+/// Whoever configures an `http` URL for a WebSocket means this one. User info
+/// has become a header.
+fn websocket_url(url: &Uri) -> Result<Uri, Error> {
+    let site = Site::of(url).ok_or(Error::Url(UrlError::UnsupportedUrlScheme))?;
+    let scheme = if site.is_https() { "wss" } else { "ws" };
+    let path = url.path_and_query().map_or("/", |path| path.as_str());
+    let built = Uri::builder()
+        .scheme(scheme)
+        .authority(site.authority().clone());
+    Ok(built.path_and_query(path).build()?)
+}
+
+fn explain(error: Error, address: &Address) -> Failure {
+    let shown = &address.shown;
+    match error {
+        Error::Io(error) => {
+            let told = format!("no connection to {shown}: {error}");
+            Failure::new(FailureKind::Connect, told)
+        }
+        Error::Http(response) => {
+            let status = response.status();
+            if status == StatusCode::LOOP_DETECTED {
+                return Failure::recursion(shown);
+            }
+            let kind = match status.as_u16() {
+                401 | 403 => FailureKind::SignIn,
+                429 | 500.. => FailureKind::Refused,
+                _ => FailureKind::WrongTransport,
+            };
+            let told = format!("{shown} answered HTTP {status} instead of opening a WebSocket");
+            Failure::new(kind, told)
+        }
+        error => {
+            let told = format!("{shown} opens no WebSocket: {error}");
+            Failure::new(FailureKind::WrongTransport, told)
+        }
+    }
+}
+
+struct Reader {
+    stream: SplitStream<Socket>,
+    shown: String,
+    secrets: Vec<String>,
+    max: usize,
+    signs: Arc<Signs>,
+    pongs: Pongs,
+    ends: Ends,
+    phase: Phase,
+}
+
+enum Phase {
+    Reading,
+    /// Why it is over, not yet told.
+    Ending(FailureKind, String),
+    Over,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<Arrival> {
+        loop {
+            match std::mem::replace(&mut self.phase, Phase::Over) {
+                Phase::Reading => self.phase = Phase::Reading,
+                Phase::Ending(kind, what) => {
+                    let told = format!("{}: {what}", self.shown);
+                    return Some(Arrival::Ended(Failure::new(kind, told)));
+                }
+                Phase::Over => return None,
+            }
+            let frame = tokio::select! {
+                biased;
+                frame = self.stream.next() => frame,
+                () = self.ends.silent.cancelled() => {
+                    let told = "no sign of life, though it was asked for one".to_owned();
+                    self.phase = Phase::Ending(FailureKind::Connect, told);
+                    continue;
+                }
+            };
+            let (kind, what) = match frame {
+                Some(Ok(Message::Text(text))) => return Some(Arrival::Message(text.into())),
+                Some(Ok(Message::Ping(payload))) => match self.pongs.owe(&payload, &self.signs) {
+                    true => continue,
+                    false => {
+                        self.blame(CloseCode::Policy, "it asks on without reading the answers")
+                    }
+                },
+                Some(Ok(Message::Pong(_) | Message::Frame(_))) => continue,
+                Some(Ok(Message::Binary(_))) => {
+                    self.blame(CloseCode::Unsupported, "it sent a binary frame")
+                }
+                Some(Ok(Message::Close(frame))) => {
+                    (FailureKind::Connect, farewell(frame, &self.secrets))
+                }
+                // What follows in the connection is the rest of that message,
+                // which nobody can skip without reading it (RFC 6455, 7.4.1: 1009).
+                Some(Err(Error::Capacity(_))) => {
+                    let (kind, _) = self.blame(CloseCode::Size, "message too large");
+                    let told = format!("it sent a message of more than {} bytes", self.max);
+                    self.phase = Phase::Ending(kind, told);
+                    return Some(Arrival::TooLarge(self.max));
+                }
+                Some(Err(Error::Io(error))) => (
+                    FailureKind::Connect,
+                    format!("the connection broke: {error}"),
+                ),
+                None
+                | Some(Err(
+                    Error::ConnectionClosed
+                    | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake),
+                )) => (FailureKind::Connect, "the connection was closed".to_owned()),
+                Some(Err(error)) => (FailureKind::Protocol, error.to_string()),
+            };
+            self.phase = Phase::Ending(kind, what);
+        }
+    }
+}
+
+impl Reader {
+    /// Has the server told what it did wrong.
+    fn blame(&self, code: CloseCode, what: &'static str) -> (FailureKind, String) {
+        self.ends.fault.get_or_init(|| (code, what));
+        (FailureKind::Protocol, what.to_owned())
+    }
+}
+
+fn farewell(frame: Option<CloseFrame>, secrets: &[String]) -> String {
+    let Some(CloseFrame { code, reason }) = frame else {
+        return "it closed the connection".to_owned();
+    };
+    let reason = words(reason.as_bytes(), secrets);
+    match reason.is_empty() {
+        true => format!("it closed the connection ({code})"),
+        false => format!("it closed the connection ({code}: {reason})"),
+    }
+}
+
+/// Writes until the connection is closed by us, lost, or silent. A failed write
+/// says only that the connection is gone; why, the reader will find out.
+async fn write(
+    mut sink: SplitSink<Socket, Message>,
+    mut queue: mpsc::Receiver<Bytes>,
+    signs: Arc<Signs>,
+    ends: Ends,
+) {
+    let writing = websocket::write(
+        &mut sink,
+        &mut queue,
+        &signs,
+        PING_INTERVAL,
+        ends.closing,
+        None,
+    );
+    match writing.await {
+        Ok(Written::All) => {}
+        Ok(Written::Unheard) => return ends.silent.cancel(),
+        Err(_) => return,
+    }
+    let (code, reason) = ends.fault.get().copied().unwrap_or((CloseCode::Normal, ""));
+    let reason = Utf8Bytes::from_static(reason);
+    // Refused where the server was first: it may wait for the echo of its own.
+    let close = Message::Close(Some(CloseFrame { code, reason }));
+    if sink.send(close).await.is_err() {
+        let _ = sink.close().await;
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

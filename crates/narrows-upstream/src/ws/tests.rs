@@ -1,0 +1,80 @@
+//! The channel, and a link over it, against a server made of bytes.
+
+mod ends;
+mod frames;
+mod handshakes;
+pub(crate) mod server;
+mod transport;
+
+use std::sync::Arc;
+
+use narrows_wire::Raw;
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use self::server::{Peer, Server};
+use crate::duplex::Duplex;
+use crate::failure::{Failure, LinkError};
+use crate::request::Outgoing;
+use crate::settings::RemoteSettings;
+use crate::testing::{Heard, LONG, MAX, client, greet, raw, read_out, soon};
+use crate::web::HttpClient;
+
+async fn connect(
+    client: HttpClient,
+    settings: RemoteSettings,
+) -> Result<(Arc<Duplex>, Heard), Failure> {
+    greet(super::open(&client, &settings, MAX).await?).await
+}
+
+/// An open link, and the other end of it.
+struct Open {
+    link: Arc<Duplex>,
+    heard: Heard,
+    peer: Peer,
+}
+
+async fn open() -> Open {
+    let server = Server::start().await;
+    let serving = async {
+        let mut peer = server.accept().await.shake("mcp").await;
+        peer.greet().await;
+        peer
+    };
+    let connecting = connect(client(), server.settings());
+    let (connected, peer) = soon(async { tokio::join!(connecting, serving) }).await;
+    let (link, heard) = connected.expect("it opens");
+    Open { link, heard, peer }
+}
+
+/// A call on its way.
+fn call(link: &Arc<Duplex>) -> JoinHandle<Result<Raw, LinkError>> {
+    let link = link.clone();
+    tokio::spawn(async move {
+        let params = raw(&json!({"name": "t"}));
+        let call = Outgoing::own("tools/call", Some(params), LONG);
+        link.request(call).await
+    })
+}
+
+/// What became of a call, in one line.
+async fn outcome(call: JoinHandle<Result<Raw, LinkError>>) -> String {
+    match soon(call).await.expect("no panic") {
+        Ok(result) => format!("result {}", result.as_str()),
+        Err(LinkError::TooLarge(max)) => format!("too large: {max}"),
+        Err(LinkError::Closed { failure, .. }) => describe(&failure),
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+/// Without what is another in every run.
+fn describe(failure: &Failure) -> String {
+    let Failure { kind, detail, .. } = failure;
+    match detail.split_once("127.0.0.1:") {
+        Some((start, rest)) => {
+            let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            format!("{kind:?}: {start}HOST{rest}")
+        }
+        None => format!("{kind:?}: {detail}"),
+    }
+}

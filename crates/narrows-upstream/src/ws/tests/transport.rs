@@ -1,0 +1,87 @@
+//! What the connection is made of: TLS, proxies.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::server::{Head, Server};
+use super::{call, connect, outcome, soon};
+use crate::settings::ProxySettings;
+use crate::testing::fronts;
+use crate::web::{Connector, HttpClient};
+
+/// Makes a call over such a connection; gives back how that was opened.
+async fn check(server: &Server, url: &str, connector: Connector) -> Head {
+    let mut settings = server.settings();
+    settings.url = url.parse().unwrap();
+    let serving = async {
+        let asked = server.accept().await;
+        let head = asked.head.clone();
+        let mut peer = asked.shake("mcp").await;
+        peer.greet().await;
+        (head, peer)
+    };
+    let connecting = connect(HttpClient::with_connector(connector), settings);
+    let (opened, (head, mut peer)) = soon(async { tokio::join!(connecting, serving) }).await;
+    let (link, _heard) = opened.expect("it opens");
+    let one = call(&link);
+    let asked = peer.saw("tools/call").await;
+    peer.answer(&asked, json!(1)).await;
+    assert_eq!(outcome(one).await, "result 1");
+    head
+}
+
+#[tokio::test]
+async fn wss_is_spoken_to_whom_we_trust() {
+    let server = Server::start().await;
+    let (port, trusting, _front) = fronts::tls(server.address).await;
+    let url = format!("wss://localhost:{port}/ws");
+    let connector = Connector::new(&ProxySettings::default(), Duration::from_secs(5));
+    let head = check(&server, &url, connector.with_tls(trusting)).await;
+    assert_eq!(head.header("host"), format!("localhost:{port}"));
+
+    // The system does not know our certificate.
+    let mut settings = server.settings();
+    settings.url = url.parse().unwrap();
+    let refused = soon(connect(super::client(), settings))
+        .await
+        .err()
+        .unwrap();
+    assert!(refused.detail.contains("certificate"), "{}", refused.detail);
+}
+
+#[tokio::test]
+async fn a_proxy_passes_the_bytes_on_and_keeps_its_credentials() {
+    let server = Server::start().await;
+    let (port, trusting, _front) = fronts::tls(server.address).await;
+    let mut plain = fronts::proxy(server.address).await;
+    let mut secure = fronts::proxy(([127, 0, 0, 1], port).into()).await;
+    let proxies = ProxySettings {
+        http: format!("http://me:pw@{}", plain.address),
+        https: format!("http://me:pw@{}", secure.address),
+        ..ProxySettings::default()
+    };
+    for (url, host, asked) in [
+        ("ws://up.test/ws?a=1", "up.test", "up.test:80"),
+        ("ws://up.test:81/ws?a=1", "up.test:81", "up.test:81"),
+        ("wss://up.test/ws?a=1", "up.test", "up.test:443"),
+    ] {
+        let connector = Connector::new(&proxies, Duration::from_secs(5));
+        let head = check(&server, url, connector.with_tls(trusting.clone())).await;
+        assert_eq!(head.line, "GET /ws?a=1 HTTP/1.1");
+        assert_eq!(head.header("host"), host);
+        // They are the proxy's, and not for who is behind it.
+        assert_eq!(head.header("proxy-authorization"), "");
+        let proxy = match url.starts_with("wss:") {
+            true => &mut secure,
+            false => &mut plain,
+        };
+        let told = soon(proxy.heads.recv()).await.expect("it was asked");
+        let line = format!("CONNECT {asked} HTTP/1.1\r\n");
+        assert!(told.starts_with(&line), "{told}");
+        assert!(
+            told.contains("Proxy-Authorization: Basic bWU6cHc="),
+            "{told}"
+        );
+    }
+}
