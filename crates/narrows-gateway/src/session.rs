@@ -174,7 +174,7 @@ impl Session {
     /// meanwhile; all of them have been sent when the future is ready. Dropping
     /// the future cancels the call at its server.
     pub async fn request(
-        self: &Arc<Self>,
+        self: Arc<Self>,
         request: Request,
         sink: EventSink,
         permit: Option<ClientPermit>,

@@ -14,8 +14,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use narrows_gateway::{ClientPermit, Error, Session};
 use narrows_upstream::exchange::{EventSink, EventStream};
 use narrows_upstream::memory::ClientMemory;
@@ -157,10 +157,20 @@ impl Call {
         loop {
             // The work comes first: mostly nothing precedes the answer.
             if self.held.is_none() {
-                self.held = match self.work.poll(cx) {
-                    Poll::Ready(Some(answer)) => Some(answer),
-                    Poll::Ready(None) => return Poll::Ready(None),
-                    Poll::Pending => None,
+                self.held = match &mut self.work {
+                    Work::One(carried) => match Pin::new(carried).poll(cx) {
+                        Poll::Ready(answer) => {
+                            self.work = Work::Done;
+                            Some(answer)
+                        }
+                        Poll::Pending => None,
+                    },
+                    Work::Many(running) => match running.poll_next_unpin(cx) {
+                        Poll::Ready(Some(answer)) => Some(answer),
+                        Poll::Ready(None) => return Poll::Ready(None),
+                        Poll::Pending => None,
+                    },
+                    Work::Done => return Poll::Ready(None),
                 };
             }
             // All events of a request have been sent when its answer is there,
@@ -253,31 +263,17 @@ pub(crate) fn encode_batch(answers: &[Answer], memory: &ClientMemory) -> Option<
     Some(memory.responses.hold(whole.freeze()))
 }
 
-impl Work {
-    /// The next answer; `None` when there are no more.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Answer>> {
-        match self {
-            Work::One(carried) => Pin::new(carried).poll(cx).map(|answer| {
-                *self = Work::Done;
-                Some(answer)
-            }),
-            Work::Many(running) => running.poll_next_unpin(cx),
-            Work::Done => Poll::Ready(None),
-        }
-    }
-}
-
 fn carry(
     session: Arc<Session>,
     request: Request,
     sink: EventSink,
     permit: Option<ClientPermit>,
 ) -> Carried {
-    offload::polled(Box::pin(async move {
-        let id = request.id.clone();
-        let outcome = session.request(request, sink, permit).await;
-        answer(&session, id, outcome)
-    }))
+    let id = request.id.clone();
+    let outcome = session.clone().request(request, sink, permit);
+    offload::polled(Box::pin(
+        outcome.map(move |outcome| answer(&session, id, outcome)),
+    ))
 }
 
 fn answer(session: &Session, id: Id, outcome: Result<Raw, Error>) -> Answer {

@@ -117,7 +117,7 @@ impl Client {
             method: method.into(),
             params: Some(Raw::parse(params.to_owned().into()).expect("JSON")),
         };
-        let answer = timeout(LIMIT, self.session.request(request, sink, None)).await;
+        let answer = timeout(LIMIT, self.session.clone().request(request, sink, None)).await;
         answer.expect("an answer in time")
     }
 

@@ -348,7 +348,7 @@ async fn request(opened: Opened, params: Raw) -> Result<Raw, Error> {
         params: Some(params),
     };
     let (sink, mut events) = EventSink::channel(QUEUE);
-    let mut running = Box::pin(session.request(request, sink, None));
+    let mut running = Box::pin(session.clone().request(request, sink, None));
     let result = loop {
         tokio::select! {
             biased;

@@ -40,6 +40,7 @@ async fn abandoned_sessions_do_not_lock_out_new_clients() {
     // One is read, one has just been heard of, and so the third is left.
     let _stay = open[0].stay();
     open[1]
+        .clone()
         .request(ping(), EventSink::channel(1).0, None)
         .await
         .expect("a pong");
