@@ -18,7 +18,7 @@ use crate::failure::{Failure, LinkError};
 pub struct Channel {
     /// Messages to the server, unframed. The transport's own task writes them, several at once where it can.
     pub outgoing: mpsc::Sender<Bytes>,
-    /// What comes from the server. `Ended` is the last item; the stream stays pending or ends after it.
+    /// Messages from the server. `Ended` is the last item; the stream stays pending or ends after it.
     pub incoming: BoxStream<'static, Arrival>,
     /// Ends the connection in good order and waits until nothing of it is
     /// left. Dropping it instead ends it at once, without waiting.

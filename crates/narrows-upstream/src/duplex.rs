@@ -36,10 +36,10 @@ use crate::health::Vitals;
 use crate::request::{Origin, Outgoing};
 use crate::violations::ViolationLog;
 
-/// How long a server whose input has ended gets to tell why.
+/// The time that a server gets to report why it has closed its input.
 const END_REASON_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long a server may still speak of a call that was given up.
+/// The time for which a server may still send messages about a call that was given up.
 const LATE_MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Calls given up that are remembered at once.
@@ -58,7 +58,7 @@ pub(crate) struct Duplex {
     /// Calls that were given up and whose server may still be at work on them:
     /// the session, and until when that is likely.
     given_up: Mutex<HashMap<u64, (u64, Instant)>>,
-    /// Where each open question of the server went.
+    /// The receivers of the open questions of the server.
     asked: Mutex<HashMap<Id, Asked>>,
     /// Answers that wait for a server that does not read.
     late_answers: Arc<Semaphore>,
@@ -83,7 +83,7 @@ struct Pending {
     alive: Instant,
 }
 
-/// Where a question went.
+/// The receiver of a question.
 enum Asked {
     Call(EventSink),
     Handler(Arc<dyn NotificationHandler>),
@@ -261,7 +261,7 @@ impl Duplex {
         self.end(Failure::new(FailureKind::Closed, "closed by the gateway"));
     }
 
-    /// Why it has ended, if it has.
+    /// Returns why the link has ended, if it has.
     pub(crate) fn end_reason(&self) -> Option<Arc<Failure>> {
         self.ended.borrow().clone()
     }
@@ -283,7 +283,7 @@ impl Duplex {
         let mut ended = self.ended.subscribe();
         // A server that reads no more answers no more, even if it still talks.
         // What it says of its end, if it does, tells more.
-        let mut deaf = pin!(async {
+        let mut stopped_reading = pin!(async {
             self.outgoing.closed().await;
             tokio::time::sleep(END_REASON_TIMEOUT).await;
         });
@@ -293,7 +293,7 @@ impl Duplex {
                 biased;
                 _ = ended.wait_for(Option::is_some) => break,
                 arrival = incoming.next() => arrival,
-                () = &mut deaf => {
+                () = &mut stopped_reading => {
                     break self.end(Failure::new(FailureKind::Process, "it stopped reading its input"));
                 }
             };
@@ -443,8 +443,8 @@ impl AnswerTo for Duplex {
                     });
                 }
                 _ => {
-                    let told = "it asks and does not read the answers";
-                    self.end(Failure::new(FailureKind::Protocol, told));
+                    let detail = "it asks and does not read the answers";
+                    self.end(Failure::new(FailureKind::Protocol, detail));
                 }
             }
         }

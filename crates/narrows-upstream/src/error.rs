@@ -1,4 +1,4 @@
-//! Why a server did not answer a request with a result.
+//! The reasons why a request has no result.
 
 use std::time::Duration;
 

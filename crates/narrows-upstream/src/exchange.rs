@@ -99,8 +99,8 @@ impl Notice {
     }
 }
 
-/// How a client takes a request back: a flag that its call waits for, with the
-/// client's reason for the upstream.
+/// The cancellation of a request by its client: a flag that the call waits for,
+/// with the client's reason for the upstream.
 #[derive(Debug, Default)]
 pub struct Cancel {
     is_raised: AtomicBool,
@@ -246,8 +246,8 @@ impl std::fmt::Debug for AskReply {
     }
 }
 
-/// Why an upstream's question is refused. The only errors that the gateway
-/// itself sends upstream.
+/// The reason why an upstream's question is refused. These are the only errors
+/// that the gateway itself sends upstream.
 #[derive(Debug, Clone, Copy)]
 pub enum Refusal {
     /// No client behind this link can be asked this.

@@ -1,5 +1,5 @@
-//! Why a request over a link has no result, and why a link could not be opened
-//! or has ended.
+//! The reasons why a request over a link has no result, and why a link could not
+//! be opened or has ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::settings::Transport;
 /// Revisions that are read of one error.
 const MOST_REVISIONS: usize = 16;
 
-/// Why a request over a link has no result.
+/// The reason why a request over a link has no result.
 #[derive(Debug, Clone)]
 pub enum LinkError {
     /// The upstream's own error object.
@@ -143,7 +143,7 @@ fn is_recursion(error: &Raw) -> bool {
     )
 }
 
-/// Why a link could not be opened, or ended.
+/// The reason why a link could not be opened, or has ended.
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub kind: FailureKind,
@@ -151,15 +151,16 @@ pub struct Failure {
     pub detail: String,
     /// The last lines that the server wrote to stderr.
     pub stderr: Vec<String>,
-    /// What the server turned out to speak instead.
+    /// The transport that the server was found to speak instead.
     pub speaks: Option<Transport>,
 }
 
-/// What carries a connection.
+/// The transport of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     pub transport: Transport,
-    /// How that was found out, where it was not configured: one line for people.
+    /// One line for people about how the transport was found, where it was not
+    /// configured.
     pub how: Option<String>,
 }
 
@@ -172,7 +173,7 @@ impl Found {
     }
 }
 
-/// What a hint can be given for.
+/// The kind of a failure. Hints are given by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
     /// The command is not there.

@@ -24,11 +24,11 @@ use rustix::process::Signal;
 
 use crate::process::{self, Tree};
 
-/// How long trees get to end by SIGTERM once the gateway is gone.
+/// The time that trees get to end by SIGTERM once the gateway is gone.
 const GRACE: Duration = Duration::from_secs(2);
 /// Between two starts of a guard that ends at once.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
-/// How long SIGKILL is repeated for what keeps appearing.
+/// The time for which SIGKILL is repeated while new processes appear.
 const KILL_LIMIT: Duration = Duration::from_secs(1);
 
 /// A running guard, as the gateway holds it. Cheap to clone; when the last
@@ -298,8 +298,8 @@ fn gone_within(tree: &mut Tree, limit: Duration) -> bool {
     }
 }
 
-/// What asks the gateway to end (a terminal, `pkill`, a service manager) often
-/// reaches the guard too, whose work begins only after that.
+/// Signals that ask the gateway to end (by a terminal, `pkill`, a service manager)
+/// often reach the guard too, whose work begins only after that.
 ///
 /// Setting a handler is `unsafe` in std, so tokio's are used: they stay when the
 /// runtime that set them is gone, and nobody listens to what they report.

@@ -6,7 +6,7 @@ use narrows_wire::{Kind, Raw, Revision};
 use crate::exchange::ClientHello;
 use crate::failure::{Failure, FailureKind};
 
-/// What a server said of itself in its `initialize` answer.
+/// A server as it describes itself in its answer to `initialize`.
 #[derive(Debug, Clone)]
 pub struct ServerHello {
     pub revision: Revision,

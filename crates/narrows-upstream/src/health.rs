@@ -1,5 +1,5 @@
-//! Whether a server that is connected still does anything: signs of life are
-//! noted by the links, and a server that gives none is asked for one.
+//! Health checks of connected servers: links note the signs of life of a server,
+//! and a server that gives none is pinged.
 //!
 //! Every link has its [`Vitals`]. [`watch`] reads them and nothing else: it
 //! knows no transport, and what it asks with is handed to it. A link that it
@@ -22,7 +22,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::hooks::UpstreamObserver;
 use crate::settings::HealthSettings;
 
-/// What is known of the life behind one link.
+/// The signs of life of the server behind one link.
 pub(crate) struct Vitals {
     start: Instant,
     /// The last message, in nanoseconds after `start`.
@@ -32,7 +32,7 @@ pub(crate) struct Vitals {
     misses: Mutex<Misses>,
     /// A call was not answered, so whoever watches should look.
     doubt: Notify,
-    /// Where checks without an answer are counted.
+    /// Counts checks without an answer.
     observer: OnceLock<Arc<dyn UpstreamObserver>>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Vitals {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Work(Arc<AtomicUsize>);
 
-/// What was not answered since the last sign of life.
+/// Requests without an answer since the last sign of life.
 #[derive(Debug, Default)]
 struct Misses {
     pings: u32,
@@ -141,12 +141,12 @@ impl Vitals {
         }
     }
 
-    /// Why the link has to be given up, if it has to.
+    /// Returns why the link has to be given up, if it has to.
     fn verdict(&self, health: &HealthSettings) -> Option<Failure> {
         let mut misses = self.misses.lock();
         misses.forget_before(self.last_heard());
         (misses.pings.saturating_add(misses.calls) >= health.failures)
-            .then(|| Failure::new(FailureKind::TimedOut, misses.told(health.timeout)))
+            .then(|| Failure::new(FailureKind::TimedOut, misses.describe(health.timeout)))
     }
 }
 
@@ -158,7 +158,7 @@ impl Misses {
         }
     }
 
-    fn told(&self, timeout: Duration) -> String {
+    fn describe(&self, timeout: Duration) -> String {
         let many = |count: u32, what: &str| {
             let plural = if count == 1 { "" } else { "s" };
             format!("{count} {what}{plural}")
@@ -218,7 +218,7 @@ pub(crate) async fn watch<F: Future<Output = ()>>(
         if vitals.heard_since(asked) {
             continue;
         }
-        // Where the answer is a refusal that comes at once, the next one would be, too.
+        // A refusal that comes at once would come again at once.
         sleep_until(asked + health.timeout).await;
         if vitals.heard_since(asked) {
             continue;

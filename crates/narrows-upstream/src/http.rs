@@ -41,8 +41,8 @@ use crate::timers::Timers;
 use crate::violations::ViolationLog;
 use crate::web::HttpClient;
 
-/// How long the end of a link may take: once for what is still to be sent,
-/// once for the end of the session.
+/// The limit for each of the two steps of closing a link: sending the rest of the
+/// queue, and ending the session.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Which of the two protocols of a POST and its answer is spoken.
@@ -138,20 +138,18 @@ impl HttpLink {
         let params = outgoing.params_with_token(id);
         let message = encode_request(&Id::number(id), outgoing.method, params.as_ref());
         let message = outgoing.charged(message);
-        let patience = Arc::new(RenewableTimeout::new(outgoing.timeout));
-        let _watch = self.progress.watch(id, &outgoing, &patience);
+        let timeout = Arc::new(RenewableTimeout::new(outgoing.timeout));
+        let _watch = self.progress.watch(id, &outgoing, &timeout);
         let call = Call {
             id,
             outgoing: &outgoing,
         };
-        let answer = pin!(call::call(self, &call, message));
-        let limited = tokio::select! {
+        let mut answer = pin!(call::call(self, &call, message));
+        tokio::select! {
             biased;
-            limited = patience.limit(&self.timers, answer) => limited,
+            answer = &mut answer => return answer,
+            () = timeout.expired(&self.timers) => {}
             failure = self.endpoint.given_up() => return Err(LinkError::lost(failure)),
-        };
-        if let Some(answer) = limited {
-            return answer;
         }
         if !asks_for_life {
             self.endpoint.vitals.unanswered(sent);
@@ -194,7 +192,7 @@ impl HttpLink {
         });
     }
 
-    /// Why it has ended, if it has.
+    /// Returns why the link has ended, if it has.
     pub(crate) fn end_reason(&self) -> Option<Arc<Failure>> {
         self.endpoint.end_reason().cloned()
     }

@@ -12,10 +12,10 @@ use crate::health::Vitals;
 use crate::http::HttpLink;
 use crate::request::Outgoing;
 
-/// One initialised connection, which ends when nobody holds it any more.
+/// One initialised connection, which ends when it is dropped.
 pub struct Link(pub(crate) Carrier);
 
-/// What carries it, of either kind.
+/// The two kinds of links.
 #[derive(Clone)]
 pub(crate) enum Carrier {
     Duplex(Arc<Duplex>),
@@ -24,7 +24,10 @@ pub(crate) enum Carrier {
 
 impl Link {
     pub async fn request(&self, call: Outgoing<'_>) -> Result<Raw, LinkError> {
-        self.0.request(call).await
+        match &self.0 {
+            Carrier::Duplex(link) => link.request(call).await,
+            Carrier::Http(link) => link.request(call).await,
+        }
     }
 
     pub fn notify(&self, method: &str, params: Option<Raw>) {
@@ -79,13 +82,6 @@ impl Link {
 }
 
 impl Carrier {
-    async fn request(&self, call: Outgoing<'_>) -> Result<Raw, LinkError> {
-        match self {
-            Carrier::Duplex(link) => link.request(call).await,
-            Carrier::Http(link) => link.request(call).await,
-        }
-    }
-
     pub(crate) async fn ended(&self) -> Arc<Failure> {
         match self {
             Carrier::Duplex(link) => link.ended().await,
@@ -103,7 +99,11 @@ impl Carrier {
     /// Asks for a sign of life; whether one came is found in the vitals, for
     /// any message is one, and so is an answer that is an error.
     pub(crate) async fn ping(&self, limit: Duration) {
-        let _ = self.request(Outgoing::own("ping", None, limit)).await;
+        let ping = Outgoing::own("ping", None, limit);
+        let _ = match self {
+            Carrier::Duplex(link) => link.request(ping).await,
+            Carrier::Http(link) => link.request(ping).await,
+        };
     }
 
     pub(crate) fn give_up(&self, failure: Failure) {
@@ -115,8 +115,8 @@ impl Carrier {
 }
 
 impl Drop for Link {
-    // Nobody can end it any more, so it ends now: a connection that nobody
-    // holds would keep a process or a session on the server alive for ever.
+    // No caller can end it any more, so it ends now. Otherwise it would keep a
+    // process or a session on the server alive for ever.
     fn drop(&mut self) {
         match &self.0 {
             Carrier::Duplex(link) => link.abandon(),

@@ -85,7 +85,7 @@ impl ListKind {
         }
     }
 
-    /// What its items are, as far as presets are concerned.
+    /// The kind of its items for presets.
     pub fn item(self) -> ItemKind {
         match self {
             ListKind::Tools => ItemKind::Tool,

@@ -18,7 +18,7 @@ pub struct Outgoing<'a> {
     /// The client's progress token, a slice of `params`. It is replaced by one
     /// that is unique on the link, and put back into the notices that come.
     pub progress_token: Option<Raw>,
-    /// Who is behind it; none for requests of the gateway's own.
+    /// The call behind it; none for requests of the gateway's own.
     pub origin: Option<Origin>,
     pub timeout: Duration,
 }
@@ -63,7 +63,7 @@ impl<'a> Outgoing<'a> {
     }
 }
 
-/// Where the notices and questions that belong to one call go.
+/// The client call behind a request, which receives its notices and questions.
 #[derive(Debug, Clone)]
 pub struct Origin {
     /// The session's serial number, to tell owners apart.

@@ -52,18 +52,18 @@ pub struct Limits {
     pub grace: Duration,
 }
 
-/// How it is found out that a server is there but does nothing any more.
+/// The health checks of connected servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HealthSettings {
     /// A server that has said nothing for this long is asked for a sign of
     /// life; `None` never asks.
     pub interval: Option<Duration>,
-    /// How long that may take.
+    /// The limit for one check.
     pub timeout: Duration,
     /// So many failures in a row, and the connection is made anew.
     pub failures: u32,
-    /// How long a server may be silent while it works on calls: many can do
-    /// only one thing at a time.
+    /// The time for which a server may be silent while it works on calls: many can
+    /// do only one thing at a time.
     pub busy: Duration,
 }
 
@@ -78,8 +78,8 @@ impl Default for HealthSettings {
     }
 }
 
-/// Whose link a call takes, see D9 of the behaviours: over a duplex link
-/// nothing ties a server's question to a call.
+/// The link that a call takes. Over a duplex link nothing ties a server's question
+/// to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
     /// Clients that can be asked nothing share one link; others have their own.
@@ -97,7 +97,7 @@ pub enum UpstreamKind {
     Builtin(Builtin),
 }
 
-/// What carries the messages of an upstream.
+/// The transport of an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     Stdio,
@@ -152,7 +152,7 @@ pub struct RemoteSettings {
     pub protocol: RemoteProtocol,
 }
 
-/// How a server at an address is spoken to.
+/// The protocol of a server at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemoteProtocol {
     /// Streamable HTTP, and HTTP+SSE where the server turns out to be older.
@@ -165,13 +165,13 @@ pub enum RemoteProtocol {
 }
 
 impl RemoteProtocol {
-    /// Returns true if a connection by this protocol is tried over `transport`.
+    /// Returns true if this protocol tries `transport`.
     pub fn tries(self, transport: Transport) -> bool {
         self.transport() == transport
             || (self == RemoteProtocol::HttpOrSse && transport == Transport::Sse)
     }
 
-    /// What it is as long as nothing else was found.
+    /// Returns the transport that is assumed until another one is found.
     pub fn transport(self) -> Transport {
         match self {
             RemoteProtocol::HttpOrSse | RemoteProtocol::Http => Transport::Http,
@@ -183,7 +183,7 @@ impl RemoteProtocol {
 }
 
 impl UpstreamKind {
-    /// What it is as long as nothing else was found.
+    /// Returns the transport that is assumed until another one is found.
     pub fn transport(&self) -> Transport {
         match self {
             UpstreamKind::Stdio(_) => Transport::Stdio,

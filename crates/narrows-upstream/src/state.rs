@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::failure::{Failure, Found};
 
-/// How an upstream is.
+/// The state of an upstream.
 #[derive(Debug, Clone)]
 pub enum State {
     Disabled,

@@ -37,10 +37,10 @@ use stderr::Tail;
 const QUEUE: usize = 256;
 /// Messages that are framed before anything is written.
 const BATCH: usize = 64;
-/// What is framed is written once it is this long, so that a queue of large
+/// Framed messages are written once they are this long, so that a queue of large
 /// messages is not held twice.
 const CHUNK: usize = 256 * 1024;
-/// How long the reader waits for the exit status after the output has ended,
+/// The time that the reader waits for the exit status after the output has ended,
 /// and for output after the process has: the two come in either order.
 const SETTLE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -122,7 +122,7 @@ async fn write(
         let count = tokio::select! {
             biased;
             count = queue.recv_many(&mut batch, BATCH) => count,
-            // What was queued before is still written: it may be a cancellation.
+            // Messages queued before are still written: one may be a cancellation.
             () = closing.cancelled() => {
                 queue.close();
                 queue.recv_many(&mut batch, BATCH).await

@@ -1,6 +1,5 @@
-//! What a WebSocket is on either side of the gateway: its bounds, the signs of
-//! life of who is at the other end, and the writing of messages, one per text
-//! frame.
+//! WebSockets on either side of the gateway: bounds, signs of life of the peer,
+//! and the writing of messages, one per text frame.
 
 use std::io;
 use std::pin::Pin;
@@ -29,13 +28,13 @@ pub const SUBPROTOCOL: &str = "mcp";
 /// Messages that are framed before anything is written.
 const BATCH: usize = 64;
 
-/// What is framed is written once it is this long.
+/// Framed messages are written once they are this long.
 const FLUSH_ABOVE: usize = 256 * 1024;
 
 /// The library would take 128 KiB for each connection, used or not.
 const READ_BUFFER: usize = 16 * 1024;
 
-/// How many signs of life the other end may owe us before it counts as gone.
+/// The number of pings that the peer may leave unanswered before it counts as gone.
 const MISSED: u32 = 3;
 
 /// Bytes of pongs that it may leave unread.
@@ -58,7 +57,7 @@ pub struct Line<S> {
     signs: Arc<Signs>,
 }
 
-/// What has happened on a line since it was last asked for.
+/// The activity on a line since it was last read.
 #[derive(Debug, Default)]
 pub struct Signs {
     heard: AtomicBool,
@@ -88,7 +87,7 @@ impl Signs {
         self.heard.swap(false, Ordering::Relaxed)
     }
 
-    /// How many bytes the other end, or the system on its behalf, has taken.
+    /// The number of bytes that the peer, or the system on its behalf, has taken.
     fn taken(&self) -> usize {
         self.taken.swap(0, Ordering::Relaxed)
     }
@@ -139,7 +138,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Line<S> {
     }
 }
 
-/// How the writing has ended.
+/// The end of the writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
     /// There is nothing more to write.

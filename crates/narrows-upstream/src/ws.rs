@@ -33,13 +33,13 @@ use crate::websocket::{self, Line, Pongs, SUBPROTOCOL, Signs, Written};
 
 /// Messages that wait to be written.
 const QUEUE: usize = 256;
-/// How often a silent server is asked for a sign of life. One that is busy with
-/// itself may miss two.
+/// The interval of pings to a silent server. A server that is busy may miss two.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
-/// How long a server that does not read may hold up the end.
+/// The limit for closing a connection to a server that does not read.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is not for the configuration to change, and what a proxy was told already.
+/// Headers that the configuration cannot change, and that of the proxy, which was
+/// sent already.
 const NOT_CONFIGURED: [HeaderName; 6] = [
     CONNECTION,
     UPGRADE,
@@ -51,14 +51,14 @@ const NOT_CONFIGURED: [HeaderName; 6] = [
 
 type Socket = WebSocketStream<Line<TokioIo<Box<dyn Stream>>>>;
 
-/// What reader and writer tell each other about the end.
+/// The state that reader and writer share about the end.
 #[derive(Clone, Default)]
 struct Ends {
     /// We close the connection.
     closing: CancellationToken,
     /// The server gives no sign of life.
     silent: CancellationToken,
-    /// What the server did wrong, for the farewell.
+    /// The error of the server, for the close frame.
     fault: Arc<OnceLock<(CloseCode, &'static str)>>,
 }
 
@@ -137,8 +137,8 @@ async fn shake_hands(
     Ok((socket, signs))
 }
 
-/// Whoever configures an `http` URL for a WebSocket means this one. User info
-/// has become a header.
+/// Returns the WebSocket URL for a configured URL, which may be an `http` one. User
+/// info has become a header.
 fn websocket_url(url: &Uri) -> Result<Uri, Error> {
     let site = Site::of(url).ok_or(Error::Url(UrlError::UnsupportedUrlScheme))?;
     let scheme = if site.is_https() { "wss" } else { "ws" };
@@ -153,8 +153,8 @@ fn explain(error: Error, address: &Address) -> Failure {
     let shown = &address.shown;
     match error {
         Error::Io(error) => {
-            let told = format!("no connection to {shown}: {error}");
-            Failure::new(FailureKind::Connect, told)
+            let detail = format!("no connection to {shown}: {error}");
+            Failure::new(FailureKind::Connect, detail)
         }
         Error::Http(response) => {
             let status = response.status();
@@ -166,12 +166,12 @@ fn explain(error: Error, address: &Address) -> Failure {
                 429 | 500.. => FailureKind::Refused,
                 _ => FailureKind::WrongTransport,
             };
-            let told = format!("{shown} answered HTTP {status} instead of opening a WebSocket");
-            Failure::new(kind, told)
+            let detail = format!("{shown} answered HTTP {status} instead of opening a WebSocket");
+            Failure::new(kind, detail)
         }
         error => {
-            let told = format!("{shown} opens no WebSocket: {error}");
-            Failure::new(FailureKind::WrongTransport, told)
+            let detail = format!("{shown} opens no WebSocket: {error}");
+            Failure::new(FailureKind::WrongTransport, detail)
         }
     }
 }
@@ -189,7 +189,7 @@ struct Reader {
 
 enum Phase {
     Reading,
-    /// Why it is over, not yet told.
+    /// The reason of the end, which is not reported yet.
     Ending(FailureKind, String),
     Over,
 }
@@ -200,8 +200,8 @@ impl Reader {
             match std::mem::replace(&mut self.phase, Phase::Over) {
                 Phase::Reading => self.phase = Phase::Reading,
                 Phase::Ending(kind, what) => {
-                    let told = format!("{}: {what}", self.shown);
-                    return Some(Arrival::Ended(Failure::new(kind, told)));
+                    let detail = format!("{}: {what}", self.shown);
+                    return Some(Arrival::Ended(Failure::new(kind, detail)));
                 }
                 Phase::Over => return None,
             }
@@ -209,8 +209,8 @@ impl Reader {
                 biased;
                 frame = self.stream.next() => frame,
                 () = self.ends.silent.cancelled() => {
-                    let told = "no sign of life, though it was asked for one".to_owned();
-                    self.phase = Phase::Ending(FailureKind::Connect, told);
+                    let detail = "no sign of life, though it was asked for one".to_owned();
+                    self.phase = Phase::Ending(FailureKind::Connect, detail);
                     continue;
                 }
             };
@@ -229,12 +229,12 @@ impl Reader {
                 Some(Ok(Message::Close(frame))) => {
                     (FailureKind::Connect, farewell(frame, &self.secrets))
                 }
-                // What follows in the connection is the rest of that message,
-                // which nobody can skip without reading it (RFC 6455, 7.4.1: 1009).
+                // The rest of that message follows in the connection, and cannot be
+                // skipped without reading it (RFC 6455, 7.4.1: 1009).
                 Some(Err(Error::Capacity(_))) => {
                     let (kind, _) = self.blame(CloseCode::Size, "message too large");
-                    let told = format!("it sent a message of more than {} bytes", self.max);
-                    self.phase = Phase::Ending(kind, told);
+                    let detail = format!("it sent a message of more than {} bytes", self.max);
+                    self.phase = Phase::Ending(kind, detail);
                     return Some(Arrival::TooLarge(self.max));
                 }
                 Some(Err(Error::Io(error))) => (
@@ -254,7 +254,7 @@ impl Reader {
 }
 
 impl Reader {
-    /// Has the server told what it did wrong.
+    /// Notes an error of the server for the close frame.
     fn blame(&self, code: CloseCode, what: &'static str) -> (FailureKind, String) {
         self.ends.fault.get_or_init(|| (code, what));
         (FailureKind::Protocol, what.to_owned())

@@ -20,7 +20,7 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Where its answer is counted.
+    /// The memory share that its answer is charged to.
     pub(super) fn memory(&self) -> Option<&Arc<MemoryShare>> {
         let memory = self.origin()?.memory.as_ref()?;
         Some(&memory.responses)

@@ -22,7 +22,7 @@ struct Waiting {
     sink: EventSink,
     /// The client's own token.
     token: Raw,
-    patience: Arc<RenewableTimeout>,
+    timeout: Arc<RenewableTimeout>,
 }
 
 /// Forgets the call when it is dropped.
@@ -37,19 +37,19 @@ impl Progress {
         &self,
         id: u64,
         call: &Outgoing<'_>,
-        patience: &Arc<RenewableTimeout>,
+        timeout: &Arc<RenewableTimeout>,
     ) -> Option<Watch<'_>> {
         let token = call.progress_token.clone()?;
         let waiting = Waiting {
             sink: call.origin.as_ref()?.sink.clone(),
             token,
-            patience: patience.clone(),
+            timeout: timeout.clone(),
         };
         self.0.lock().insert(id, waiting);
         Some(Watch { progress: self, id })
     }
 
-    /// Renews the patience of the call that this is about, and tells its client
+    /// Renews the timeout of the call that the token names, and forwards the notice
     /// under the client's own token.
     pub(super) fn forward(&self, server: &Arc<str>, params: &Raw) {
         let Some(token) = params.member("progressToken") else {
@@ -57,7 +57,7 @@ impl Progress {
         };
         let calls = self.0.lock();
         if let Some(call) = token.as_u64().and_then(|id| calls.get(&id)) {
-            call.patience.renew();
+            call.timeout.renew();
             let params = params.edit().replace(&token, call.token.clone()).finish();
             let notice = Notice::from_server(server, "notifications/progress", Some(params));
             call.sink.send(Event::Notice(notice));

@@ -1,18 +1,15 @@
 //! A time limit that signs of life start anew.
 
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Poll, ready};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::timers::Timers;
 
-/// One timer serves the whole wait: a renewal only moves a number, which is
-/// looked at when the timer fires.
+/// A time limit for one call. One timer serves the whole wait: a renewal only
+/// moves a number, which is read when the timer fires.
 pub(super) struct RenewableTimeout {
     limit: Duration,
     start: Instant,
@@ -37,29 +34,18 @@ impl RenewableTimeout {
             .store(u64::try_from(passed).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// What `future` gives, or `None` once the time is up.
-    pub(super) async fn limit<F: Future>(
-        &self,
-        timers: &Arc<Timers>,
-        mut future: Pin<&mut F>,
-    ) -> Option<F::Output> {
-        let mut timer = None;
-        poll_fn(|cx| {
-            loop {
-                if let Poll::Ready(output) = future.as_mut().poll(cx) {
-                    return Poll::Ready(Some(output));
-                }
-                // An answer that is there at once needs no timer.
-                let timer = timer.get_or_insert_with(|| timers.sleep_until(self.deadline()));
-                ready!(Pin::new(&mut *timer).poll(cx));
-                let deadline = self.deadline();
-                if deadline <= Instant::now() {
-                    return Poll::Ready(None);
-                }
-                timer.reset(deadline);
+    /// Waits until the time is up. Takes a timer when it is first polled, so an
+    /// answer that is there at once needs none.
+    pub(super) async fn expired(&self, timers: &Arc<Timers>) {
+        let mut timer = timers.sleep_until(self.deadline());
+        loop {
+            (&mut timer).await;
+            let deadline = self.deadline();
+            if deadline <= Instant::now() {
+                return;
             }
-        })
-        .await
+            timer.reset(deadline);
+        }
     }
 
     pub(super) fn deadline(&self) -> Instant {
@@ -70,22 +56,24 @@ impl RenewableTimeout {
 
 #[cfg(test)]
 mod tests {
-    use std::pin::pin;
-
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn renewals_move_the_end() {
-        let patience = RenewableTimeout::new(Duration::from_secs(10));
+        let timeout = RenewableTimeout::new(Duration::from_secs(10));
+        let timers = Arc::default();
         let start = Instant::now();
-        let renewing = pin!(async {
+        let renewing = async {
             for _ in 0..3 {
                 tokio::time::sleep(Duration::from_secs(9)).await;
-                patience.renew();
+                timeout.renew();
             }
             std::future::pending::<()>().await;
-        });
-        assert!(patience.limit(&Arc::default(), renewing).await.is_none());
+        };
+        tokio::select! {
+            () = renewing => {}
+            () = timeout.expired(&timers) => {}
+        }
         let took = start.elapsed();
         assert!(
             took >= Duration::from_secs(37) && took < Duration::from_millis(37_100),
@@ -94,11 +82,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_in_time_is_given_back() {
+    async fn work_that_is_done_in_time_is_not_cut_off() {
         for limit in [Duration::from_secs(10), Duration::MAX] {
-            let patience = RenewableTimeout::new(limit);
-            let working = pin!(tokio::time::sleep(Duration::from_secs(9)));
-            assert!(patience.limit(&Arc::default(), working).await.is_some());
+            let timeout = RenewableTimeout::new(limit);
+            let timers = Arc::default();
+            let is_done = tokio::select! {
+                () = tokio::time::sleep(Duration::from_secs(9)) => true,
+                () = timeout.expired(&timers) => false,
+            };
+            assert!(is_done);
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::process::{self, Tree};
 /// Killing takes effect at once, except on what the kernel holds in a system
 /// call; such a process is waited for this long at least.
 const KILL_WAIT: Duration = Duration::from_millis(100);
-/// What is left of stderr when all its writers are gone is there already.
+/// The rest of stderr is in the pipe already when all its writers are gone.
 const STDERR_WAIT: Duration = Duration::from_millis(100);
 
 pub(super) struct ChildProcess {
@@ -240,13 +240,13 @@ impl ChildProcess {
     {
         let mut tree = self.owned.tree.clone();
         let done = spawn_blocking(move || {
-            let told = act(&mut tree);
-            (tree, told)
+            let result = act(&mut tree);
+            (tree, result)
         });
         match done.await {
-            Ok((tree, told)) => {
+            Ok((tree, result)) => {
                 self.owned.tree = tree;
-                told
+                result
             }
             // The runtime ends, and drops us next.
             Err(_) => T::default(),

@@ -78,7 +78,7 @@ fn command(
         .args(&settings.args)
         .env_clear()
         .envs(settings.env.iter().map(|(name, value)| (name, value)))
-        // What it starts can be found by it.
+        // Processes that it starts are found by the mark.
         .env(MARK, mark)
         // A gateway among them recognises itself by it.
         .env(CHAIN, chain)
@@ -135,7 +135,7 @@ pub(super) fn explain(settings: &StdioSettings, error: &io::Error) -> Failure {
     Failure::new(FailureKind::NotFound, detail)
 }
 
-/// Where a command is looked for.
+/// The place of a command.
 enum Place<'a> {
     Path(PathBuf),
     Search {

@@ -1,5 +1,5 @@
-//! What a server writes to stderr: line by line into the log, the last lines
-//! kept for who must explain its end.
+//! The stderr of a server: logged line by line, with the last lines kept to
+//! explain its end.
 //!
 //! It is read without a pause, for a full pipe would stop the server, and a
 //! server that writes without end costs one copy of what it writes.

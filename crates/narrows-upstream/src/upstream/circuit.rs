@@ -1,4 +1,5 @@
-//! What calls to a server that is down are told, and what they bring about.
+//! Calls to a server that is down: their errors, and the earlier reconnect that
+//! they cause.
 //!
 //! The supervisor's next attempt is the probe: until it has connected, said
 //! hello and read the lists, every call is answered at once with the reason
@@ -24,7 +25,7 @@ pub(super) const SPACING: Duration = Duration::from_secs(5);
 /// The longest pause before an attempt that a call waits for.
 const MAX_WAIT: Duration = Duration::from_secs(3);
 
-/// What is remembered between two attempts.
+/// The state between two attempts to connect.
 #[derive(Default)]
 pub(super) struct Circuit {
     /// When the last attempt failed, or the connection was lost.
@@ -41,8 +42,8 @@ impl Circuit {
 }
 
 impl Upstream {
-    /// Why a call to it is refused without being sent. Whoever asks has a call
-    /// for it, so the next attempt may come sooner.
+    /// Returns the error for a call that is refused without being sent. Brings the
+    /// next reconnect attempt forward, because a call waits for it.
     pub fn down(&self) -> Error {
         self.hasten();
         let state = self.lifecycle.state.borrow();
@@ -57,8 +58,8 @@ impl Upstream {
         self.refused(reason, next_try)
     }
 
-    /// Why a call that lost its connection was not sent again, though it was
-    /// waited for the next one.
+    /// Returns the error for a call that lost its connection and was not sent again
+    /// in time.
     pub fn lost(&self, failure: &Failure) -> Error {
         let next_try = self.lifecycle.state.borrow().next_try();
         self.refused(self.secrets.redact(failure.detail.clone()), next_try)

@@ -158,8 +158,8 @@ impl Upstream {
                     }
                 };
                 let late = |_| {
-                    let told = format!("not connected within {:.1} s", limit.as_secs_f64());
-                    Failure::new(FailureKind::TimedOut, told)
+                    let detail = format!("not connected within {:.1} s", limit.as_secs_f64());
+                    Failure::new(FailureKind::TimedOut, detail)
                 };
                 let opened = tokio::time::timeout(limit, Box::pin(opening)).await;
                 let channel = opened.map_err(late)??;

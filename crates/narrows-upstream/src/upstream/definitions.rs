@@ -26,7 +26,7 @@ const MAX_TOOLS: usize = 50_000;
 
 /// Changes of one server that are logged and told within [`WINDOW`]. All are
 /// counted.
-const TOLD_PER_WINDOW: u32 = 20;
+const MAX_REPORTS: u32 = 20;
 const WINDOW: Duration = Duration::from_secs(60);
 
 /// Nested values beyond this depth are compared as they are written.
@@ -59,7 +59,7 @@ struct Seen {
     tools: usize,
     /// True once it was logged that there are too many tools.
     is_full: bool,
-    told: HashMap<usize, Told>,
+    reports: HashMap<usize, ReportWindow>,
 }
 
 /// The digests of one tool.
@@ -71,7 +71,7 @@ struct Definition {
 }
 
 /// Reports about one server in the current window.
-struct Told {
+struct ReportWindow {
     since: Instant,
     count: u32,
     left_out: u64,
@@ -91,7 +91,7 @@ impl Upstream {
     pub fn compare_definitions(&self, asks: Asks, offer: &Offer) {
         let definitions = &self.context.definitions;
         for change in definitions.compare((self.index, asks), &offer.tools) {
-            match definitions.may_tell(self.index) {
+            match definitions.may_report(self.index) {
                 Some(left_out) => self.report(change, left_out),
                 None => self.observer.tool_changed(None),
             }
@@ -189,29 +189,29 @@ impl Definitions {
         seen.servers.retain(|(own, _), _| *own != server);
         seen.tools = seen.servers.values().map(HashMap::len).sum();
         seen.is_full &= seen.tools >= MAX_TOOLS;
-        seen.told.remove(&server);
+        seen.reports.remove(&server);
     }
 
     /// Returns the number of unreported changes if one more change may be
     /// reported, `None` if not: a server could fill the log otherwise.
-    fn may_tell(&self, server: usize) -> Option<u64> {
+    fn may_report(&self, server: usize) -> Option<u64> {
         let now = Instant::now();
         let mut seen = self.0.lock();
-        let told = seen.told.entry(server).or_insert(Told {
+        let window = seen.reports.entry(server).or_insert(ReportWindow {
             since: now,
             count: 0,
             left_out: 0,
         });
-        if now.duration_since(told.since) > WINDOW {
-            told.since = now;
-            told.count = 0;
+        if now.duration_since(window.since) > WINDOW {
+            window.since = now;
+            window.count = 0;
         }
-        if told.count >= TOLD_PER_WINDOW {
-            told.left_out += 1;
+        if window.count >= MAX_REPORTS {
+            window.left_out += 1;
             return None;
         }
-        told.count += 1;
-        Some(std::mem::take(&mut told.left_out))
+        window.count += 1;
+        Some(std::mem::take(&mut window.left_out))
     }
 }
 
@@ -384,14 +384,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn so_many_changes_are_told_and_the_rest_is_counted() {
         let definitions = Definitions::default();
-        for _ in 0..TOLD_PER_WINDOW {
-            assert_eq!(definitions.may_tell(1), Some(0));
+        for _ in 0..MAX_REPORTS {
+            assert_eq!(definitions.may_report(1), Some(0));
         }
         for _ in 0..5 {
-            assert_eq!(definitions.may_tell(1), None);
+            assert_eq!(definitions.may_report(1), None);
         }
-        assert_eq!(definitions.may_tell(2), Some(0));
+        assert_eq!(definitions.may_report(2), Some(0));
         tokio::time::advance(WINDOW + Duration::from_secs(1)).await;
-        assert_eq!(definitions.may_tell(1), Some(5));
+        assert_eq!(definitions.may_report(1), Some(5));
     }
 }

@@ -1,6 +1,5 @@
-//! What a server speaks that does not speak what it is configured for: asked
-//! after an attempt has failed that way, until it is known, and told with each
-//! that does, so that people read the right word instead of a riddle.
+//! Detection of the transport of a server that is configured for another one.
+//! Failures of that kind name the transport that was found.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,7 +8,7 @@ use crate::request::Outgoing;
 
 impl Upstream {
     /// Sets the level of log messages on one link. A server that refuses it
-    /// logs as it likes; nobody is hurt.
+    /// keeps its own level.
     pub async fn set_level(&self, link: &Link, level: &str) {
         let params = Raw::empty_object().with_member("level", &Raw::string(level));
         let limit = self.settings.startup_timeout;
@@ -23,7 +23,7 @@ impl Upstream {
         if let Ok(link) = self.shared_link() {
             let limit = self.settings.startup_timeout;
             let call = Outgoing::own("resources/unsubscribe", Some(params), limit);
-            // Nobody listens any more, so nobody is hurt if it fails.
+            // No session listens any more, so a failure does not matter.
             let _ = link.request(call).await;
         }
     }

@@ -97,7 +97,7 @@ pub async fn supervise(
         let outage = outage.get_or_insert_with(Outage::default);
         outage.log(&upstream.settings.id, &failure, attempts, pause);
         upstream.go_down(failure, attempts, pause.map(|pause| Instant::now() + pause));
-        // What is left of the old one may hold what the new one needs.
+        // The rest of the old process may hold what the new one needs.
         let cleared = async {
             if let Some(lost) = lost {
                 lost.cleared().await;
@@ -111,7 +111,7 @@ pub async fn supervise(
     }
 }
 
-/// Hears what comes over the shared link of one upstream.
+/// Handles the messages that come over the shared link of an upstream outside of calls.
 pub trait SharedNotificationHandler: Send + Sync {
     fn notice(&self, upstream: &Arc<Upstream>, notice: Notice);
     fn ask(&self, upstream: &Arc<Upstream>, ask: Ask);
@@ -271,7 +271,7 @@ async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
                 upstream.store_offer(new);
                 upstream.context.changes.raise();
             }
-            // What was there is better than nothing; a dead link shows itself.
+            // The old list is better than none; a dead link is noticed elsewhere.
             Err(failure) => {
                 upstream.offered.stale().put_back(kinds);
                 tracing::warn!(server = %upstream.settings.id, "could not read a changed list: {}", failure.detail);
@@ -311,7 +311,7 @@ impl Upstream {
         self.change_state(state);
     }
 
-    /// Tells a new connection what the one before it knew.
+    /// Restores subscriptions and the log level on a new connection.
     fn restore(
         self: &Arc<Self>,
         link: Arc<Link>,

@@ -220,8 +220,8 @@ async fn progress_starts_the_time_anew_and_nothing_else_does() {
     tokio::time::pause();
     let mut behind = behind();
     let outgoing = outgoing(behind.origin.clone(), LONG);
-    let patience = Arc::new(RenewableTimeout::new(LONG));
-    let watch = link.progress.watch(5, &outgoing, &patience);
+    let timeout = Arc::new(RenewableTimeout::new(LONG));
+    let watch = link.progress.watch(5, &outgoing, &timeout);
     let passed = Duration::from_secs(50);
     let heard = |frame: serde_json::Value| {
         // On no call's stream.
@@ -232,9 +232,9 @@ async fn progress_starts_the_time_anew_and_nothing_else_does() {
                 .unwrap()
                 .is_none()
         );
-        patience.deadline()
+        timeout.deadline()
     };
-    let first = patience.deadline();
+    let first = timeout.deadline();
     tokio::time::advance(passed).await;
     let progress = |token| json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token}});
     assert_eq!(
