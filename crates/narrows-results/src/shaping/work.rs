@@ -40,9 +40,6 @@ const FREE_ITEMS: usize = 100;
 /// The digest of a text in which nothing was found has so many characters.
 const NOT_FOUND_CHARS: usize = 4_000;
 
-/// As long as any receipt.
-pub(super) const SOME_RECEIPT: &str = "prn_00000000000000000000000000";
-
 /// JSON that is written shorter is seldom less than this part of what it was.
 const TIGHTENS: usize = 8;
 
@@ -360,7 +357,7 @@ impl Work<'_> {
     /// The least share for a text of so many characters: one that has room for
     /// a marker.
     fn least_share(&self, chars: usize) -> usize {
-        let order = self.order(LEAST_SHARE, None, SOME_RECEIPT);
+        let order = self.order(LEAST_SHARE, None, Receipt::PLACEHOLDER);
         let marker = budget::longest_marker(chars, &order);
         LEAST_SHARE.max(marker + LEAST_TEXT)
     }
