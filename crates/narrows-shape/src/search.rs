@@ -17,6 +17,7 @@ mod concepts;
 mod corpus;
 mod domains;
 mod query;
+mod query_words;
 mod values;
 mod words;
 

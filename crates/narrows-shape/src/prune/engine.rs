@@ -8,6 +8,7 @@
 //! would mean fitting the weights anew.
 
 mod code;
+mod context;
 mod docs;
 pub(super) mod focus;
 mod logs;

@@ -5,7 +5,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use super::actions::Action;
 use super::words::{self, Reader, Word};
 use phrases::Phrases;
 
@@ -22,8 +21,8 @@ pub(super) static DOMAINS: LazyLock<Concepts> =
 /// Groups of words that mean the same, or nearly.
 #[derive(Default)]
 pub(super) struct Concepts {
-    /// What each concept has somebody do, for those that are verbs.
-    actions: Vec<Option<Action>>,
+    /// The word behind the `@` of each concept that has one.
+    tags: Vec<Option<Box<str>>>,
     english: Lexicon,
     french: Lexicon,
     german: Lexicon,
@@ -77,11 +76,12 @@ struct Opener {
 
 impl Concepts {
     pub(super) fn len(&self) -> usize {
-        self.actions.len()
+        self.tags.len()
     }
 
-    pub(super) fn action(&self, concept: u16) -> Option<Action> {
-        self.actions.get(usize::from(concept)).copied().flatten()
+    /// The tag of each concept, in their order.
+    pub(super) fn tags(&self) -> impl Iterator<Item = Option<&str>> {
+        self.tags.iter().map(Option::as_deref)
     }
 
     /// The concepts of an English word, by its stem.
@@ -238,11 +238,9 @@ impl Concepts {
                 concepts.lexicon_mut(language).askers.extend(askers);
                 continue;
             }
-            let action = head
-                .split_once('@')
-                .and_then(|(_, action)| Action::parse(action.trim()));
-            let concept = concepts.actions.len() as u16;
-            concepts.actions.push(action);
+            let tag = head.split_once('@').map(|(_, tag)| tag.trim().into());
+            let concept = concepts.tags.len() as u16;
+            concepts.tags.push(tag);
             for (at, part) in rest.split('|').enumerate() {
                 let (language, words) = match part.split_once(':') {
                     _ if at == 0 => (Some(Language::English), part),

@@ -2,7 +2,7 @@
 //! of `domains.txt`. They choose between servers, not between the tools of one.
 
 use super::concepts::{DOMAINS, Language, Member};
-use super::query::Said;
+use super::query_words::QueryWord;
 use super::words::{self, Word};
 
 /// How much a text is about each domain.
@@ -32,7 +32,7 @@ impl Profile {
     pub(super) fn of_query(
         language: Language,
         words: &[Word],
-        said: &[Said],
+        said: &[QueryWord],
         text: &str,
     ) -> Profile {
         let mut profile = Profile::new();

@@ -85,7 +85,7 @@ fn words_of_a_concept_are_found_in_any_form() {
     assert_eq!(table.of_stem(&word("bin").stem)[0].weight, super::DOUBTFUL);
     assert_eq!(table.of_word(Language::German, &word("lösche")).len(), 1);
     assert!(table.of_word(Language::German, &word("delete")).is_empty());
-    assert_eq!(table.action(0), Some(Action::Delete));
+    assert_eq!(table.tags().next(), Some(Some("delete")));
     let phrase = words::words("getting rid of them");
     let (members, length) = table
         .of_phrase(Language::English, &phrase)

@@ -1,8 +1,8 @@
 //! Which terms of a goal the blocks of a text have, where, and how often.
 
-use super::blocks::{Kind, Matter, Outline};
-use super::features::each;
-use super::goal::{Goal, LONGEST, Match, Mention, NameKey, Terms, is_name};
+use super::blocks::{Matter, Outline};
+use super::define::BlockKind;
+use super::goal::{Goal, LONGEST, Match, Mention, NameKey, Terms, each_term, is_name};
 use super::words::{lower, parts};
 use crate::prune::{Deadline, Lines, OutOfTime};
 
@@ -74,7 +74,7 @@ impl Tally {
         let mut reader = Reader::new(goal, deadline);
         let mut heads = vec![None; lines.len()];
         for (at, block) in outline.blocks.iter().enumerate() {
-            if block.kind != Kind::Piece {
+            if block.kind != BlockKind::Piece {
                 heads[block.head] = Some(at);
             }
         }
@@ -109,7 +109,7 @@ impl Tally {
         line: &str,
     ) -> Result<(), OutOfTime> {
         let block = &outline.blocks[owner];
-        let defined = block.kind != Kind::Piece;
+        let defined = block.kind != BlockKind::Piece;
         let in_signature = defined && (block.head..block.body).contains(&at);
         let in_prose = outline.matter[at] == Matter::Prose;
         let mut from = 0;
@@ -134,8 +134,8 @@ impl Tally {
                         counts.signature.add(found);
                     }
                     let row = owner * self.terms;
-                    each(found.exact, |term| bump(&mut self.exact[row + term], 1));
-                    each(found.akin, |term| bump(&mut self.akin[row + term], 1));
+                    each_term(found.exact, |term| bump(&mut self.exact[row + term], 1));
+                    each_term(found.akin, |term| bump(&mut self.akin[row + term], 1));
                 }
             }
             if !in_name && !in_prose && reader.goal.mentions(key.finish()) == Some(Mention::Code) {

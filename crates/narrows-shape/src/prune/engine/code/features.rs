@@ -1,8 +1,9 @@
 //! In which ways a block of code resembles what a goal asks for.
 
-use super::blocks::{Block, Kind, Outline};
+use super::blocks::{Block, Outline};
 use super::count::Tally;
-use super::goal::{Goal, Match, Mention, Terms, name_key};
+use super::define::BlockKind;
+use super::goal::{Goal, Match, Mention, Terms, each_term, name_key};
 use crate::prune::{Deadline, Lines, OutOfTime};
 
 /// How many features a block has.
@@ -104,16 +105,16 @@ impl Scale {
         let mut spread = vec![0u32; goal.len()];
         let (mut blocks, mut functions, mut words) = (0u32, 0u32, 0u64);
         for (block, counts) in outline.blocks.iter().zip(&tally.blocks) {
-            if block.kind == Kind::Container {
+            if block.kind == BlockKind::Container {
                 continue;
             }
             blocks += 1;
-            if block.kind == Kind::Function {
+            if block.kind == BlockKind::Function {
                 functions += 1;
                 words += u64::from(counts.words);
             }
             let terms = counts.name.all() | counts.signature.exact | counts.body.exact;
-            each(terms, |term| spread[term] += 1);
+            each_term(terms, |term| spread[term] += 1);
         }
         // A term that no block has tells none from another.
         let rare = |spread: u32| {
@@ -143,7 +144,7 @@ impl Scale {
 
     fn share(&self, terms: Terms) -> f32 {
         let mut sum = 0.0;
-        each(terms, |term| sum += self.rarity[term]);
+        each_term(terms, |term| sum += self.rarity[term]);
         sum / self.total
     }
 
@@ -177,7 +178,7 @@ fn compare(
     let (name, signature, body, first) = (counts.name, counts.signature, counts.body, counts.first);
     let written = name_of(lines, block);
     let named =
-        block.kind != Kind::Piece && goal.mentions(name_key(written)) == Some(Mention::Code);
+        block.kind != BlockKind::Piece && goal.mentions(name_key(written)) == Some(Mention::Code);
     let special = flag(is_special(written));
     let length = (block.filled.max(1) as f32).ln();
     [
@@ -206,8 +207,8 @@ fn compare(
         (counts.mentions as f32).ln_1p(),
         length,
         length * length / 10.0,
-        flag(block.kind == Kind::Container),
-        flag(block.kind == Kind::Piece),
+        flag(block.kind == BlockKind::Container),
+        flag(block.kind == BlockKind::Piece),
         special,
         special * around,
         special * flag(goal.creates),
@@ -226,12 +227,4 @@ fn is_special(name: &str) -> bool {
 
 fn flag(is: bool) -> f32 {
     f32::from(u8::from(is))
-}
-
-/// Calls back with each term of a set.
-pub(super) fn each(mut terms: Terms, mut with: impl FnMut(usize)) {
-    while terms != 0 {
-        with(terms.trailing_zeros() as usize);
-        terms &= terms - 1;
-    }
 }

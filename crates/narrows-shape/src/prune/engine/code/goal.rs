@@ -217,6 +217,14 @@ impl Goal {
     }
 }
 
+/// Calls back with each term of a set.
+pub(super) fn each_term(mut terms: Terms, mut with: impl FnMut(usize)) {
+    while terms != 0 {
+        with(terms.trailing_zeros() as usize);
+        terms &= terms - 1;
+    }
+}
+
 /// The same for `read_file`, `readFile` and `_read_file`.
 pub(super) fn name_key(name: &str) -> u64 {
     let mut key = NameKey::default();
