@@ -9,6 +9,7 @@ mod mask;
 pub mod prune;
 pub mod query;
 pub mod search;
+mod terms;
 mod tokens;
 pub mod toon;
 mod typescript;

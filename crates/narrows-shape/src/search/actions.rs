@@ -4,8 +4,8 @@
 
 use std::sync::LazyLock;
 
-use super::concepts::{CONCEPTS, Member};
-use super::words::Word;
+use super::concepts::CONCEPTS;
+use crate::terms::{ConceptMember, Word};
 
 /// What a tool does, or is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +69,9 @@ impl Actions {
     pub(super) const READ: Actions = Actions(1 << Action::Read as u8);
 
     /// What a word or phrase that stands for these concepts has somebody do.
-    pub(super) fn of(members: &[Member]) -> Actions {
+    pub(super) fn of(members: &[ConceptMember]) -> Actions {
         let sure = members.iter().filter(|member| member.weight >= SURE);
-        let of_concept = |member: &Member| *OF_CONCEPTS.get(usize::from(member.concept))?;
+        let of_concept = |member: &ConceptMember| *OF_CONCEPTS.get(usize::from(member.concept))?;
         let actions = sure.filter_map(of_concept);
         Actions(actions.fold(0, |set, action| set | 1 << action as u8))
     }

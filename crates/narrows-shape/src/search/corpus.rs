@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 
 use super::actions::Actions;
-use super::concepts::{CONCEPTS, Language, Member};
+use super::concepts::CONCEPTS;
 use super::query::Ask;
-use super::words::Word;
+use crate::terms::{ConceptMember, Language, Word};
 
 /// How soon further mentions stop to count.
 const SATURATION: f32 = 2.0;
@@ -26,7 +26,7 @@ const SYNONYM_IN_NAME: f32 = 0.8;
 pub(super) struct Vocabulary {
     numbers: HashMap<String, u32>,
     /// The concepts of each word.
-    members: Vec<&'static [Member]>,
+    members: Vec<&'static [ConceptMember]>,
     /// Whether a phrase may begin with it.
     opens: Vec<bool>,
 }
@@ -47,7 +47,7 @@ impl Vocabulary {
         self.numbers.get(stem).copied()
     }
 
-    fn members(&self, number: u32) -> &'static [Member] {
+    fn members(&self, number: u32) -> &'static [ConceptMember] {
         self.members
             .get(number as usize)
             .copied()
@@ -86,7 +86,7 @@ impl Text {
             }
             let number = vocabulary.number(&word.stem);
             self.terms.push((number, weight));
-            let mut add = |members: &[Member], weight: f32| {
+            let mut add = |members: &[ConceptMember], weight: f32| {
                 for member in members {
                     if let Some(has) = self.concepts.get_mut(usize::from(member.concept)) {
                         *has += member.weight * weight;

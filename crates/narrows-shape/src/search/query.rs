@@ -2,10 +2,10 @@
 //! stand for, and what is to be done.
 
 use super::actions::Actions;
-use super::concepts::{CONCEPTS, Language, Member};
+use super::concepts::CONCEPTS;
 use super::domains::Profile;
 use super::query_words;
-use super::words::{self, Word};
+use crate::terms::{self, ConceptMember, Language, Word};
 
 /// How many lines of a query are read, each another way to say the same.
 const MOST_LINES: usize = 16;
@@ -42,7 +42,7 @@ pub(super) struct Ask {
     /// The word itself, if it is one.
     pub(super) word: Option<Word>,
     /// What it stands for.
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<ConceptMember>,
     pub(super) weight: f32,
 }
 
@@ -70,7 +70,9 @@ impl Line {
         let said = query_words::read(text);
         let words: Vec<Word> = said.iter().map(|said| said.word.clone()).collect();
         let language = CONCEPTS.language(&words);
-        let is_question = CONCEPTS.is_question(language, &words);
+        let is_question = words
+            .first()
+            .is_some_and(|word| CONCEPTS.is_framing(language, &word.plain));
         let mut line = Line {
             asks: Vec::new(),
             actions: if is_question {
@@ -94,7 +96,7 @@ impl Line {
                 weight *= IN_PHRASE;
             }
             let is_letter = said.word.plain.chars().nth(1).is_none();
-            let is_filler = is_letter || CONCEPTS.is_filler(language, &said.word);
+            let is_filler = is_letter || CONCEPTS.is_filler(language, &said.word.plain);
             if said.word.is_number() || without_fillers && is_filler {
                 continue;
             }
@@ -105,7 +107,7 @@ impl Line {
             line.push(Some(said.word), members, weight);
         }
         line.push_loose(CONCEPTS.of_loose_phrases(language, words.iter().zip(weights)));
-        for run in words::signs(text) {
+        for run in terms::signs(text) {
             for members in CONCEPTS.inside(Language::Chinese, run, 1) {
                 line.push(None, members.to_vec(), 1.0);
             }
@@ -114,15 +116,15 @@ impl Line {
     }
 
     /// Adds phrases whose words stand apart, but for what is said outright.
-    fn push_loose(&mut self, loose: Vec<Member>) {
+    fn push_loose(&mut self, loose: Vec<ConceptMember>) {
         let phrases = self.asks.iter().filter(|ask| ask.word.is_none());
         let said = phrases.flat_map(|ask| ask.members.iter().map(|member| member.concept));
         let said: Vec<u16> = said.collect();
         let loose = loose
             .into_iter()
             .filter(|member| !said.contains(&member.concept));
-        for Member { concept, weight } in loose.take(MOST_LOOSE) {
-            let member = Member {
+        for ConceptMember { concept, weight } in loose.take(MOST_LOOSE) {
+            let member = ConceptMember {
                 concept,
                 weight: 1.0,
             };
@@ -130,7 +132,7 @@ impl Line {
         }
     }
 
-    fn push(&mut self, word: Option<Word>, members: Vec<Member>, weight: f32) {
+    fn push(&mut self, word: Option<Word>, members: Vec<ConceptMember>, weight: f32) {
         if self.asks.len() >= MOST_ASKS {
             return;
         }
@@ -148,7 +150,7 @@ impl Line {
 
 /// What a word stands for. A word that the language does not know may be several
 /// written as one, or an English one.
-fn members_of(language: Language, word: &Word) -> Vec<Member> {
+fn members_of(language: Language, word: &Word) -> Vec<ConceptMember> {
     let known = CONCEPTS.of_word(language, word);
     if !known.is_empty() {
         return known.to_vec();

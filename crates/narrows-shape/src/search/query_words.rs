@@ -2,7 +2,7 @@
 //! or an address is mostly a value to work with.
 
 use super::values;
-use super::words::{self, Word};
+use crate::terms::{self, Word};
 
 /// What is between quotes is a value to work with, not what to do with it.
 const QUOTED: f32 = 0.25;
@@ -22,9 +22,9 @@ pub(super) struct QueryWord {
 pub(super) fn read(text: &str) -> Vec<QueryWord> {
     let mut read: Vec<QueryWord> = Vec::new();
     let mut push = |text: &str, weight: f32, is_name: bool| {
-        let words = words::words(text).into_iter();
+        let words = terms::read(text).into_iter();
         // Signs are read by the run, not one by one.
-        let words = words.filter(|word| !word.plain.starts_with(words::is_sign));
+        let words = words.filter(|word| !word.plain.starts_with(terms::is_sign));
         read.extend(words.map(|word| QueryWord {
             word,
             weight,

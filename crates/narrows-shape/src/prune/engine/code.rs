@@ -15,7 +15,6 @@ mod features;
 mod goal;
 mod model;
 mod vocabulary;
-mod words;
 
 use super::standout::Blocks;
 use super::{Deadline, OutOfTime};

@@ -1,7 +1,7 @@
 //! How well documents answer the terms of a goal: BM25 over lines, paragraphs or
 //! sections, in which a concept counts once, by the best of its terms.
 
-use super::terms::Terms;
+use super::goal_terms::GoalTerms;
 use super::{Deadline, OutOfTime};
 
 const K1: f32 = 1.2;
@@ -37,7 +37,7 @@ impl Hits {
 
     /// Searches a row of texts, each of which is a document.
     pub(super) fn search<'a>(
-        terms: &Terms,
+        terms: &GoalTerms,
         texts: impl Iterator<Item = &'a str>,
         deadline: &Deadline<'_>,
     ) -> Result<Hits, OutOfTime> {
@@ -46,7 +46,7 @@ impl Hits {
             documents: Vec::with_capacity(texts.size_hint().0),
         };
         let mut tally = Tally::new(terms.len());
-        let mut scratch = Vec::new();
+        let mut scratch = String::new();
         let mut searched = 0;
         for text in texts {
             let mut length = 0;
@@ -73,7 +73,7 @@ impl Hits {
     }
 
     /// Puts documents together to larger ones.
-    pub(super) fn group(&self, terms: &Terms, groups: &Groups) -> Hits {
+    pub(super) fn group(&self, terms: &GoalTerms, groups: &Groups) -> Hits {
         let mut together = Hits {
             hits: Vec::new(),
             documents: Vec::with_capacity(groups.ends.len()),
@@ -99,7 +99,7 @@ impl Hits {
     }
 
     /// How well each document answers the goal; 0 for those without a term.
-    pub(super) fn scores(&self, terms: &Terms) -> Vec<f32> {
+    pub(super) fn scores(&self, terms: &GoalTerms) -> Vec<f32> {
         let count = self.documents.len() as f32;
         let total: f64 = self.documents.iter().map(|it| f64::from(it.length)).sum();
         let average = (total as f32 / count.max(1.0)).max(1.0);
