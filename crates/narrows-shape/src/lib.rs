@@ -8,6 +8,7 @@ mod json;
 mod mask;
 pub mod prune;
 pub mod query;
+mod rank;
 pub mod search;
 mod terms;
 mod tokens;

@@ -6,7 +6,8 @@
 //! [split] into pieces of itself, at the joints of names too; a word is
 //! [folded](mod@fold) to small letters without accents and loses its
 //! [endings](mod@stem); a [`ConceptTable`] says what it stands for. The tables
-//! themselves belong to those that look words up in them.
+//! themselves belong to those that look words up in them. How rare and frequent
+//! words rank texts is in [`rank`](crate::rank).
 
 mod concepts;
 mod fold;

@@ -3,9 +3,16 @@
 
 use super::goal_terms::GoalTerms;
 use super::{Deadline, OutOfTime};
+use crate::rank::{Bm25, frequency, rarity};
 
-const K1: f32 = 1.2;
-const B: f32 = 0.75;
+/// The usual constants.
+const BM25: Bm25 = Bm25 {
+    saturation: 1.2,
+    length: 0.75,
+};
+/// The usual form of BM25 has this factor. What scores differ by is compared with
+/// constants (`docs::SHARPNESS`) that were measured with it.
+const SCALE: f32 = BM25.saturation + 1.0;
 
 /// So much text is searched between two looks at the clock.
 const STRIDE: usize = 64 << 10;
@@ -107,16 +114,16 @@ impl Hits {
         for &(term, _) in &self.hits {
             spread[term as usize] += 1.0;
         }
-        let rarity = |spread: &f32| (1.0 + (count - spread + 0.5) / (spread + 0.5)).ln();
-        let rarity: Vec<f32> = spread.iter().map(rarity).collect();
+        let rarity = spread.iter().map(|&spread| rarity(count, spread));
+        let rarity: Vec<f32> = rarity.collect();
         let mut best = Tally::new(terms.len());
         let mut score = |document: usize| {
             let length = self.documents[document].length;
-            let norm = K1 * (1.0 - B + B * length / average);
+            let half = BM25.half(length, average);
             for &(index, times) in self.of(document) {
                 let term = terms.get(index);
-                let part =
-                    term.weight * rarity[index as usize] * times * (K1 + 1.0) / (times + norm);
+                let rarity = rarity[index as usize];
+                let part = SCALE * term.weight * rarity * frequency(times, half);
                 best.raise(term.concept, part);
             }
             best.drain().map(|(_, part)| part).sum()

@@ -103,7 +103,9 @@ impl Phrases {
     }
 }
 
-/// How much a word tells that so many of all phrases have.
+/// How much a word tells that so many of all phrases have. Common words of a phrase
+/// count a little more here than by [`rarity`](crate::rank::rarity), which finds
+/// slightly less.
 fn telling(phrases: usize, with: usize) -> f32 {
     (1.0 + phrases as f32 / (1.0 + with as f32)).ln()
 }
