@@ -13,10 +13,12 @@
 
 mod effort;
 mod explain;
+mod keywords;
 mod names;
 mod read;
 mod schema;
 mod told;
+mod validator;
 
 use std::collections::HashSet;
 use std::fmt;

@@ -7,6 +7,7 @@
 //! pages. [`find`] applies the same queries to a text that is not cut yet.
 
 mod answer;
+mod argument_error;
 mod arguments;
 mod convert;
 mod find;
@@ -22,7 +23,7 @@ use serde_json::{Value, json};
 
 use self::answer::Page;
 pub use self::answer::QUERY_TIME;
-use self::arguments::Wrong;
+use self::argument_error::ArgumentError;
 pub use self::find::Find;
 use self::request::{Request, cursor};
 pub use self::resource::{TEMPLATE, is_receipt, read};
@@ -110,7 +111,7 @@ fn not_found(store: &dyn Store, owner: &Owner, receipt: &str) -> Raw {
 
 /// Refuses arguments, with the corrected call and the fields of the rows where
 /// they are known.
-fn invalid(wrong: Wrong, receipt: Option<&str>, fields: &[String]) -> Raw {
+fn invalid(wrong: ArgumentError, receipt: Option<&str>, fields: &[String]) -> Raw {
     let mut data = json!({});
     if let Some(mut corrected) = wrong.corrected {
         if let (Some(corrected), Some(receipt)) = (corrected.as_object_mut(), receipt) {

@@ -12,6 +12,7 @@ mod goal;
 mod guard;
 mod halves;
 mod items;
+mod pieces;
 mod policy;
 mod report;
 #[cfg(test)]

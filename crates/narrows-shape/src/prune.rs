@@ -23,7 +23,7 @@ pub(crate) mod trouble;
 pub use engine::{CODE_FEATURES, code_candidates};
 pub use engine::{Deadline, Engine, Lexical, OutOfTime, Ranking};
 pub use lines::Lines;
-pub use render::{Annotation, Rendered, Style, rebuild, render};
+pub use render::{Annotation, Rendered, rebuild, render};
 pub use selection::{Limits, Selection, select};
 
 use std::fmt;
@@ -86,6 +86,15 @@ impl Fallback {
             Fallback::InternalError => "internal_error",
         }
     }
+}
+
+/// How the remaining text is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Kept lines read `{n}│ {line}`, by their number in the original.
+    pub annotate_lines: bool,
+    /// Each block that went leaves a line which says so.
+    pub include_markers: bool,
 }
 
 /// Lines that go together, counted from 0, the end not included.

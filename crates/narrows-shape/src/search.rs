@@ -1,8 +1,8 @@
 //! Finds the tools for a task among many, by the words of the task.
 //!
 //! Word matching alone is weak, since people do not ask in the words of a
-//! catalogue. So words are compared without their endings (`words`), and by what
-//! they stand for: a table of concepts with their words and phrases in five
+//! catalogue. So words are compared without their endings (`terms`), and by
+//! what they stand for: a table of concepts with their words and phrases in five
 //! languages (`concepts`). Values say by their form what they are (`values`). What
 //! a line of a query asks for (`query`) is looked up in two corpora (`corpus`), one
 //! of tools and one of servers, since a task mostly names the domain before the
@@ -17,17 +17,17 @@ mod concepts;
 mod corpus;
 mod domains;
 mod query;
+mod query_words;
 mod values;
-mod words;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use crate::terms::{Word, WordReader};
 use actions::Actions;
 use corpus::{Corpus, Text, Vocabulary, Wanted};
 use domains::Profile;
 use query::Line;
-use words::{Reader, Word};
 
 /// A server as the search sees it.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +117,7 @@ impl Index {
     /// tool of no server is found by its own words.
     pub fn new(servers: &[ServerText<'_>], tools: &[ToolText<'_>]) -> Index {
         let mut vocabulary = Vocabulary::default();
-        let mut reader = Reader::default();
+        let mut reader = WordReader::default();
         let mut profiles = vec![Profile::new(); servers.len()];
         let mut server_texts = Vec::new();
         for (server, profile) in servers.iter().zip(&mut profiles) {
@@ -245,7 +245,7 @@ impl Field {
         }
     }
 
-    fn read(&self, reader: &mut Reader, text: &str) -> Vec<Word> {
+    fn read(&self, reader: &mut WordReader, text: &str) -> Vec<Word> {
         reader.words(cut(text, self.bytes))
     }
 
@@ -266,7 +266,7 @@ struct ToolWords {
 }
 
 impl ToolWords {
-    fn read(reader: &mut Reader, tool: &ToolText<'_>) -> ToolWords {
+    fn read(reader: &mut WordReader, tool: &ToolText<'_>) -> ToolWords {
         let (sentence, rest) = first_sentence(tool.description);
         let mut words = ToolWords {
             name: NAME.read(reader, tool.name),

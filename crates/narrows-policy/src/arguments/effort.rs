@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use jsonschema::Draft;
 use serde_json::{Map, Value};
 
-use super::schema::{IN_PLACE_LISTS, IN_PLACE_MAPS, REFERENCES, resolve};
+use super::keywords::{IN_PLACE_LISTS, IN_PLACE_MAPS, REFERENCES, resolve};
 
 /// The most schemas that are applied on the way to one value of the arguments.
 const MAX_VISITS: u64 = 10_000;

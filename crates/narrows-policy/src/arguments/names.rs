@@ -14,7 +14,8 @@ use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value, json};
 
 use super::explain::{self, Problem};
-use super::schema::{IN_PLACE_LISTS, IN_PLACE_MAPS, REFERENCES, resolve, validator};
+use super::keywords::{IN_PLACE_LISTS, IN_PLACE_MAPS, REFERENCES, resolve};
+use super::validator;
 
 /// Keywords by which a schema says which names there are.
 const SPEAKING: [&str; 4] = [
@@ -93,7 +94,7 @@ impl Names {
         }
         let patterns = match patterns.is_empty() {
             true => None,
-            false => match validator(&json!({ "anyOf": patterns }), Draft::Draft202012) {
+            false => match validator::build(&json!({ "anyOf": patterns }), Draft::Draft202012) {
                 Ok(patterns) => Some(patterns),
                 Err(_) => return Names::Open,
             },

@@ -4,34 +4,19 @@
 //! Nothing is fetched: `jsonschema` is built without its retrievers, and a
 //! reference that leaves the schema makes it unusable.
 
-use jsonschema::{Draft, PatternOptions, Validator};
+use jsonschema::{Draft, Validator};
 use narrows_wire::Raw;
-use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::effort::{self, Counted, Effort};
 use super::names::{self, Names};
+use super::validator;
 
 /// Longer schemas are not enforced; the longest seen in the wild have 8 kB.
 const MAX_SCHEMA_BYTES: usize = 512 * 1024;
 
-/// Each may take [`MAX_PATTERN_BYTES`] when compiled.
+/// Each may take [`MAX_PATTERN_BYTES`](super::validator::MAX_PATTERN_BYTES) when compiled.
 const MAX_PATTERNS: usize = 200;
-
-const MAX_PATTERN_BYTES: usize = 64 * 1024;
-
-/// What a pattern with look-around may try for one string. Others are matched
-/// in linear time and have no need of it.
-const MAX_BACKTRACKS: usize = 20_000;
-
-/// Keywords that apply several schemas to the same value, as a list ...
-pub(super) const IN_PLACE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
-
-/// ... and by name.
-pub(super) const IN_PLACE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
-
-/// Keywords that apply a schema from elsewhere to the same value.
-pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 pub(super) struct Compiled {
     validator: Validator,
@@ -58,7 +43,7 @@ impl Compiled {
             return Err(format!("it has more than {MAX_PATTERNS} patterns"));
         }
         Ok(Compiled {
-            validator: validator(&schema, draft)?,
+            validator: validator::build(&schema, draft)?,
             names: Names::of(&schema),
             effort,
             counted,
@@ -95,13 +80,6 @@ impl Compiled {
     }
 }
 
-/// What a reference within the schema points to.
-pub(super) fn resolve<'v>(root: &'v Value, reference: &Value) -> Option<&'v Value> {
-    let fragment = reference.as_str()?.strip_prefix('#')?;
-    // Pointers in URIs have their special characters escaped.
-    root.pointer(&percent_decode_str(fragment).decode_utf8().ok()?)
-}
-
 /// The draft that `$schema` names. One that nobody knows is taken away: it
 /// would have to be fetched, and nearly all schemas mean the same in each.
 fn draft(root: &mut Map<String, Value>) -> Draft {
@@ -113,26 +91,4 @@ fn draft(root: &mut Map<String, Value>) -> Draft {
             Draft::Draft202012
         }
     }
-}
-
-pub(super) fn validator(schema: &Value, draft: Draft) -> Result<Validator, String> {
-    let options = jsonschema::options()
-        .offline()
-        .with_draft(draft)
-        // Servers and JSON Schema differ in what is a URI or base64. A call
-        // that the server would take must not fail here.
-        .should_validate_formats(false)
-        .without_content_media_type_support("application/json")
-        .without_content_encoding_support("base64");
-    let linear = PatternOptions::regex()
-        .size_limit(MAX_PATTERN_BYTES)
-        .dfa_size_limit(MAX_PATTERN_BYTES);
-    let backtracking = PatternOptions::fancy_regex()
-        .backtrack_limit(MAX_BACKTRACKS)
-        .size_limit(MAX_PATTERN_BYTES)
-        .dfa_size_limit(MAX_PATTERN_BYTES);
-    let built = options.clone().with_pattern_options(linear).build(schema);
-    built
-        .or_else(|_| options.with_pattern_options(backtracking).build(schema))
-        .map_err(|error| error.to_string().chars().take(300).collect())
 }

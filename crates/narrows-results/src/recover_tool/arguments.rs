@@ -6,7 +6,8 @@ use narrows_shape::query::{Invalid, Query, Request};
 use narrows_wire::{Kind, Raw};
 use serde_json::{Map, Value};
 
-use super::convert;
+use super::argument_error::ArgumentError;
+use super::convert::{self, Arguments};
 use super::ranges;
 
 /// Characters of an answer that a caller may ask for.
@@ -111,31 +112,8 @@ const ENDS: [(&str, &str); 6] = [
     ("to", "end"),
 ];
 
-/// Arguments that cannot be used, and how they would be written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
-    pub message: String,
-    /// All arguments, corrected.
-    pub corrected: Option<Value>,
-    /// The rows of the text would help: the condition cannot be read.
-    pub(super) is_condition: bool,
-}
-
-impl From<String> for Wrong {
-    fn from(message: String) -> Wrong {
-        Wrong {
-            message,
-            corrected: None,
-            is_condition: false,
-        }
-    }
-}
-
-/// Arguments under their own names.
-pub(super) type Given = Map<String, Value>;
-
 /// Reads the arguments under their own names, without those that say nothing.
-pub(super) fn canonical(raw: Option<&Raw>) -> Result<Given, Wrong> {
+pub(super) fn canonical(raw: Option<&Raw>) -> Result<Arguments, ArgumentError> {
     let Some(raw) = raw else {
         return Ok(Map::new());
     };
@@ -187,7 +165,7 @@ pub(super) fn canonical(raw: Option<&Raw>) -> Result<Given, Wrong> {
 
 /// Markers say `rows 5-9` of arrays and `chars 5-9` inside a line, and models
 /// copy them as ranges.
-fn read_marker(given: &mut Given) -> Result<(), Wrong> {
+fn read_marker(given: &mut Arguments) -> Result<(), ArgumentError> {
     let Some(Value::String(text)) = given.get("ranges") else {
         return Ok(());
     };
@@ -232,7 +210,7 @@ fn known(folded: &str) -> Option<&'static str> {
 }
 
 /// Refuses a name, with the call in which the nearest one stands for it.
-fn unknown(name: &str, raw: &Raw) -> Wrong {
+fn unknown(name: &str, raw: &Raw) -> ArgumentError {
     let takes = NAMES[..NAMES.len() - 1].join(", ");
     let name: String = name.chars().take(60).collect();
     let others = ALIASES.iter().map(|(other, _)| *other);
@@ -250,7 +228,7 @@ fn unknown(name: &str, raw: &Raw) -> Wrong {
     });
     let hint = near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
     let end = if hint.is_empty() { "." } else { "" };
-    Wrong {
+    ArgumentError {
         message: format!("Unknown argument '{name}'{hint}{end} There are {takes}"),
         corrected,
         is_condition: false,
@@ -274,12 +252,12 @@ pub(super) struct Asked {
     /// The receipt of the text to compare with.
     pub(super) diff_with: Option<String>,
     /// The arguments, as a cursor repeats them.
-    pub(super) arguments: Given,
+    pub(super) arguments: Arguments,
 }
 
 impl Asked {
     /// Checks arguments under their own names, without receipt and cursor.
-    pub(super) fn check(given: Given) -> Result<Asked, Wrong> {
+    pub(super) fn check(given: Arguments) -> Result<Asked, ArgumentError> {
         let request = request(&given)?;
         let max_chars = convert::number(&given, "max_chars")?;
         let mut arguments = given;
@@ -297,7 +275,7 @@ impl Asked {
     }
 }
 
-fn request(given: &Given) -> Result<Request, Wrong> {
+fn request(given: &Arguments) -> Result<Request, ArgumentError> {
     let number = |name| convert::number(given, name);
     let signed = |name| number(name).map(|n| n.map(|n| i64::try_from(n).unwrap_or(i64::MAX)));
     let count = |name| number(name).map(|n| n.map(|n| usize::try_from(n).unwrap_or(usize::MAX)));
@@ -328,8 +306,8 @@ fn request(given: &Given) -> Result<Request, Wrong> {
     })
 }
 
-fn invalid(error: Invalid, given: &Given) -> Wrong {
-    Wrong {
+fn invalid(error: Invalid, given: &Arguments) -> ArgumentError {
+    ArgumentError {
         message: error.to_string(),
         corrected: corrected(&error, given).map(Value::Object),
         is_condition: error.argument == "where",
@@ -338,7 +316,7 @@ fn invalid(error: Invalid, given: &Given) -> Wrong {
 
 /// The arguments with the one that cannot be read as it was probably meant, or
 /// without those that do not go with it.
-fn corrected(error: &Invalid, given: &Given) -> Option<Given> {
+fn corrected(error: &Invalid, given: &Arguments) -> Option<Arguments> {
     let mut corrected = given.clone();
     if let Some(text) = &error.corrected {
         corrected.insert(error.argument.to_owned(), text.as_str().into());

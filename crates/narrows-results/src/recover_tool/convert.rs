@@ -1,17 +1,24 @@
 //! Values of arguments in the forms that models write.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::arguments::{Given, Wrong};
+use super::argument_error::ArgumentError;
+
+/// Arguments under their own names.
+pub(super) type Arguments = Map<String, Value>;
 
 /// A whole number of at least 0, also as text or as `5.0`.
-pub(super) fn number(given: &Given, name: &str) -> Result<Option<u64>, Wrong> {
+pub(super) fn number(given: &Arguments, name: &str) -> Result<Option<u64>, ArgumentError> {
     let Some(value) = given.get(name) else {
         return Ok(None);
     };
     match whole(value).and_then(|number| u64::try_from(number).ok()) {
         Some(number) => Ok(Some(number)),
-        None => Err(wrong(name, "a whole number of at least 0", value)),
+        None => Err(ArgumentError::of_value(
+            name,
+            "a whole number of at least 0",
+            value,
+        )),
     }
 }
 
@@ -31,7 +38,7 @@ pub(super) fn whole(value: &Value) -> Option<i64> {
     }
 }
 
-pub(super) fn flag(given: &Given, name: &str) -> Result<Option<bool>, Wrong> {
+pub(super) fn flag(given: &Arguments, name: &str) -> Result<Option<bool>, ArgumentError> {
     let Some(value) = given.get(name) else {
         return Ok(None);
     };
@@ -46,20 +53,20 @@ pub(super) fn flag(given: &Given, name: &str) -> Result<Option<bool>, Wrong> {
         _ => None,
     };
     flag.map(Some)
-        .ok_or_else(|| wrong(name, "true or false", value))
+        .ok_or_else(|| ArgumentError::of_value(name, "true or false", value))
 }
 
-pub(super) fn text(given: &Given, name: &str) -> Result<Option<String>, Wrong> {
+pub(super) fn text(given: &Arguments, name: &str) -> Result<Option<String>, ArgumentError> {
     match given.get(name) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(Value::Number(number)) => Ok(Some(number.to_string())),
-        Some(value) => Err(wrong(name, "a string", value)),
+        Some(value) => Err(ArgumentError::of_value(name, "a string", value)),
     }
 }
 
 /// A query may be a list of words, all of which must match.
-pub(super) fn query(given: &Given) -> Result<Option<String>, Wrong> {
+pub(super) fn query(given: &Arguments) -> Result<Option<String>, ArgumentError> {
     let words = match given.get("query") {
         Some(Value::Array(words)) => {
             let words: Vec<String> = words.iter().map(plain).collect();
@@ -82,7 +89,7 @@ fn is_slashed(text: &str) -> bool {
 }
 
 /// A list of columns as text: `"a, b"` or `["a", "b"]`.
-pub(super) fn list(given: &Given, name: &str) -> Result<Option<String>, Wrong> {
+pub(super) fn list(given: &Arguments, name: &str) -> Result<Option<String>, ArgumentError> {
     match given.get(name) {
         Some(Value::Array(entries)) => {
             let entries: Vec<String> = entries.iter().map(plain).collect();
@@ -94,7 +101,7 @@ pub(super) fn list(given: &Given, name: &str) -> Result<Option<String>, Wrong> {
 
 /// `"sum(total)"`, `["count", "sum(total)"]`, `{"sum": "total"}`, or a list of
 /// `{"function": "sum", "field": "total"}`.
-pub(super) fn aggregate(given: &Given) -> Result<Option<String>, Wrong> {
+pub(super) fn aggregate(given: &Arguments) -> Result<Option<String>, ArgumentError> {
     let entries = match given.get("aggregate") {
         Some(Value::Array(entries)) => entries.as_slice(),
         Some(value @ Value::Object(_)) => std::slice::from_ref(value),
@@ -120,7 +127,7 @@ pub(super) fn aggregate(given: &Given) -> Result<Option<String>, Wrong> {
 }
 
 /// A path; `true` asks for the rows that are found without one.
-pub(super) fn rows(given: &Given) -> Result<Option<String>, Wrong> {
+pub(super) fn rows(given: &Arguments) -> Result<Option<String>, ArgumentError> {
     match given.get("rows") {
         Some(Value::Bool(wanted)) => Ok(wanted.then(String::new)),
         _ => text(given, "rows"),
@@ -129,7 +136,7 @@ pub(super) fn rows(given: &Given) -> Result<Option<String>, Wrong> {
 
 /// A condition as text, a list of them that must all hold, or an object of
 /// fields and the values they must have.
-pub(super) fn condition(given: &Given) -> Result<Option<String>, Wrong> {
+pub(super) fn condition(given: &Arguments) -> Result<Option<String>, ArgumentError> {
     let value = match given.get("where") {
         Some(Value::Array(parts)) => {
             let parts: Vec<String> = parts
@@ -151,7 +158,11 @@ pub(super) fn condition(given: &Given) -> Result<Option<String>, Wrong> {
             }
             Value::Object(_) | Value::Array(_) => {
                 let example = "a text such as \"total > 5 and status = 'open'\"";
-                return Err(wrong("where", example, &Value::Object(value.clone())));
+                return Err(ArgumentError::of_value(
+                    "where",
+                    example,
+                    &Value::Object(value.clone()),
+                ));
             }
             wanted => parts.push(format!("{field} = {wanted}")),
         }
@@ -164,13 +175,4 @@ fn plain(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-pub(super) fn wrong(name: &str, wanted: &str, value: &Value) -> Wrong {
-    let shown = value.to_string();
-    let shown: String = match shown.chars().count() {
-        0..=60 => shown,
-        _ => shown.chars().take(57).chain("...".chars()).collect(),
-    };
-    Wrong::from(format!("Argument '{name}' must be {wanted}, not {shown}"))
 }

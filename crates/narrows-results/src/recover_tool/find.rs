@@ -6,7 +6,8 @@ use narrows_wire::{Kind, Raw};
 use serde_json::{Map, Value};
 
 use super::answer::{self, Page};
-use super::arguments::{Asked, Wrong, canonical};
+use super::argument_error::ArgumentError;
+use super::arguments::{Asked, canonical};
 use super::request::cursor;
 
 /// A checked `find`.
@@ -25,7 +26,7 @@ pub struct Found {
 impl Find {
     /// Reads a query, or an object of the arguments of `recover_text` without
     /// `prune_id` and `cursor`.
-    pub fn read(find: &Raw) -> Result<Find, Wrong> {
+    pub fn read(find: &Raw) -> Result<Find, ArgumentError> {
         let is_object = |text: &str| text.trim_start().starts_with('{');
         let given = match find.as_text() {
             Some(text) if !is_object(&text) => {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::arguments::Wrong;
-use super::convert::{whole, wrong};
+use super::argument_error::ArgumentError;
+use super::convert::whole;
 
 const MAX_RANGES: usize = 1_000;
 
@@ -11,7 +11,7 @@ const WANTED: &str = "ranges such as \"201-5012\" or \"5,9-12\"";
 
 /// Reads `"201-5012"`, `"5,9-12"`, `{"start_line": 5, "end_line": 9}`, `[5, 9]`,
 /// `7`, and lists of them.
-pub(super) fn read(value: &Value) -> Result<Vec<(i64, i64)>, Wrong> {
+pub(super) fn read(value: &Value) -> Result<Vec<(i64, i64)>, ArgumentError> {
     let entries = match value {
         Value::Array(entries) if !is_pair(entries) => entries.as_slice(),
         value => std::slice::from_ref(value),
@@ -26,7 +26,7 @@ pub(super) fn read(value: &Value) -> Result<Vec<(i64, i64)>, Wrong> {
             Value::Object(_) => object(entry).map(|range| vec![range]),
             entry => whole(entry).map(|line| vec![(line, line)]),
         };
-        ranges.extend(read.ok_or_else(|| wrong("ranges", WANTED, entry))?);
+        ranges.extend(read.ok_or_else(|| ArgumentError::of_value("ranges", WANTED, entry))?);
         if ranges.len() > MAX_RANGES {
             let message = format!("Argument 'ranges' must have at most {MAX_RANGES} entries");
             return Err(message.into());

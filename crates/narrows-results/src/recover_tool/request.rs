@@ -4,8 +4,9 @@
 use narrows_wire::{Raw, token};
 use serde_json::Value;
 
-use super::arguments::{Asked, Given, Wrong, canonical};
-use super::convert;
+use super::argument_error::ArgumentError;
+use super::arguments::{Asked, canonical};
+use super::convert::{self, Arguments};
 
 /// Arguments that are longer than this do not go into cursors: a model has to
 /// copy those.
@@ -16,11 +17,11 @@ pub(super) struct Request {
     pub(super) receipt: String,
     /// The byte of the answer to begin with.
     pub(super) offset: usize,
-    given: Given,
+    given: Arguments,
 }
 
 impl Request {
-    pub(super) fn read(arguments: Option<&Raw>) -> Result<Request, Wrong> {
+    pub(super) fn read(arguments: Option<&Raw>) -> Result<Request, ArgumentError> {
         let mut given = canonical(arguments)?;
         let receipt = convert::text(&given, "prune_id")?;
         let receipt = receipt.ok_or_else(|| {
@@ -42,7 +43,7 @@ impl Request {
     }
 
     /// The question of the call.
-    pub(super) fn check(&self) -> Result<Asked, Wrong> {
+    pub(super) fn check(&self) -> Result<Asked, ArgumentError> {
         Asked::check(self.given.clone())
     }
 
@@ -51,7 +52,7 @@ impl Request {
         convert::rows(&self.given).ok().flatten()
     }
 
-    fn go_to(&mut self, cursor: &str) -> Result<(), Wrong> {
+    fn go_to(&mut self, cursor: &str) -> Result<(), ArgumentError> {
         if let Some((offset, sum)) = short(cursor) {
             if sum != checksum(&self.given) {
                 return Err(
@@ -83,7 +84,7 @@ impl Request {
 
 /// The cursor of the page that begins at `offset`. It carries the arguments,
 /// unless they are long; then they have to be repeated.
-pub(super) fn cursor(offset: usize, receipt: &str, arguments: &Given) -> String {
+pub(super) fn cursor(offset: usize, receipt: &str, arguments: &Arguments) -> String {
     let of = Raw::from_serialize(arguments);
     match of.len() <= MAX_CARRIED {
         true => token::part_cursor(offset, &of.with_member("prune_id", &Raw::string(receipt))),
@@ -97,7 +98,7 @@ fn short(cursor: &str) -> Option<(usize, u32)> {
 }
 
 /// Of all arguments that choose the answer.
-fn checksum(arguments: &Given) -> u32 {
+fn checksum(arguments: &Arguments) -> u32 {
     let mut named: Vec<(&String, &Value)> = arguments.iter().collect();
     named.retain(|(name, _)| *name != "max_chars");
     named.sort_by_key(|(name, _)| *name);

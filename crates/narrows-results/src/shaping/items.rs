@@ -10,7 +10,6 @@ use narrows_wire::Raw;
 
 use super::blocks;
 use super::report::{BlockReport, Change};
-use super::work::SOME_RECEIPT;
 use super::{Form, Job};
 use crate::recovery_store::Receipt;
 
@@ -35,7 +34,11 @@ impl Dropped {
         keep: impl FnOnce(&Arc<str>) -> Result<Receipt, Fallback>,
     ) -> Result<Dropped, Fallback> {
         let items = blocks::items(result, job.form);
-        let longest = note([items.len(); 4], "999k", &job.recover.call(SOME_RECEIPT));
+        let longest = note(
+            [items.len(); 4],
+            "999k",
+            &job.recover.call(Receipt::PLACEHOLDER),
+        );
         let gone = middle(sizes, max_chars.saturating_sub(longest.chars().count()));
         let together = items.iter().zip(&gone);
         let all: Vec<&Raw> = together

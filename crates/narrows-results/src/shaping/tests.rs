@@ -5,7 +5,6 @@ use narrows_shape::prune::{Deadline, Lexical, Lines, OutOfTime, Ranking, SourceT
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::work::SOME_RECEIPT;
 use super::*;
 use crate::recovery_store::{MemoryStore, Receipt, Unavailable};
 use crate::settings::Binary;
@@ -337,7 +336,7 @@ fn the_marker_of_a_small_share_brings_back_what_was_cut() {
             let (head, rest) = text.split_once('⟦').expect("a marker");
             let (marker, tail) = rest.split_once('⟧').expect("a whole marker");
             let receipt = marker.split_once(call).expect(text).1;
-            let stored = store.fetch(&owner(), &receipt[..SOME_RECEIPT.len()]);
+            let stored = store.fetch(&owner(), &receipt[..Receipt::PLACEHOLDER.len()]);
             assert_eq!(stored.as_deref(), Some(&**original));
             let said: Vec<&str> = marker.split([' ', '-']).collect();
             let ["narrows:", unit, first, last, "of", ..] = said[..] else {

@@ -1,8 +1,9 @@
 //! One result, made to fit: its texts are counted, the budget is shared out,
 //! and every text that is over its share is kept and cut; or each is kept and
-//! searched, where the caller asked for that.
+//! searched, where the caller asked for that (`search`).
 
-use std::borrow::Cow;
+mod search;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,9 +16,9 @@ use narrows_wire::Raw;
 use super::blocks::{self, Block, BlockKind};
 use super::halves::content_alone;
 use super::items::Dropped;
+use super::pieces::{FREE_ITEMS, ITEM_COST, Outcome, Piece, item_cost, shares, total, weight};
 use super::report::{BLOCKS_TOLD, BlockReport, Change, Report};
 use super::{Form, Job};
-use crate::recover_tool::Find;
 use crate::recovery_store::{Receipt, Store};
 use crate::settings::ShapeChoice;
 
@@ -31,17 +32,6 @@ const LEAST_TEXT: usize = 20;
 /// further one stays, and one part of so many of the budget.
 const WORTH_READING: usize = 2 * ShapeChoice::LEAST_CHARS;
 const PART_WORTH_READING: usize = 8;
-
-/// An item costs a model so many characters besides its text, from this many
-/// items on: a result of very many tiny texts is long, too.
-const ITEM_COST: usize = 30;
-const FREE_ITEMS: usize = 100;
-
-/// The digest of a text in which nothing was found has so many characters.
-const NOT_FOUND_CHARS: usize = 4_000;
-
-/// As long as any receipt.
-pub(super) const SOME_RECEIPT: &str = "prn_00000000000000000000000000";
 
 /// JSON that is written shorter is seldom less than this part of what it was.
 const TIGHTENS: usize = 8;
@@ -105,54 +95,6 @@ struct Work<'a> {
     deadline: &'a Deadline<'a>,
 }
 
-/// A block with its text, and what becomes of it.
-struct Piece {
-    block: Block,
-    text: Arc<str>,
-    before: usize,
-    outcome: Option<Outcome>,
-}
-
-struct Outcome {
-    text: String,
-    after: usize,
-    stages: Vec<&'static str>,
-    cuts: Vec<Place>,
-    /// Lines or rows were chosen by the goal.
-    is_chosen: bool,
-    receipt: Option<Receipt>,
-}
-
-impl Outcome {
-    fn fitted(fitted: budget::Fitted, receipt: Option<Receipt>) -> Outcome {
-        let stages = &fitted.stages;
-        Outcome {
-            after: fitted.text.chars().count(),
-            is_chosen: stages.contains(&Stage::Pruned) || stages.contains(&Stage::Rows),
-            stages: stages.iter().map(|stage| stage.word()).collect(),
-            text: fitted.text,
-            cuts: fitted.cuts,
-            receipt,
-        }
-    }
-}
-
-impl Piece {
-    fn of(block: Block) -> Piece {
-        let text: Arc<str> = block.place.as_text().unwrap_or(Cow::Borrowed("")).into();
-        Piece {
-            before: text.chars().count(),
-            text,
-            block,
-            outcome: None,
-        }
-    }
-
-    fn chars(&self) -> usize {
-        self.outcome.as_ref().map_or(self.before, |o| o.after)
-    }
-}
-
 impl Work<'_> {
     fn run(&self) -> Result<Option<Shaped>, Fallback> {
         let mut pieces = self.pieces();
@@ -185,66 +127,6 @@ impl Work<'_> {
         }
         self.keep_rewritten(&mut pieces);
         Ok(Some(self.finish(&pieces, dropped)))
-    }
-
-    /// Answers a query on every text, whatever its size.
-    fn search(&self, find: &Find) -> Result<Shaped, Fallback> {
-        let mut pieces = self.pieces();
-        pieces.retain(|piece| matches!(piece.block.kind, BlockKind::Text { .. }));
-        let room = self.job.policy.max_chars / pieces.len().max(1);
-        for piece in &mut pieces {
-            let receipt = self.keep(&piece.text)?;
-            let text = self.found(find, piece, &receipt, room.max(LEAST_SHARE))?;
-            piece.outcome = Some(Outcome {
-                after: text.chars().count(),
-                text,
-                stages: vec!["searched"],
-                cuts: Vec::new(),
-                is_chosen: false,
-                receipt: Some(receipt),
-            });
-        }
-        Ok(self.finish(&pieces, None))
-    }
-
-    /// The lines or rows of a text that a query asks for, after one line about
-    /// them; a digest where there are none.
-    fn found(
-        &self,
-        find: &Find,
-        piece: &Piece,
-        receipt: &Receipt,
-        room: usize,
-    ) -> Result<String, Fallback> {
-        // The instructions say how a receipt is used, so its name is enough.
-        let name = format!("; prune_id={receipt}⟧");
-        let left = room.saturating_sub(name.chars().count());
-        let other = find.diff_with();
-        let other = other.and_then(|other| self.store.fetch(&self.job.owner, other));
-        let found = find.apply(&piece.text, other.as_deref(), receipt.as_str(), left);
-        let said = match found {
-            Ok(found) if found.matched != Some(0) || find.is_count() => {
-                return Ok(found.text.replacen('⟧', &name, 1));
-            }
-            Ok(found) => found.text,
-            Err(refused) => format!("⟦find: {refused}⟧"),
-        };
-        let taken = said.chars().count() + 1;
-        let left = room.min(NOT_FOUND_CHARS).saturating_sub(taken);
-        Ok(match piece.before > left {
-            true => {
-                let share = left.max(self.least_share(piece.before));
-                // Words that no line holds together still say what is looked for.
-                let order = self.order(share, self.source(&piece.block), receipt.as_str());
-                let order = Order {
-                    goal: order.goal.or(find.words()),
-                    ..order
-                };
-                let fitted = budget::fit(&piece.text, &order, self.engine, self.deadline)?;
-                format!("{said}\n{}", fitted.text)
-            }
-            false => format!("{}\n{}", said.replacen('⟧', &name, 1), piece.text),
-        })
     }
 
     /// All that counts, with its text.
@@ -360,7 +242,7 @@ impl Work<'_> {
     /// The least share for a text of so many characters: one that has room for
     /// a marker.
     fn least_share(&self, chars: usize) -> usize {
-        let order = self.order(LEAST_SHARE, None, SOME_RECEIPT);
+        let order = self.order(LEAST_SHARE, None, Receipt::PLACEHOLDER);
         let marker = budget::longest_marker(chars, &order);
         LEAST_SHARE.max(marker + LEAST_TEXT)
     }
@@ -516,34 +398,6 @@ fn structured(job: &Job) -> Option<Raw> {
 fn is_error(result: &Raw) -> bool {
     let is_error = result.member("isError");
     is_error.and_then(|error| error.as_bool()) == Some(true)
-}
-
-fn total(pieces: &[Piece]) -> usize {
-    pieces.iter().map(Piece::chars).sum()
-}
-
-/// The characters that the pieces cost a model.
-fn weight(pieces: &[Piece]) -> usize {
-    total(pieces) + item_cost(pieces.len())
-}
-
-fn item_cost(items: usize) -> usize {
-    items.saturating_sub(FREE_ITEMS) * ITEM_COST
-}
-
-/// How a budget is shared out: who needs less than an equal part leaves the
-/// rest to the others.
-fn shares(sizes: &[usize], budget: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..sizes.len()).collect();
-    order.sort_by_key(|&at| sizes[at]);
-    let mut shares = vec![0; sizes.len()];
-    let mut left = budget;
-    for (done, &at) in order.iter().enumerate() {
-        let equal = left / (sizes.len() - done);
-        shares[at] = sizes[at].min(equal);
-        left -= shares[at];
-    }
-    shares
 }
 
 /// How many bytes base64 decodes to.

@@ -4,12 +4,10 @@ use std::collections::HashSet;
 
 use super::digest::code;
 use crate::prune::{Deadline, Lines, OutOfTime};
+use crate::terms::{Language, Token, fold_into, stem, tokens};
 
 /// Fewer blocks than this may well be the answer.
 const FEWEST: usize = 4;
-/// The end of a word that may differ, and the letters that may not.
-const ENDING: usize = 2;
-const LEAST_STEM: usize = 4;
 /// Words of the way of asking.
 const COMMON: [&str; 24] = [
     "the",
@@ -71,10 +69,12 @@ pub(super) fn picks_copies(
     if picked.len() < FEWEST || in_copies * 10 < all * 9 {
         return Ok(false);
     }
-    let stems: Vec<String> = words(goal)
-        .filter(|word| word.len() > 2 && !COMMON.contains(&word.as_str()))
-        .map(|word| stem(&word))
-        .collect();
+    let mut stems: Vec<String> = Vec::new();
+    each_word(goal, |word, stem| {
+        if word.len() > 2 && !COMMON.contains(&word) {
+            stems.push(stem.to_owned());
+        }
+    });
     let mut holders: Vec<HashSet<u32>> = vec![HashSet::new(); stems.len()];
     for (at, line) in lines.iter().enumerate() {
         if at % 1_024 == 0 {
@@ -83,36 +83,32 @@ pub(super) fn picks_copies(
         let Some(block) = copies[at] else {
             continue;
         };
-        for word in words(line).map(|word| stem(&word)) {
-            if let Some(nth) = stems.iter().position(|stem| *stem == word) {
+        each_word(line, |_, stem| {
+            if let Some(nth) = stems.iter().position(|wanted| wanted == stem) {
                 holders[nth].insert(block);
             }
-        }
+        });
     }
     let tells_apart =
         |holders: &HashSet<u32>| holders.len() * 2 <= total && !holders.is_disjoint(&picked);
     Ok(!holders.iter().any(tells_apart))
 }
 
-/// The words of a line in small letters; names are split.
-fn words(line: &str) -> impl Iterator<Item = String> {
-    let mut words = vec![String::new()];
-    let mut was_small = false;
-    for c in line.chars() {
-        if !c.is_alphanumeric() || c.is_uppercase() && was_small {
-            words.push(String::new());
+/// Calls `take` with each word of a text, folded, and its stem. A name comes as a
+/// whole, too: `17` alone does not tell `handler17` from other names with `17`.
+fn each_word(text: &str, mut take: impl FnMut(&str, &str)) {
+    let mut folded = String::new();
+    tokens(text, |token| {
+        folded.clear();
+        match token {
+            Token::Word(word) => {
+                fold_into(word, &mut folded);
+                take(&folded, &stem(&folded, Language::English));
+            }
+            Token::Name(name, _) => {
+                fold_into(name, &mut folded);
+                take(&folded, &folded);
+            }
         }
-        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
-            word.extend(c.to_lowercase());
-        }
-        was_small = c.is_lowercase();
-    }
-    words.into_iter().filter(|word| !word.is_empty())
-}
-
-/// A word without its ending.
-fn stem(word: &str) -> String {
-    let chars = word.chars().count();
-    let kept = chars.saturating_sub(ENDING).max(LEAST_STEM);
-    word.chars().take(kept).collect()
+    });
 }

@@ -6,6 +6,8 @@
 //! taken. `trail` finds the places of cuts in the original again.
 
 mod digest;
+mod escapes;
+mod listing;
 mod main_array;
 mod plan;
 mod table;

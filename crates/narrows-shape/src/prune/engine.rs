@@ -1,27 +1,30 @@
 //! What each line is worth for a goal: the part of pruning that may be
 //! replaced, by a model for one, without touching the contract.
 //!
-//! Code and prose are read differently on purpose. In code a name is what is
-//! asked for, and words are compared by features whose weights were fitted with
-//! just this way of splitting and stemming (`code`); in logs and documents words
-//! are searched for by their hash (`terms`, `relevance`). One reader for both
-//! would mean fitting the weights anew.
+//! Words are split and stemmed in one way everywhere ([`crate::terms`]), but
+//! compared differently. In code a name is what is asked for, and blocks are
+//! compared with the goal by features of fitted weights (`code`); in logs and
+//! documents words are searched for by their hash (`goal_terms`, `relevance`).
+//! Each has its own table of words that mean the same: with the table for prose
+//! in addition code is found less often (recall .968 instead of .979 at a ratio
+//! of 0.5), and prose with that for code alone (.986 instead of 1 at 0.7).
 
 mod code;
+mod context;
 mod docs;
 pub(super) mod focus;
+mod goal_terms;
 mod logs;
 mod relevance;
 mod standout;
-pub(crate) mod terms;
 
 pub(crate) use code::{CodeBlock, code_blocks};
 #[doc(hidden)]
 pub use code::{NAMES as CODE_FEATURES, candidates as code_candidates};
 
 use super::{Lines, SourceType};
+use goal_terms::GoalTerms;
 use relevance::Hits;
-use terms::Terms;
 
 /// Ranks the lines of a text.
 pub trait Engine: Send + Sync {
@@ -115,7 +118,7 @@ impl Engine for Lexical {
         source: SourceType,
         deadline: &Deadline<'_>,
     ) -> Result<Ranking, OutOfTime> {
-        let terms = Terms::of(goal);
+        let terms = GoalTerms::of(goal);
         let scores = Hits::search(&terms, lines.iter(), deadline)?.scores(&terms);
         let (mut worth, blocks) = match source {
             SourceType::Logs => return logs::rank(lines, goal, scores, deadline),

@@ -1,19 +1,10 @@
 //! The text that remains, and the account of what went.
 
-use super::{Lines, Selection, Span};
+use super::{Lines, Selection, Span, Style};
 
 /// The reason that markers give. Part of the contract: short, French, free of
 /// newlines and of `⟧`.
 const REASON: &str = "hors focus";
-
-/// How the remaining text is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Style {
-    /// Kept lines read `{n}│ {line}`, by their number in the original.
-    pub annotate_lines: bool,
-    /// Each block that went leaves a line which says so.
-    pub include_markers: bool,
-}
 
 /// The remaining text.
 #[derive(Clone, Debug, PartialEq, Eq)]

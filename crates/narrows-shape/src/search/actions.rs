@@ -2,8 +2,10 @@
 //! object apart. "Which branches are there" must not find the tool that deletes
 //! them first.
 
-use super::concepts::{CONCEPTS, Member};
-use super::words::Word;
+use std::sync::LazyLock;
+
+use super::concepts::CONCEPTS;
+use crate::terms::{ConceptMember, Word};
 
 /// What a tool does, or is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +22,12 @@ pub(super) enum Action {
 /// Several of them: `open` may be to read and to create.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Actions(u8);
+
+/// What each concept has somebody do, for those that are verbs.
+static OF_CONCEPTS: LazyLock<Vec<Option<Action>>> = LazyLock::new(|| {
+    let tags = CONCEPTS.tags();
+    tags.map(|tag| tag.and_then(Action::parse)).collect()
+});
 
 /// Words that often mean something else do not say what is to be done.
 const SURE: f32 = 0.5;
@@ -61,9 +69,10 @@ impl Actions {
     pub(super) const READ: Actions = Actions(1 << Action::Read as u8);
 
     /// What a word or phrase that stands for these concepts has somebody do.
-    pub(super) fn of(members: &[Member]) -> Actions {
+    pub(super) fn of(members: &[ConceptMember]) -> Actions {
         let sure = members.iter().filter(|member| member.weight >= SURE);
-        let actions = sure.filter_map(|member| CONCEPTS.action(member.concept));
+        let of_concept = |member: &ConceptMember| *OF_CONCEPTS.get(usize::from(member.concept))?;
+        let actions = sure.filter_map(of_concept);
         Actions(actions.fold(0, |set, action| set | 1 << action as u8))
     }
 

@@ -4,12 +4,19 @@
 use std::collections::HashMap;
 
 use super::actions::Actions;
-use super::concepts::{CONCEPTS, Language, Member};
+use super::concepts::CONCEPTS;
 use super::query::Ask;
-use super::words::Word;
+use crate::rank::{Bm25, frequency, rarity};
+use crate::terms::{ConceptMember, Language, Word};
 
-/// How soon further mentions stop to count.
-const SATURATION: f32 = 2.0;
+/// The fields of a tool are divided by their lengths before they are added up
+/// (BM25F), so that the length of the whole does not count. With the usual
+/// saturation of 1.2 a right tool is among the first five for 76.2 % instead of
+/// 77.0 % of the requests of `bench/exposure`.
+const BM25: Bm25 = Bm25 {
+    saturation: 2.0,
+    length: 0.0,
+};
 /// A word that means the same, against the word itself.
 const SYNONYM: f32 = 0.7;
 /// A phrase is hardly mistaken, and counts as much as the very word.
@@ -26,7 +33,7 @@ const SYNONYM_IN_NAME: f32 = 0.8;
 pub(super) struct Vocabulary {
     numbers: HashMap<String, u32>,
     /// The concepts of each word.
-    members: Vec<&'static [Member]>,
+    members: Vec<&'static [ConceptMember]>,
     /// Whether a phrase may begin with it.
     opens: Vec<bool>,
 }
@@ -47,7 +54,7 @@ impl Vocabulary {
         self.numbers.get(stem).copied()
     }
 
-    fn members(&self, number: u32) -> &'static [Member] {
+    fn members(&self, number: u32) -> &'static [ConceptMember] {
         self.members
             .get(number as usize)
             .copied()
@@ -86,7 +93,7 @@ impl Text {
             }
             let number = vocabulary.number(&word.stem);
             self.terms.push((number, weight));
-            let mut add = |members: &[Member], weight: f32| {
+            let mut add = |members: &[ConceptMember], weight: f32| {
                 for member in members {
                     if let Some(has) = self.concepts.get_mut(usize::from(member.concept)) {
                         *has += member.weight * weight;
@@ -132,7 +139,7 @@ impl Corpus {
             // A text with only a trace of it counts for less than one.
             let with = entries.texts.iter().map(|&(_, has)| (2.0 * has).min(1.0));
             let with: f32 = with.sum();
-            entries.rarity = (1.0 + (texts - with + 0.5).max(0.0) / (with + 0.5)).ln();
+            entries.rarity = rarity(texts, with);
         }
         corpus
     }
@@ -219,7 +226,8 @@ fn push(all: &mut Vec<Entries>, at: usize, text: u32, weight: f32) {
     if all.len() <= at {
         all.resize_with(at + 1, Entries::default);
     }
-    all[at].texts.push((text, weight / (weight + SATURATION)));
+    let has = frequency(weight, BM25.half(1.0, 1.0));
+    all[at].texts.push((text, has));
 }
 
 /// What is asked for, by number, to see how much of a name it covers.

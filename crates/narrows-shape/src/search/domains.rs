@@ -1,9 +1,14 @@
 //! What a server is for, and what a query is about: profiles over the domains
 //! of `domains.txt`. They choose between servers, not between the tools of one.
 
-use super::concepts::{DOMAINS, Language, Member};
-use super::query::Said;
-use super::words::{self, Word};
+use std::sync::LazyLock;
+
+use super::query_words::QueryWord;
+use crate::terms::{self, ConceptMember, ConceptTable, Language, Word};
+
+/// What servers are for.
+static DOMAINS: LazyLock<ConceptTable> =
+    LazyLock::new(|| ConceptTable::parse(include_str!("domains.txt")));
 
 /// How much a text is about each domain.
 #[derive(Clone, Debug)]
@@ -32,14 +37,14 @@ impl Profile {
     pub(super) fn of_query(
         language: Language,
         words: &[Word],
-        said: &[Said],
+        said: &[QueryWord],
         text: &str,
     ) -> Profile {
         let mut profile = Profile::new();
         profile.add_words(language, words, |at| {
             said.get(at).map_or(1.0, |said| said.weight)
         });
-        for run in words::signs(text) {
+        for run in terms::signs(text) {
             for members in DOMAINS.inside(Language::Chinese, run, 1) {
                 profile.add_members(members, 1.0);
             }
@@ -70,7 +75,7 @@ impl Profile {
     }
 
     /// A word of several domains says less about each.
-    fn add_members(&mut self, members: &[Member], weight: f32) {
+    fn add_members(&mut self, members: &[ConceptMember], weight: f32) {
         let share = weight / (members.len().max(1) as f32).sqrt();
         for member in members {
             if let Some(domain) = self.0.get_mut(usize::from(member.concept)) {
@@ -84,5 +89,15 @@ impl Profile {
         if length > 0.0 {
             self.0.iter_mut().for_each(|part| *part /= length + doubt);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DOMAINS;
+
+    #[test]
+    fn the_table_is_whole() {
+        assert!(DOMAINS.len() > 30, "{}", DOMAINS.len());
     }
 }

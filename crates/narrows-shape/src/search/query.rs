@@ -2,10 +2,10 @@
 //! stand for, and what is to be done.
 
 use super::actions::Actions;
-use super::concepts::{CONCEPTS, Language, Member};
+use super::concepts::CONCEPTS;
 use super::domains::Profile;
-use super::values;
-use super::words::{self, Word};
+use super::query_words;
+use crate::terms::{self, ConceptMember, Language, Word};
 
 /// How many lines of a query are read, each another way to say the same.
 const MOST_LINES: usize = 16;
@@ -18,16 +18,10 @@ const COMPOUND: std::ops::RangeInclusive<usize> = 8..=64;
 /// The least letters of a word inside of such a one.
 const COMPOUND_PART: usize = 4;
 
-/// What is between quotes is a value to work with, not what to do with it.
-const QUOTED: f32 = 0.25;
-/// Paths and names with signs in them are mostly values as well.
-const VALUE: f32 = 0.35;
 /// A word inside of a phrase that is known as a whole.
 const IN_PHRASE: f32 = 0.4;
 /// A capital letter inside of an English sentence: a name is hardly a verb.
 const NAME: f32 = 0.5;
-/// What a web address, a mail address or a file says by being one.
-const ADDRESS: f32 = 0.6;
 /// A phrase whose words stand apart, against one that is said as the table has it.
 const LOOSE: f32 = 0.6;
 /// How many of those are looked for.
@@ -48,7 +42,7 @@ pub(super) struct Ask {
     /// The word itself, if it is one.
     pub(super) word: Option<Word>,
     /// What it stands for.
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<ConceptMember>,
     pub(super) weight: f32,
 }
 
@@ -73,10 +67,12 @@ pub(super) fn lines(query: &str) -> Vec<Line> {
 
 impl Line {
     fn read(text: &str, without_fillers: bool) -> Line {
-        let said = said(text);
+        let said = query_words::read(text);
         let words: Vec<Word> = said.iter().map(|said| said.word.clone()).collect();
         let language = CONCEPTS.language(&words);
-        let is_question = CONCEPTS.is_question(language, &words);
+        let is_question = words
+            .first()
+            .is_some_and(|word| CONCEPTS.is_framing(language, &word.plain));
         let mut line = Line {
             asks: Vec::new(),
             actions: if is_question {
@@ -100,7 +96,7 @@ impl Line {
                 weight *= IN_PHRASE;
             }
             let is_letter = said.word.plain.chars().nth(1).is_none();
-            let is_filler = is_letter || CONCEPTS.is_filler(language, &said.word);
+            let is_filler = is_letter || CONCEPTS.is_filler(language, &said.word.plain);
             if said.word.is_number() || without_fillers && is_filler {
                 continue;
             }
@@ -111,7 +107,7 @@ impl Line {
             line.push(Some(said.word), members, weight);
         }
         line.push_loose(CONCEPTS.of_loose_phrases(language, words.iter().zip(weights)));
-        for run in words::signs(text) {
+        for run in terms::signs(text) {
             for members in CONCEPTS.inside(Language::Chinese, run, 1) {
                 line.push(None, members.to_vec(), 1.0);
             }
@@ -120,15 +116,15 @@ impl Line {
     }
 
     /// Adds phrases whose words stand apart, but for what is said outright.
-    fn push_loose(&mut self, loose: Vec<Member>) {
+    fn push_loose(&mut self, loose: Vec<ConceptMember>) {
         let phrases = self.asks.iter().filter(|ask| ask.word.is_none());
         let said = phrases.flat_map(|ask| ask.members.iter().map(|member| member.concept));
         let said: Vec<u16> = said.collect();
         let loose = loose
             .into_iter()
             .filter(|member| !said.contains(&member.concept));
-        for Member { concept, weight } in loose.take(MOST_LOOSE) {
-            let member = Member {
+        for ConceptMember { concept, weight } in loose.take(MOST_LOOSE) {
+            let member = ConceptMember {
                 concept,
                 weight: 1.0,
             };
@@ -136,7 +132,7 @@ impl Line {
         }
     }
 
-    fn push(&mut self, word: Option<Word>, members: Vec<Member>, weight: f32) {
+    fn push(&mut self, word: Option<Word>, members: Vec<ConceptMember>, weight: f32) {
         if self.asks.len() >= MOST_ASKS {
             return;
         }
@@ -154,7 +150,7 @@ impl Line {
 
 /// What a word stands for. A word that the language does not know may be several
 /// written as one, or an English one.
-fn members_of(language: Language, word: &Word) -> Vec<Member> {
+fn members_of(language: Language, word: &Word) -> Vec<ConceptMember> {
     let known = CONCEPTS.of_word(language, word);
     if !known.is_empty() {
         return known.to_vec();
@@ -166,100 +162,6 @@ fn members_of(language: Language, word: &Word) -> Vec<Member> {
         }
     }
     CONCEPTS.of_stem(&word.stem).to_vec()
-}
-
-/// A word of a line, with what its surroundings say about it.
-pub(super) struct Said {
-    pub(super) word: Word,
-    pub(super) weight: f32,
-    is_name: bool,
-}
-
-fn said(text: &str) -> Vec<Said> {
-    let mut said: Vec<Said> = Vec::new();
-    let mut push = |text: &str, weight: f32, is_name: bool| {
-        let words = words::words(text).into_iter();
-        // Signs are read by the run, not one by one.
-        let words = words.filter(|word| !word.plain.starts_with(words::is_sign));
-        said.extend(words.map(|word| Said {
-            word,
-            weight,
-            is_name,
-        }));
-    };
-    let mut quote = None;
-    let mut begins_sentence = true;
-    for chunk in text.split_whitespace() {
-        quote = quote.or_else(|| opened(chunk, text));
-        let weight = if quote.is_some() { QUOTED } else { 1.0 };
-        let bare = chunk.trim_matches(|letter: char| !letter.is_alphanumeric());
-        if bare.contains("://") || bare.starts_with("www.") {
-            push("url", ADDRESS, false);
-        } else if bare
-            .split_once('@')
-            .is_some_and(|(_, host)| host.contains('.'))
-        {
-            push("email", ADDRESS, false);
-        } else if let Some(ending) = file_ending(bare) {
-            push("file", ADDRESS, false);
-            push(ending, weight, false);
-            push(&bare[..bare.len() - ending.len()], weight * VALUE, false);
-        } else {
-            let mark = chunk.chars().take_while(|letter| !letter.is_alphanumeric());
-            for word in values::meaning(bare, mark.last()) {
-                push(word, ADDRESS, false);
-            }
-            let is_value = bare.contains(['/', ':', '=', '\\', '#', '*', '.']);
-            let is_name = !begins_sentence && bare.starts_with(char::is_uppercase);
-            push(bare, weight * if is_value { VALUE } else { 1.0 }, is_name);
-        }
-        begins_sentence = chunk.ends_with(['.', '!', '?', ':']);
-        let end = chunk.trim_end_matches(['.', ',', '?', '!', ';', ':']);
-        if quote.is_some_and(|close| end.ends_with(close)) {
-            quote = None;
-        }
-    }
-    said
-}
-
-/// The sign that ends the quote which opens with this chunk. A sign that is
-/// alone in the line is an apostrophe.
-fn opened(chunk: &str, line: &str) -> Option<char> {
-    let open = chunk.chars().next()?;
-    match open {
-        '"' | '\'' | '`' => (line.matches(open).nth(1).is_some()).then_some(open),
-        '“' | '„' => Some('”'),
-        '‘' | '‚' => Some('’'),
-        '«' => Some('»'),
-        _ => None,
-    }
-}
-
-/// The ending of a file's name, if it is one.
-fn file_ending(chunk: &str) -> Option<&str> {
-    let (name, ending) = chunk.rsplit_once('.')?;
-    let is_ending = (1..=5).contains(&ending.len())
-        && ending
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-        && ending.bytes().any(|byte| byte.is_ascii_lowercase());
-    let is_host = matches!(
-        ending,
-        "com"
-            | "org"
-            | "net"
-            | "io"
-            | "dev"
-            | "de"
-            | "fr"
-            | "es"
-            | "cn"
-            | "eu"
-            | "uk"
-            | "ai"
-            | "app"
-    );
-    (!name.is_empty() && is_ending && !is_host).then_some(ending)
 }
 
 #[cfg(test)]

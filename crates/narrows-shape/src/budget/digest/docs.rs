@@ -6,6 +6,7 @@ use super::{Findings, MOST_PARTS, Part, best_first, clean};
 use crate::budget::keep::Ends;
 use crate::prune::markdown::{self, Kind};
 use crate::prune::{Deadline, Lines, OutOfTime, Span};
+use crate::terms;
 
 /// The rarest words of a paragraph say how rare it is.
 const WORDS: usize = 5;
@@ -99,7 +100,7 @@ fn scores(
     // Words are numbered in the order of their first place, so that they are
     // hashed and looked up once.
     let mut numbers: HashMap<u64, u32> = HashMap::new();
-    let mut words: Vec<Word> = Vec::new();
+    let mut known: Vec<Word> = Vec::new();
     let mut read: Vec<u32> = Vec::new();
     let mut ends = Vec::with_capacity(paragraphs.len());
     for (at, paragraph) in paragraphs.iter().enumerate() {
@@ -107,22 +108,22 @@ fn scores(
             deadline.check()?;
         }
         let nth = at as u32 + 1;
-        each_word(lines.span(paragraph), |hash| {
+        for hash in words(lines.span(paragraph)) {
             let number = *numbers.entry(hash).or_insert_with(|| {
-                words.push(Word {
+                known.push(Word {
                     hash,
                     paragraphs: 0,
                     last: 0,
                 });
-                words.len() as u32 - 1
+                known.len() as u32 - 1
             });
-            let word = &mut words[number as usize];
+            let word = &mut known[number as usize];
             if word.last != nth {
                 word.last = nth;
                 word.paragraphs += 1;
                 read.push(number);
             }
-        });
+        }
         ends.push(read.len());
     }
     let mut scores = Vec::with_capacity(paragraphs.len());
@@ -134,7 +135,7 @@ fn scores(
         }
         rarest.clear();
         for &number in &read[begin..end] {
-            let word = &words[number as usize];
+            let word = &known[number as usize];
             let new = (word.paragraphs, word.hash);
             let is_rarer = rarest.len() < WORDS || rarest.last().is_some_and(|last| new < *last);
             if is_rarer {
@@ -150,15 +151,14 @@ fn scores(
     Ok(scores)
 }
 
-/// Calls `take` with the hash of each word, in letters of any case. Numbers are
-/// no words.
-fn each_word(text: &str, mut take: impl FnMut(u64)) {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte >= 0x80;
-    let words = text.as_bytes().split(|&byte| !is_part(byte));
-    for word in words.filter(|word| word.first().is_some_and(|byte| !byte.is_ascii_digit())) {
-        let hash = word.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+/// The hashes of the words of a text, in letters of any case. Numbers are no
+/// words.
+fn words(text: &str) -> impl Iterator<Item = u64> {
+    let is_number = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
+    let words = terms::words(text).filter(move |word| !is_number(word));
+    words.map(|word| {
+        word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-        take(hash);
-    }
+        })
+    })
 }

@@ -12,14 +12,15 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::count;
+use super::escapes::whole_escapes;
+use super::listing::Listing;
 use super::main_array::{Main, largest_array};
-use super::tree::{self, Floors, Kind, Node};
+use super::tree::{Floors, Kind, Node};
 use crate::budget::Work;
-use crate::budget::digest::rows::Table;
 use crate::budget::keep::{Room, Shelf};
 use crate::budget::marker::{Gap, Unit};
 use crate::budget::notes::Noted;
-use crate::prune::{Fallback, Lines, OutOfTime, Ranking, SourceType};
+use crate::prune::Fallback;
 
 /// The most markers in one text, and how many characters of the budget there are
 /// to be for each.
@@ -27,13 +28,6 @@ const MOST_GAPS: usize = 400;
 const CHARS_PER_GAP: usize = 60;
 /// An array of so many rows may keep them all.
 const FEW_ROWS: usize = 8;
-/// Rows from the beginning that stay whatever the goal, to show their shape.
-const FIRST_ROWS: usize = 2;
-/// Rows from the end that stay if there is no goal: they show how far it goes,
-/// and the gap before them needs no marker more than one at the end.
-const LAST_ROWS: usize = 3;
-/// Fewer rows are not compared with each other.
-const FEWEST_ROWS: usize = 10;
 /// With fewer characters, a part of a value tells nothing.
 const LEAST_PART: usize = 600;
 /// What is left of a string that is cut, at least.
@@ -99,17 +93,6 @@ pub(super) struct Planner<'a> {
     /// The children of containers, as they were found the first time.
     listings: HashMap<usize, Rc<Listing>>,
     cuts: Vec<Cut>,
-}
-
-/// The children of a container.
-struct Listing {
-    starts: Vec<u32>,
-    /// What all children before each cost, with their commas.
-    sums: Vec<u32>,
-    /// In the order in which they are to be kept.
-    order: Vec<u32>,
-    /// What they hold, if they are rows.
-    table: Option<Rc<Table>>,
 }
 
 /// How many characters something was brought to; `None` if it cannot be.
@@ -322,63 +305,14 @@ impl<'a> Planner<'a> {
         Some(node.chars - gone + self.char_marker)
     }
 
+    /// The children of a container, found once.
     fn listing(&mut self, node: &Node) -> Result<Rc<Listing>, Fallback> {
         if let Some(listing) = self.listings.get(&node.span.start) {
             return Ok(Rc::clone(listing));
         }
-        let text = self.noted.text.as_str();
-        let starts = tree::children(text, &node.span);
-        self.work.check()?;
-        let mut sums = Vec::with_capacity(starts.len());
-        sums.push(0);
-        let mut sum = 0;
-        for two in starts.windows(2) {
-            sum += count::chars(&text[two[0] as usize..two[1] as usize]) as u32;
-            sums.push(sum);
-        }
-        let by_goal = match self.work.order.goal() {
-            Some(goal) => self.order_for(goal, &starts)?,
-            None => None,
-        };
-        let is_by_goal = by_goal.is_some();
-        let order = by_goal.unwrap_or_else(|| order_of_text(starts.len() - 1));
-        let mut listing = Listing {
-            starts,
-            sums,
-            order,
-            table: None,
-        };
-        if node.kind == Kind::Array && !is_by_goal {
-            self.digest(&mut listing)?;
-        }
-        let listing = Rc::new(listing);
+        let listing = Rc::new(Listing::read(&self.noted.text, node, self.work)?);
         self.listings.insert(node.span.start, Rc::clone(&listing));
         Ok(listing)
-    }
-
-    /// Puts the rows first that are unlike others, behind the first and last ones.
-    fn digest(&self, listing: &mut Listing) -> Result<(), Fallback> {
-        let text = self.noted.text.as_str();
-        let count = listing.starts.len() - 1;
-        let starts = listing.starts.windows(2);
-        let rows: Vec<Range<usize>> = starts
-            .map(|two| two[0] as usize..two[1] as usize - 1)
-            .collect();
-        let is_object = |row: &&Range<usize>| text[(*row).clone()].starts_with('{');
-        if count < FEWEST_ROWS || rows.iter().filter(is_object).count() * 2 < count {
-            return Ok(());
-        }
-        let table = Table::read(text, &rows, self.work.deadline);
-        let table = table.map_err(|OutOfTime| Fallback::Timeout)?;
-        let ends = FIRST_ROWS + LAST_ROWS.min(count / 4);
-        let mut is_taken = vec![false; count];
-        let rare = table.rare.iter().map(|rare| rare.row as u32);
-        let ends = listing.order.iter().copied().take(ends);
-        let order = ends.chain(rare).chain(listing.order.iter().copied());
-        let order = order.filter(|&at| !std::mem::replace(&mut is_taken[at as usize], true));
-        listing.order = order.collect();
-        listing.table = Some(Rc::new(table));
-        Ok(())
     }
 
     /// The array whose rows the text is about: the text itself, else the largest
@@ -401,46 +335,6 @@ impl<'a> Planner<'a> {
         });
         self.root = Some(root);
         main.transpose()
-    }
-
-    /// The first ones, those that answer the goal, and then the others as if
-    /// there were none. Each child is a line to the engine. `None` if the goal does
-    /// not discriminate.
-    fn order_for(&self, goal: &str, starts: &[u32]) -> Result<Option<Vec<u32>>, Fallback> {
-        let mut rows = String::new();
-        for two in starts.windows(2) {
-            rows.push_str(&self.noted.text[two[0] as usize..two[1] as usize - 1]);
-            rows.push('\n');
-        }
-        let lines = Lines::new(&rows);
-        let ranking = self
-            .work
-            .engine
-            .rank(&lines, goal, SourceType::Logs, self.work.deadline)
-            .map_err(|_| Fallback::Timeout)?;
-        let count = starts.len() - 1;
-        if ranking.worth.len() != count || ranking.relevant.len() != count {
-            return Err(Fallback::InternalError);
-        }
-        let mut order = order_of_text(count);
-        if !ranking.discriminates() {
-            return Ok(None);
-        }
-        let Ranking { worth, relevant } = ranking;
-        let is_relevant = |at: u32| relevant[at as usize];
-        // The sort is stable: rows that do not answer the goal stay as they are.
-        order.sort_by(|&a, &b| {
-            let is_first = |at: u32| (at as usize) < FIRST_ROWS;
-            let by_place = is_first(b).cmp(&is_first(a));
-            by_place.then_with(|| match (is_relevant(a), is_relevant(b)) {
-                (true, true) => {
-                    let (worth_a, worth_b) = (worth[a as usize], worth[b as usize]);
-                    worth_b.total_cmp(&worth_a).then(a.cmp(&b))
-                }
-                (a, b) => b.cmp(&a),
-            })
-        });
-        Ok(Some(order))
     }
 }
 
@@ -468,57 +362,4 @@ fn marker_cost(what: &What, total: usize) -> usize {
         total,
     };
     count::chars(&in_json(what, &longest.short()))
-}
-
-/// The first ones, with a few of the last among them.
-fn order_of_text(count: usize) -> Vec<u32> {
-    let last = LAST_ROWS.min(count / 4);
-    let (mut front, back) = (
-        0..(count - last) as u32,
-        (count - last) as u32..count as u32,
-    );
-    let mut order = Vec::with_capacity(count);
-    for at in back.rev() {
-        order.extend(front.by_ref().take(3));
-        order.push(at);
-    }
-    order.extend(front);
-    order
-}
-
-/// The smallest span around this one that cuts no escape into two, and no pair
-/// of them that is one character.
-fn whole_escapes(string: &str, span: Range<usize>) -> Range<usize> {
-    let Range { mut start, mut end } = span;
-    let bytes = string.as_bytes();
-    let mut at = 0;
-    while let Some(next) = memchr::memchr(b'\\', &bytes[at..]) {
-        let escape = at + next;
-        if escape >= end {
-            break;
-        }
-        at = escape + escape_length(&bytes[escape..]);
-        if (escape + 1..at).contains(&start) {
-            start = escape;
-        }
-        if (escape + 1..at).contains(&end) {
-            end = at;
-        }
-    }
-    start..end
-}
-
-fn escape_length(bytes: &[u8]) -> usize {
-    let is_half = |at: usize, first: &[u8]| {
-        let half = bytes.get(at..at + 4);
-        half.is_some_and(|it| {
-            it.starts_with(b"\\u") && b"dD".contains(&it[2]) && first.contains(&it[3])
-        })
-    };
-    let length = match bytes.get(1) {
-        Some(b'u') if is_half(0, b"89abAB") && is_half(6, b"cdefCDEF") => 12,
-        Some(b'u') => 6,
-        _ => 2,
-    };
-    length.min(bytes.len())
 }

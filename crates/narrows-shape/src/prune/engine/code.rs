@@ -15,12 +15,12 @@ mod features;
 mod goal;
 mod model;
 mod vocabulary;
-mod words;
 
 use super::standout::Blocks;
 use super::{Deadline, OutOfTime};
 use crate::prune::{Lines, Span};
-use blocks::{Kind, Outline};
+use blocks::Outline;
+use define::BlockKind;
 use features::FEATURES;
 pub use features::NAMES;
 use goal::Goal;
@@ -51,7 +51,7 @@ pub(super) fn worth(
         let around = block.parent.map_or(0.0, |parent| share[parent]);
         share.push(around + likely[at] / block.filled.max(1) as f32);
         // A function answers with the functions inside, a class does not.
-        let function = |&parent: &usize| outline.blocks[parent].kind == Kind::Function;
+        let function = |&parent: &usize| outline.blocks[parent].kind == BlockKind::Function;
         let around = block.parent.filter(function);
         let around = around.map_or(0.0, |parent| answer[parent]);
         answer.push(around.max(model::relevance(&features[at])));
@@ -86,14 +86,14 @@ pub(crate) fn code_blocks(
     let mut blocks = Vec::new();
     for (at, block) in all.iter().enumerate() {
         let parent = block.parent.map(|parent| (parent, &all[parent]));
-        in_function[at] =
-            parent.is_some_and(|(at, parent)| in_function[at] || parent.kind == Kind::Function);
-        if in_function[at] || block.kind == Kind::Container {
+        in_function[at] = parent
+            .is_some_and(|(at, parent)| in_function[at] || parent.kind == BlockKind::Function);
+        if in_function[at] || block.kind == BlockKind::Container {
             continue;
         }
         // The head of a class is in a piece of it.
         let definition = match (block.kind, parent) {
-            (Kind::Function, _) => Some(block),
+            (BlockKind::Function, _) => Some(block),
             (_, Some((_, parent))) if block.span.contains(&parent.head) => Some(parent),
             _ => None,
         };

@@ -9,9 +9,9 @@ mod passages;
 
 use passages::{Passages, Piece};
 
+use super::goal_terms::GoalTerms;
 use super::relevance::{Groups, Hits};
 use super::standout::Blocks;
-use super::terms::Terms;
 use super::{Deadline, Lines, OutOfTime};
 use crate::prune::markdown;
 
@@ -39,7 +39,7 @@ pub(super) fn worth(
     goal: &str,
     deadline: &Deadline<'_>,
 ) -> Result<(Vec<f32>, Blocks), OutOfTime> {
-    let terms = Terms::of(goal);
+    let terms = GoalTerms::of(goal);
     let structure = markdown::read(lines);
     deadline.check()?;
     let Passages { passages, pieces } = passages::find(&structure);

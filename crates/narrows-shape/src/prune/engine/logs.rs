@@ -6,12 +6,11 @@
 
 mod templates;
 
+use super::context::{REACH, raise_around, with_context};
 use super::standout::Blocks;
 use super::{Deadline, Lines, OutOfTime, Ranking};
 use crate::prune::trouble;
 
-/// How far the context of a hit reaches, in lines.
-const REACH: usize = 3;
 /// What the context is worth, right beside the hit and before the distance counts.
 const CONTEXT: f32 = 0.8;
 /// The same beside a line of trouble, where the cause and the outcome are.
@@ -77,24 +76,6 @@ pub(super) fn rank(
         None => vec![false; worth.len()],
     };
     Ok(Ranking { worth, relevant })
-}
-
-/// Marks the lines near a hit, too.
-pub(super) fn with_context(hits: &[bool]) -> Vec<bool> {
-    let mut near = vec![false; hits.len()];
-    for at in (0..hits.len()).filter(|&at| hits[at]) {
-        let end = (at + REACH + 1).min(hits.len());
-        near[at.saturating_sub(REACH)..end].fill(true);
-    }
-    near
-}
-
-fn raise_around(worth: &mut [f32], at: usize, value: impl Fn(usize) -> f32) {
-    let begin = at.saturating_sub(REACH);
-    let end = (at + REACH + 1).min(worth.len());
-    for (place, worth) in (begin..).zip(&mut worth[begin..end]) {
-        *worth = worth.max(value(place.abs_diff(at)));
-    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,18 @@
 //! How well documents answer the terms of a goal: BM25 over lines, paragraphs or
 //! sections, in which a concept counts once, by the best of its terms.
 
-use super::terms::Terms;
+use super::goal_terms::GoalTerms;
 use super::{Deadline, OutOfTime};
+use crate::rank::{Bm25, frequency, rarity};
 
-const K1: f32 = 1.2;
-const B: f32 = 0.75;
+/// The usual constants.
+const BM25: Bm25 = Bm25 {
+    saturation: 1.2,
+    length: 0.75,
+};
+/// The usual form of BM25 has this factor. What scores differ by is compared with
+/// constants (`docs::SHARPNESS`) that were measured with it.
+const SCALE: f32 = BM25.saturation + 1.0;
 
 /// So much text is searched between two looks at the clock.
 const STRIDE: usize = 64 << 10;
@@ -37,7 +44,7 @@ impl Hits {
 
     /// Searches a row of texts, each of which is a document.
     pub(super) fn search<'a>(
-        terms: &Terms,
+        terms: &GoalTerms,
         texts: impl Iterator<Item = &'a str>,
         deadline: &Deadline<'_>,
     ) -> Result<Hits, OutOfTime> {
@@ -46,7 +53,7 @@ impl Hits {
             documents: Vec::with_capacity(texts.size_hint().0),
         };
         let mut tally = Tally::new(terms.len());
-        let mut scratch = Vec::new();
+        let mut scratch = String::new();
         let mut searched = 0;
         for text in texts {
             let mut length = 0;
@@ -73,7 +80,7 @@ impl Hits {
     }
 
     /// Puts documents together to larger ones.
-    pub(super) fn group(&self, terms: &Terms, groups: &Groups) -> Hits {
+    pub(super) fn group(&self, terms: &GoalTerms, groups: &Groups) -> Hits {
         let mut together = Hits {
             hits: Vec::new(),
             documents: Vec::with_capacity(groups.ends.len()),
@@ -99,7 +106,7 @@ impl Hits {
     }
 
     /// How well each document answers the goal; 0 for those without a term.
-    pub(super) fn scores(&self, terms: &Terms) -> Vec<f32> {
+    pub(super) fn scores(&self, terms: &GoalTerms) -> Vec<f32> {
         let count = self.documents.len() as f32;
         let total: f64 = self.documents.iter().map(|it| f64::from(it.length)).sum();
         let average = (total as f32 / count.max(1.0)).max(1.0);
@@ -107,16 +114,16 @@ impl Hits {
         for &(term, _) in &self.hits {
             spread[term as usize] += 1.0;
         }
-        let rarity = |spread: &f32| (1.0 + (count - spread + 0.5) / (spread + 0.5)).ln();
-        let rarity: Vec<f32> = spread.iter().map(rarity).collect();
+        let rarity = spread.iter().map(|&spread| rarity(count, spread));
+        let rarity: Vec<f32> = rarity.collect();
         let mut best = Tally::new(terms.len());
         let mut score = |document: usize| {
             let length = self.documents[document].length;
-            let norm = K1 * (1.0 - B + B * length / average);
+            let half = BM25.half(length, average);
             for &(index, times) in self.of(document) {
                 let term = terms.get(index);
-                let part =
-                    term.weight * rarity[index as usize] * times * (K1 + 1.0) / (times + norm);
+                let rarity = rarity[index as usize];
+                let part = SCALE * term.weight * rarity * frequency(times, half);
                 best.raise(term.concept, part);
             }
             best.drain().map(|(_, part)| part).sum()

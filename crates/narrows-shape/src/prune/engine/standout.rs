@@ -6,7 +6,7 @@
 //! by it falls into stripes. So the blocks that answer the goal must be a
 //! minority of the text.
 
-use super::logs;
+use super::context::with_context;
 use crate::prune::Lines;
 
 /// A block answers the goal if its score is at least this part of the best.
@@ -90,7 +90,7 @@ pub(super) fn lines_of_few_blocks(
         return None;
     }
     let hits = Blocks::of_lines(lines, scores.to_vec()).stand_out()?;
-    Some(logs::with_context(&hits))
+    Some(with_context(&hits))
 }
 
 #[cfg(test)]

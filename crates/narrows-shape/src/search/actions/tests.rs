@@ -1,9 +1,9 @@
 use super::super::concepts::CONCEPTS;
-use super::super::words;
 use super::{Action, Actions};
+use crate::terms;
 
 fn of_tool(name: &str, description: &str) -> Actions {
-    Actions::of_tool(&words::words(name), &words::words(description))
+    Actions::of_tool(&terms::read(name), &terms::read(description))
 }
 
 fn is(actions: Actions, action: Action) -> bool {

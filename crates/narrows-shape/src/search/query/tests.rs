@@ -1,40 +1,4 @@
-use super::{MOST_ASKS, MOST_LINES, file_ending, lines, said};
-
-/// The words of a line with their weights.
-#[track_caller]
-fn check(text: &str, expected: &str) {
-    let said = said(text);
-    let words: Vec<String> = said
-        .iter()
-        .map(|said| format!("{}:{}", said.word.plain, said.weight))
-        .collect();
-    assert_eq!(words.join(" "), expected);
-}
-
-#[test]
-fn values_count_less_than_what_to_do_with_them() {
-    check(
-        "rename \"old draft\" now",
-        "rename:1 old:0.25 draft:0.25 now:1",
-    );
-    check(
-        "call it 'x y', please",
-        "call:1 it:1 x:0.25 y:0.25 please:1",
-    );
-    check("what 'worry", "what:1 worry:1");
-    check("read https://example.org/a?b=c", "read:1 url:0.6");
-    check("write to a.b@example.org", "write:1 to:1 email:0.6");
-    check("open report.docx", "open:1 file:0.6 docx:1 report:0.35");
-    check("key user:12", "key:1 key:0.6 user:0.35 12:0.35");
-}
-
-#[test]
-fn hosts_are_no_files() {
-    assert_eq!(file_ending("notes.txt"), Some("txt"));
-    assert_eq!(file_ending("example.org"), None);
-    assert_eq!(file_ending("1.5"), None);
-    assert_eq!(file_ending(".env"), None);
-}
+use super::{MOST_ASKS, MOST_LINES, lines};
 
 #[test]
 fn questions_read_and_verbs_act() {

@@ -6,7 +6,7 @@
 //! definition. What stands above a definition (comments, decorators, attributes)
 //! belongs to it.
 
-use super::define::{self, Definition};
+use super::define::{self, BlockKind, Definition, indent};
 use crate::prune::{Deadline, Lines, OutOfTime, Span};
 
 /// How deep blocks are told apart. Deeper ones belong to the last that counts.
@@ -16,18 +16,9 @@ const PIECE: usize = 24;
 /// How many lines a signature may take.
 const SIGNATURE: usize = 40;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Function,
-    /// A class, an implementation, a module: what holds functions.
-    Container,
-    /// Lines outside of functions.
-    Piece,
-}
-
 #[derive(Clone, Debug)]
 pub(super) struct Block {
-    pub(super) kind: Kind,
+    pub(super) kind: BlockKind,
     /// All lines, with what stands above the definition.
     pub(super) span: Span,
     /// The line that defines it; for a piece its first.
@@ -119,7 +110,7 @@ impl Outline {
             let id = self.blocks.len() as u32;
             self.owner[start..at].fill(id);
             self.blocks.push(Block {
-                kind: Kind::Piece,
+                kind: BlockKind::Piece,
                 span: start..at,
                 head: start,
                 body: start,
@@ -132,7 +123,7 @@ impl Outline {
     }
 
     fn is_loose(&self, owner: u32) -> bool {
-        owner == NONE || self.blocks[owner as usize].kind == Kind::Container
+        owner == NONE || self.blocks[owner as usize].kind == BlockKind::Container
     }
 
     fn count(&mut self, deadline: &Deadline<'_>) -> Result<(), OutOfTime> {
@@ -313,19 +304,6 @@ fn signature_end(lines: &Lines<'_>, block: &Block) -> usize {
     (block.head..last)
         .find(opens)
         .map_or(block.head + 1, |at| at + 1)
-}
-
-/// How far a line is indented; a tab counts as four.
-pub(super) fn indent(line: &str) -> usize {
-    let mut depth = 0;
-    for byte in line.bytes() {
-        match byte {
-            b' ' => depth += 1,
-            b'\t' => depth += 4,
-            _ => break,
-        }
-    }
-    depth
 }
 
 fn is_comment(line: &str) -> bool {

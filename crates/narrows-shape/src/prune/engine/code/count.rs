@@ -1,10 +1,10 @@
 //! Which terms of a goal the blocks of a text have, where, and how often.
 
-use super::blocks::{Kind, Matter, Outline};
-use super::features::each;
-use super::goal::{Goal, LONGEST, Match, Mention, NameKey, Terms, is_name};
-use super::words::{lower, parts};
+use super::blocks::{Matter, Outline};
+use super::define::BlockKind;
+use super::goal::{Goal, LONGEST, Match, Mention, NameKey, Terms, each_term, is_name};
 use crate::prune::{Deadline, Lines, OutOfTime};
+use crate::terms::{fold_into, words};
 
 /// What was found in a block, and in the blocks inside it.
 #[derive(Clone, Default)]
@@ -74,7 +74,7 @@ impl Tally {
         let mut reader = Reader::new(goal, deadline);
         let mut heads = vec![None; lines.len()];
         for (at, block) in outline.blocks.iter().enumerate() {
-            if block.kind != Kind::Piece {
+            if block.kind != BlockKind::Piece {
                 heads[block.head] = Some(at);
             }
         }
@@ -109,7 +109,7 @@ impl Tally {
         line: &str,
     ) -> Result<(), OutOfTime> {
         let block = &outline.blocks[owner];
-        let defined = block.kind != Kind::Piece;
+        let defined = block.kind != BlockKind::Piece;
         let in_signature = defined && (block.head..block.body).contains(&at);
         let in_prose = outline.matter[at] == Matter::Prose;
         let mut from = 0;
@@ -119,7 +119,7 @@ impl Tally {
             from = length.map_or(line.len(), |length| start + length);
             let in_name = defined && at == block.head && block.name.contains(&start);
             let mut key = NameKey::default();
-            for part in parts(&line[start..from]) {
+            for part in words(&line[start..from]) {
                 part.chars().for_each(|c| key.push(c));
                 let found = reader.matching(part)?;
                 let counts = &mut self.blocks[owner];
@@ -134,8 +134,8 @@ impl Tally {
                         counts.signature.add(found);
                     }
                     let row = owner * self.terms;
-                    each(found.exact, |term| bump(&mut self.exact[row + term], 1));
-                    each(found.akin, |term| bump(&mut self.akin[row + term], 1));
+                    each_term(found.exact, |term| bump(&mut self.exact[row + term], 1));
+                    each_term(found.akin, |term| bump(&mut self.akin[row + term], 1));
                 }
             }
             if !in_name && !in_prose && reader.goal.mentions(key.finish()) == Some(Mention::Code) {
@@ -183,6 +183,8 @@ fn bump(count: &mut u8, times: u8) {
 struct Reader<'a> {
     goal: &'a Goal,
     known: Vec<(u64, Match)>,
+    /// The word that is compared, folded.
+    folded: String,
     deadline: &'a Deadline<'a>,
     words: usize,
 }
@@ -195,6 +197,7 @@ impl<'a> Reader<'a> {
         Reader {
             goal,
             known: vec![(0, Match::default()); KNOWN],
+            folded: String::new(),
             deadline,
             words: 0,
         }
@@ -208,13 +211,15 @@ impl<'a> Reader<'a> {
         if word.len() > LONGEST {
             return Ok(Match::default());
         }
-        let word = lower(word);
+        self.folded.clear();
+        fold_into(word, &mut self.folded);
+        let word = &self.folded;
         // Two words with one key would be taken for each other; that is rare, and
         // costs a word of the ranking at most.
-        let key = word_key(&word);
+        let key = word_key(word);
         let place = &mut self.known[(key >> 52) as usize % KNOWN];
         if place.0 != key {
-            *place = (key, self.goal.matching(&word));
+            *place = (key, self.goal.matching(word));
         }
         Ok(place.1)
     }

@@ -1,16 +1,24 @@
 //! Which lines define something: a function, a method, a class.
 
-use super::blocks::{Kind, indent};
 use crate::prune::{Lines, Span};
 
 /// What a line defines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Definition {
-    pub(super) kind: Kind,
+    pub(super) kind: BlockKind,
     /// The bytes of the name within the line.
     pub(super) name: Span,
     /// Whether what it defines should stand on the next lines.
     pub(super) expects_body: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BlockKind {
+    Function,
+    /// A class, an implementation, a module: what holds functions.
+    Container,
+    /// Lines outside of functions.
+    Piece,
 }
 
 /// How far ahead the end of a signature is looked for.
@@ -113,21 +121,21 @@ pub(super) fn definition(lines: &Lines<'_>, at: usize) -> Option<Definition> {
         let text = &line[word.clone()];
         if FUNCTIONS.contains(&text) || (text == "macro_rules" && line[word.end..].starts_with('!'))
         {
-            return found(Kind::Function, name_after(line, word.end)?);
+            return found(BlockKind::Function, name_after(line, word.end)?);
         }
         if CONTAINERS.contains(&text) {
             if text == "impl" {
-                return found(Kind::Container, word.end..end.len().max(word.end));
+                return found(BlockKind::Container, word.end..end.len().max(word.end));
             }
             // A word such as `module` may itself be a name, and no name follows.
             let follows = line[word.end..].trim_ascii_start();
             let named = line[word.end..].starts_with([' ', '\t'])
                 && follows.starts_with(|c: char| c.is_alphabetic() || c == '_');
             if named {
-                return found(Kind::Container, name_after(line, word.end)?);
+                return found(BlockKind::Container, name_after(line, word.end)?);
             }
             if text == "class" && follows.starts_with('{') {
-                return found(Kind::Container, word);
+                return found(BlockKind::Container, word);
             }
         }
         if !MODIFIERS.contains(&text) {
@@ -136,7 +144,7 @@ pub(super) fn definition(lines: &Lines<'_>, at: usize) -> Option<Definition> {
         from = skip_modifier(line, word.end);
     }
     let name = assigned(line, first).or_else(|| method(lines, at, line, first))?;
-    found(Kind::Function, name)
+    found(BlockKind::Function, name)
 }
 
 /// Whether a line at the indentation of a definition still belongs to it.
@@ -147,6 +155,19 @@ pub(super) fn continues(line: &str) -> bool {
         || line == "end"
         || line.starts_with("-> ")
         || line.starts_with("=> ")
+}
+
+/// How far a line is indented; a tab counts as four.
+pub(super) fn indent(line: &str) -> usize {
+    let mut depth = 0;
+    for byte in line.bytes() {
+        match byte {
+            b' ' => depth += 1,
+            b'\t' => depth += 4,
+            _ => break,
+        }
+    }
+    depth
 }
 
 fn clip(line: &str) -> &str {

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::vocabulary::{is_empty, is_opening, is_small, related};
-use super::words::{lower, parts, stem};
+use super::vocabulary::{WORDS, is_empty, is_opening, is_small};
 use crate::prune::Span;
+use crate::terms::{Language, fold, stem, words};
 
 /// A set of terms, one bit each.
 pub(super) type Terms = u64;
@@ -23,8 +23,8 @@ pub(super) struct Goal {
     terms: Vec<Box<str>>,
     /// Terms by their stem.
     exact: HashMap<Box<str>, Terms>,
-    /// Terms by the stems of the words that stand for them.
-    related: HashMap<&'static str, Terms>,
+    /// Terms by the concepts that they stand for, which are places in the table.
+    related: Vec<Terms>,
     /// Terms by their first and last letters, to find words that share them.
     starts: HashMap<[u8; 3], Terms>,
     ends: HashMap<[u8; 3], Terms>,
@@ -79,7 +79,7 @@ impl Goal {
         let mut goal = Goal {
             terms: Vec::new(),
             exact: HashMap::new(),
-            related: HashMap::new(),
+            related: vec![0; WORDS.len()],
             starts: HashMap::new(),
             ends: HashMap::new(),
             names: HashMap::new(),
@@ -105,8 +105,8 @@ impl Goal {
             let name = &rest[..length];
             let code = backticks || stands_as_code(text, at..at + length) || looks_like_code(name);
             goal.mention(name, if code { Mention::Code } else { Mention::Word });
-            for part in parts(name) {
-                let word = lower(part);
+            for word in words(name) {
+                let word = fold(word);
                 if opening && !code && (is_opening(&word) || is_empty(&word) || is_small(&word)) {
                     continue;
                 }
@@ -115,8 +115,7 @@ impl Goal {
             }
             at += length;
         }
-        let making = goal.related.get("construct").copied().unwrap_or(0);
-        goal.creates = making & goal.first != 0;
+        goal.creates = goal.related(&stem("construct", Language::English)) & goal.first != 0;
         goal
     }
 
@@ -125,14 +124,14 @@ impl Goal {
         self.names.get(&key).copied()
     }
 
-    /// The terms that a word of the text stands for; the word in small letters.
+    /// The terms that a word of the text stands for; the word is folded.
     pub(super) fn matching(&self, word: &str) -> Match {
         if word.len() > LONGEST {
             return Match::default();
         }
-        let root = stem(word);
-        let exact = self.exact.get(root).copied().unwrap_or(0);
-        let near = self.related.get(root).copied().unwrap_or(0);
+        let root = stem(word, Language::English);
+        let exact = self.exact.get(&*root).copied().unwrap_or(0);
+        let near = self.related(&root);
         let mut akin = 0;
         if let Some(key) = ends_of(word) {
             let candidates = self.starts.get(&key.0).copied().unwrap_or(0);
@@ -145,6 +144,13 @@ impl Goal {
             akin: akin & !exact,
             near: near & !exact & !akin,
         }
+    }
+
+    /// The terms that mean about the same as a word, by its stem.
+    fn related(&self, root: &str) -> Terms {
+        let members = WORDS.of_stem(root).iter();
+        let terms = members.map(|member| self.related[usize::from(member.concept)]);
+        terms.fold(0, |all, terms| all | terms)
     }
 
     fn filtered(&self, mut candidates: Terms, fits: impl Fn(&str) -> bool) -> Terms {
@@ -173,16 +179,14 @@ impl Goal {
         if word.len() < 2 && !word.bytes().all(|byte| byte.is_ascii_digit()) && !code {
             return;
         }
-        let root = stem(word);
-        if self.exact.contains_key(root) {
+        let root = stem(word, Language::English);
+        if self.exact.contains_key(&*root) {
             return;
         }
         let bit = 1 << self.terms.len();
-        self.exact.insert(root.into(), bit);
-        for group in related(root) {
-            for other in group {
-                *self.related.entry(other).or_default() |= bit;
-            }
+        self.exact.insert((*root).into(), bit);
+        for member in WORDS.of_stem(&root) {
+            self.related[usize::from(member.concept)] |= bit;
         }
         if small {
             self.small |= bit;
@@ -214,6 +218,14 @@ impl Goal {
 
     pub(super) fn len(&self) -> usize {
         self.terms.len()
+    }
+}
+
+/// Calls back with each term of a set.
+pub(super) fn each_term(mut terms: Terms, mut with: impl FnMut(usize)) {
+    while terms != 0 {
+        with(terms.trailing_zeros() as usize);
+        terms &= terms - 1;
     }
 }
 

@@ -1,9 +1,9 @@
 use super::{Groups, Hits};
 use crate::prune::Deadline;
-use crate::prune::engine::terms::Terms;
+use crate::prune::engine::goal_terms::GoalTerms;
 
 fn scores(goal: &str, texts: &[&str]) -> Vec<f32> {
-    let terms = Terms::of(goal);
+    let terms = GoalTerms::of(goal);
     let hits = Hits::search(&terms, texts.iter().copied(), &Deadline::never());
     hits.expect("no deadline").scores(&terms)
 }
@@ -40,7 +40,7 @@ fn a_concept_counts_once() {
 
 #[test]
 fn groups_are_scored_as_one_text() {
-    let terms = Terms::of("zebra horse");
+    let terms = GoalTerms::of("zebra horse");
     let texts = ["zebra", "horse", "cow", "zebra cow"];
     let hits = Hits::search(&terms, texts.into_iter(), &Deadline::never()).expect("no deadline");
     let mut groups = Groups::default();
@@ -65,6 +65,10 @@ fn a_long_text_is_left_at_the_deadline() {
         looks.get() > 2
     };
     let deadline = Deadline::new(&passed);
-    let found = Hits::search(&Terms::of("zebra"), [text.as_str()].into_iter(), &deadline);
+    let found = Hits::search(
+        &GoalTerms::of("zebra"),
+        [text.as_str()].into_iter(),
+        &deadline,
+    );
     assert!(found.is_err());
 }

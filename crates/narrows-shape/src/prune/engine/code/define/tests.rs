@@ -4,7 +4,7 @@ use super::*;
 fn defined(text: &str) -> String {
     let lines = Lines::new(text);
     match definition(&lines, 0) {
-        Some(found) if found.kind == Kind::Container => {
+        Some(found) if found.kind == BlockKind::Container => {
             format!("class {}", lines.line(0)[found.name].trim())
         }
         Some(found) => lines.line(0)[found.name].to_owned(),

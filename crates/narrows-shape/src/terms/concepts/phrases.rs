@@ -2,9 +2,10 @@
 //! who writes "take them back out" means "take out". People vary a phrase more
 //! than a word, so most of its words are enough, the telling ones above all.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::Member;
+use super::ConceptMember;
 
 /// How much of a phrase must be there.
 const LEAST_SHARE: f32 = 0.5;
@@ -13,7 +14,7 @@ const LEAST_WORDS: u32 = 2;
 
 /// Phrases of one language.
 #[derive(Default)]
-pub(super) struct Phrases {
+pub(crate) struct Phrases {
     phrases: Vec<Phrase>,
     /// Which phrases have a word. In order, since what is added up in another order
     /// comes out a little different.
@@ -21,20 +22,20 @@ pub(super) struct Phrases {
 }
 
 struct Phrase {
-    member: Member,
+    member: ConceptMember,
     /// How telling its words are together.
     telling: f32,
 }
 
 impl Phrases {
-    pub(super) fn add(&mut self, words: &[&str], member: Member) {
+    pub(crate) fn add(&mut self, words: &[Cow<'_, str>], member: ConceptMember) {
         let number = self.phrases.len() as u32;
         self.phrases.push(Phrase {
             member,
             telling: 0.0,
         });
-        for &word in words {
-            let with = self.with.entry(word.to_owned()).or_default();
+        for word in words {
+            let with = self.with.entry(word.to_string()).or_default();
             if with.last() != Some(&number) {
                 with.push(number);
             }
@@ -42,7 +43,7 @@ impl Phrases {
     }
 
     /// To be called after the last phrase: how telling a word is depends on all.
-    pub(super) fn weigh(&mut self) {
+    pub(crate) fn weigh(&mut self) {
         for with in self.with.values() {
             let telling = telling(self.phrases.len(), with.len());
             for &phrase in with {
@@ -53,12 +54,15 @@ impl Phrases {
 
     /// The concepts of phrases that are there for the most part, best first, with
     /// the square of that part. Words come with their weights.
-    pub(super) fn find<'a>(&self, words: impl Iterator<Item = (&'a str, f32)>) -> Vec<Member> {
+    pub(crate) fn find<'a>(
+        &self,
+        words: impl Iterator<Item = (Cow<'a, str>, f32)>,
+    ) -> Vec<ConceptMember> {
         let mut found = vec![(0.0_f32, 0_u32); self.phrases.len()];
         let mut touched = Vec::new();
         let mut seen = Vec::new();
         for (word, weight) in words {
-            let Some(with) = self.with.get(word).filter(|_| !seen.contains(&word)) else {
+            let Some(with) = self.with.get(&*word).filter(|_| !seen.contains(&word)) else {
                 continue;
             };
             seen.push(word);
@@ -72,12 +76,12 @@ impl Phrases {
                 }
             }
         }
-        let mut best: Vec<Member> = Vec::new();
+        let mut best: Vec<ConceptMember> = Vec::new();
         for at in touched {
             let Phrase { member, telling } = self.phrases[at];
             let share = found[at].0 / telling;
             if share >= LEAST_SHARE {
-                best.push(Member {
+                best.push(ConceptMember {
                     weight: member.weight * share * share,
                     ..member
                 });
@@ -99,7 +103,9 @@ impl Phrases {
     }
 }
 
-/// How much a word tells that so many of all phrases have.
+/// How much a word tells that so many of all phrases have. Common words of a phrase
+/// count a little more here than by [`rarity`](crate::rank::rarity), which finds
+/// slightly less.
 fn telling(phrases: usize, with: usize) -> f32 {
     (1.0 + phrases as f32 / (1.0 + with as f32)).ln()
 }

@@ -1,10 +1,12 @@
-use super::{MOST_TERMS, Terms};
+use super::{GoalTerms, MOST_TERMS};
 
 /// How much of the goal a text has: the weights of the terms in it.
 fn found(goal: &str, text: &str) -> f32 {
-    let terms = Terms::of(goal);
+    let terms = GoalTerms::of(goal);
     let mut sum = 0.0;
-    terms.search(text, &mut Vec::new(), |term| sum += terms.get(term).weight);
+    terms.search(text, &mut String::new(), |term| {
+        sum += terms.get(term).weight
+    });
     sum
 }
 
@@ -52,7 +54,7 @@ fn words_side_by_side_count_more() {
 #[test]
 fn goals_of_any_size_are_bounded() {
     let long: String = (0..100_000).map(|at| format!("w{at}x ")).collect();
-    assert!(Terms::of(&long).len() <= 2 * MOST_TERMS);
-    assert_eq!(Terms::of("").len(), 0);
+    assert!(GoalTerms::of(&long).len() <= 2 * MOST_TERMS);
+    assert_eq!(GoalTerms::of("").len(), 0);
     assert_eq!(found("é".repeat(20_000).as_str(), "a"), 0.0);
 }

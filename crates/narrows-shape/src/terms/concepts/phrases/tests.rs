@@ -1,11 +1,12 @@
-use super::super::Member;
+use super::super::ConceptMember;
 use super::Phrases;
 
 fn phrases(table: &[(&[&str], u16)]) -> Phrases {
     let mut phrases = Phrases::default();
     for &(words, concept) in table {
         let weight = 1.0;
-        phrases.add(words, Member { concept, weight });
+        let words: Vec<_> = words.iter().map(|&word| word.into()).collect();
+        phrases.add(&words, ConceptMember { concept, weight });
     }
     phrases.weigh();
     phrases
@@ -20,7 +21,7 @@ fn check(query: &str, expected: &[u16]) {
         (&["the", "way", "out"], 0),
         (&["so", "so"], 3),
     ];
-    let found = phrases(table).find(query.split(' ').map(|word| (word, 1.0)));
+    let found = phrases(table).find(query.split(' ').map(|word| (word.into(), 1.0)));
     let found: Vec<u16> = found.into_iter().map(|member| member.concept).collect();
     assert_eq!(found, expected, "{query}");
 }
@@ -43,7 +44,7 @@ fn most_of_a_long_phrase_is_enough_and_one_word_never() {
 #[test]
 fn a_word_that_counts_less_makes_the_phrase_count_less() {
     let phrases = phrases(&[(&["take", "out"], 0)]);
-    let find = |weight| phrases.find([("take", 1.0), ("out", weight)].into_iter());
+    let find = |weight| phrases.find([("take".into(), 1.0), ("out".into(), weight)].into_iter());
     let (whole, part) = (find(1.0), find(0.5));
     assert!((whole[0].weight - 1.0).abs() < 1e-6);
     assert!(part[0].weight < whole[0].weight);

@@ -1,6 +1,8 @@
-//! Text as tokens: names whole, and the words they are made of.
+//! Text as words, and as tokens: names whole, and the words they are made of.
 //!
-//! `HttpServer.read_timeout` is the words `Http`, `Server`, `read`, `timeout`
+//! Names are split where a small letter meets a capital one, where the last of
+//! several capitals begins a word (`HTTPServer`), between letters and digits, and
+//! at whatever is neither. `HttpServer.read_timeout` is the words `Http`, `Server`, `read`, `timeout`
 //! and itself; `10.0.0.7` and `blk_38865049` are themselves and their parts.
 //! Nothing is copied: a token is a piece of the text.
 
@@ -14,12 +16,43 @@ pub(crate) enum Token<'a> {
     Name(&'a str, usize),
 }
 
+/// Returns the words of a text.
+pub(crate) fn words(text: &str) -> Words<'_> {
+    Words { text, at: 0 }
+}
+
+/// See [`words`].
+pub(crate) struct Words<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        while self.at < self.text.len() {
+            let begin = self.at;
+            let (class, width) = class(self.text, begin);
+            self.at = match class {
+                Class::Gap | Class::Joint => {
+                    self.at += width;
+                    continue;
+                }
+                Class::Sign => begin + width,
+                _ => word_end(self.text, begin, class),
+            };
+            return Some(&self.text[begin..self.at]);
+        }
+        None
+    }
+}
+
 /// Calls `each` for every token, in the order of the text; a name comes after
 /// the words it is made of.
-pub(crate) fn each<'a>(text: &'a str, mut each: impl FnMut(Token<'a>)) {
-    let bytes = text.as_bytes();
+pub(crate) fn tokens<'a>(text: &'a str, mut each: impl FnMut(Token<'a>)) {
     let mut at = 0;
-    while at < bytes.len() {
+    while at < text.len() {
         let (class, width) = class(text, at);
         match class {
             Class::Gap | Class::Joint => at += width,
@@ -44,7 +77,7 @@ fn name<'a>(text: &'a str, begin: usize, each: &mut impl FnMut(Token<'a>)) -> us
             Class::Gap | Class::Sign => break,
             Class::Joint => at += width,
             _ => {
-                end = word(text, at, class);
+                end = word_end(text, at, class);
                 each(Token::Word(&text[at..end]));
                 words += 1;
                 at = end;
@@ -58,7 +91,7 @@ fn name<'a>(text: &'a str, begin: usize, each: &mut impl FnMut(Token<'a>)) -> us
 }
 
 /// Where the word ends that begins here with this class.
-fn word(text: &str, begin: usize, first: Class) -> usize {
+fn word_end(text: &str, begin: usize, first: Class) -> usize {
     let (_, width) = class(text, begin);
     let mut at = begin + width;
     let mut before = first;
@@ -129,12 +162,25 @@ fn wide(letter: char) -> Class {
     match letter {
         '\u{0E00}'..='\u{0EFF}' | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}' => Class::Sign,
         '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}' => Class::Sign,
+        _ if letter.is_uppercase() => Class::Upper,
         _ if letter.is_alphabetic() => Class::Lower,
         _ if letter.is_numeric() => Class::Digit,
         // Accents that stand alone belong to the letter before them.
         '\u{0300}'..='\u{036F}' => Class::Lower,
         _ => Class::Gap,
     }
+}
+
+/// Returns the runs of letters of scripts without spaces between words that the
+/// tables know.
+pub(crate) fn signs(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter| !is_sign(letter))
+        .filter(|run| !run.is_empty())
+}
+
+/// Returns true if a letter belongs to such a script.
+pub(crate) fn is_sign(letter: char) -> bool {
+    matches!(letter, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
 }
 
 #[cfg(test)]

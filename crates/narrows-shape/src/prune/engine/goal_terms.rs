@@ -4,11 +4,10 @@
 //! alone: texts are searched without copying a word. Each word of the goal is a
 //! concept with one term for itself and one for each of its synonyms.
 
-pub(crate) mod english;
 mod synonyms;
-pub(crate) mod tokens;
 
-use tokens::Token;
+use crate::terms::{Language, Token, fold, fold_into, stem, tokens};
+use synonyms::WORDS;
 
 /// How much of a goal is read: the rest of a longer one is not asked for.
 const GOAL_BYTES: usize = 16 << 10;
@@ -28,7 +27,7 @@ const PAIR: f32 = 0.4;
 const PAIR_REACH: u32 = 2;
 
 /// What a goal asks for.
-pub(super) struct Terms {
+pub(super) struct GoalTerms {
     terms: Vec<Term>,
     /// Terms by their hash: open addressing, a power of two of places, `EMPTY` where
     /// there is none.
@@ -50,29 +49,32 @@ pub(super) struct Term {
     pub(super) weight: f32,
 }
 
-impl Terms {
-    pub(super) fn of(goal: &str) -> Terms {
+impl GoalTerms {
+    pub(super) fn of(goal: &str) -> GoalTerms {
         let goal = &goal[..goal.floor_char_boundary(GOAL_BYTES)];
         let mut wanted = wanted(goal, true);
         if wanted.is_empty() {
             wanted = self::wanted(goal, false);
         }
         wanted.truncate(MOST_TERMS);
-        let mut terms = Terms {
+        let mut terms = GoalTerms {
             terms: Vec::new(),
             places: Vec::new(),
             beginnings: Box::new([0; 1024]),
             pairs: Vec::new(),
         };
         // The goal's own words first: what is one of them is not a synonym of another.
+        let mut own = Vec::new();
         for &(text, hash, weight) in &wanted {
             let concept = terms.terms.len();
-            terms.push(text, hash, concept, weight);
+            let plain = fold(text);
+            terms.push(&plain, hash, concept, weight);
+            own.resize(terms.len(), plain);
         }
-        for concept in 0..terms.len() {
-            let own = terms.terms[concept];
-            for (synonym, hash) in synonyms::of(own.hash) {
-                terms.push(synonym, hash, concept, own.weight * SYNONYM);
+        for (concept, word) in own.iter().enumerate() {
+            let weight = terms.terms[concept].weight * SYNONYM;
+            for synonym in synonyms::of(word) {
+                terms.push(synonym, key(synonym, false), concept, weight);
             }
         }
         terms.places = places(&terms.terms);
@@ -101,6 +103,7 @@ impl Terms {
         }
     }
 
+    /// Adds a term unless there is one of this hash. Its text is folded.
     fn push(&mut self, text: &str, hash: u64, concept: usize, weight: f32) {
         if let Some(known) = self.terms.iter_mut().find(|term| term.hash == hash) {
             known.weight = known.weight.max(weight);
@@ -110,8 +113,9 @@ impl Terms {
                 concept: concept as u16,
                 weight,
             });
-            let pair = beginning(text);
-            self.beginnings[pair / 64] |= 1 << (pair % 64);
+            for pair in beginnings(text) {
+                self.beginnings[pair / 64] |= 1 << (pair % 64);
+            }
         }
     }
 
@@ -124,16 +128,11 @@ impl Terms {
     }
 
     /// Calls `hit` for every term in the text and returns how many words it has.
-    pub(super) fn search(
-        &self,
-        text: &str,
-        scratch: &mut Vec<u8>,
-        mut hit: impl FnMut(u16),
-    ) -> u32 {
+    pub(super) fn search(&self, text: &str, scratch: &mut String, mut hit: impl FnMut(u16)) -> u32 {
         let mut words = 0;
         // The concept that was found last, and behind how many words.
         let mut last: Option<(u16, u32)> = None;
-        tokens::each(text, |token| {
+        tokens(text, |token| {
             let (text, is_name) = match token {
                 Token::Word(text) => {
                     words += 1;
@@ -191,14 +190,14 @@ impl Terms {
 /// even those that say nothing: a goal may consist of nothing else.
 fn wanted(goal: &str, sieve: bool) -> Vec<(&str, u64, f32)> {
     let mut wanted = Vec::new();
-    let mut scratch = Vec::new();
-    tokens::each(goal, |token| match token {
+    let mut scratch = String::new();
+    tokens(goal, |token| match token {
         Token::Word(word) => {
-            let lower = word.to_lowercase();
-            let is_letter = lower.len() == 1 && !is_number(&lower);
-            let weight = if sieve && (is_letter || english::is_filler(&lower)) {
+            let plain = fold(word);
+            let is_letter = plain.len() == 1 && !is_number(&plain);
+            let weight = if sieve && (is_letter || WORDS.is_filler(Language::English, &plain)) {
                 0.0
-            } else if english::is_framing(&lower) {
+            } else if WORDS.is_framing(Language::English, &plain) {
                 FRAMING
             } else {
                 1.0
@@ -224,35 +223,50 @@ fn is_number(word: &str) -> bool {
 /// The first two bytes, small letters alone: enough to turn most words away.
 fn beginning(text: &str) -> usize {
     let byte = |at: usize| match text.as_bytes().get(at) {
-        // Capital and small letters beyond ASCII begin with different bytes.
-        Some(byte) if byte.is_ascii() => byte.to_ascii_lowercase() as usize,
-        Some(_) => 0xff,
+        Some(byte) if byte.is_ascii() => usize::from(byte.to_ascii_lowercase()),
+        // `é`, `œ`: the letters that fold to others begin with these bytes.
+        Some(0xc3 | 0xc5) => ACCENTED,
+        Some(_) => OTHER,
         None => 0,
     };
-    // A first byte beyond ASCII says nothing about the second.
+    // A first byte beyond ASCII says nothing about the second, and its capital
+    // letters begin with other bytes than the small ones.
     match byte(0) {
-        0xff => 0xffff,
+        first @ (ACCENTED | OTHER) => first << 8 | first,
         first => first << 8 | byte(1),
     }
 }
 
+const ACCENTED: usize = 0xff;
+const OTHER: usize = 0xfe;
+
+/// How the texts may begin that become a folded one.
+fn beginnings(folded: &str) -> [usize; 4] {
+    let own = beginning(folded);
+    let first = own & 0xff00;
+    [
+        own,
+        first | ACCENTED,
+        first | OTHER,
+        ACCENTED << 8 | ACCENTED,
+    ]
+}
+
 /// What a word or name is known by. Words lose their endings; names do not, and
 /// are never equal to a word.
-fn hash(text: &str, is_name: bool, scratch: &mut Vec<u8>) -> u64 {
+fn hash(text: &str, is_name: bool, scratch: &mut String) -> u64 {
     scratch.clear();
-    if text.is_ascii() {
-        scratch.extend(text.bytes().map(|byte| byte.to_ascii_lowercase()));
-    } else {
-        let mut letter = [0; 4];
-        for small in text.chars().flat_map(char::to_lowercase) {
-            scratch.extend_from_slice(small.encode_utf8(&mut letter).as_bytes());
-        }
+    fold_into(text, scratch);
+    match is_name {
+        true => key(scratch, true),
+        false => key(&stem(scratch, Language::English), false),
     }
-    if !is_name {
-        english::stem(scratch);
-    }
+}
+
+/// The same of a folded name, or of the stem of a word.
+fn key(known: &str, is_name: bool) -> u64 {
     let seed = 0xcbf2_9ce4_8422_2325 ^ u64::from(is_name);
-    let mixed = scratch.iter().fold(seed, |hash, &byte| {
+    let mixed = known.bytes().fold(seed, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     mixed ^ mixed >> 32

@@ -1,0 +1,143 @@
+//! The children of a container, and the order in which they are to be kept.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::tree::{self, Kind, Node};
+use crate::budget::digest::rows::Table;
+use crate::budget::{Work, count};
+use crate::prune::{Fallback, Lines, OutOfTime, Ranking, SourceType};
+
+/// Rows from the beginning that stay whatever the goal, to show their shape.
+const FIRST_ROWS: usize = 2;
+/// Rows from the end that stay if there is no goal: they show how far it goes,
+/// and the gap before them needs no marker more than one at the end.
+const LAST_ROWS: usize = 3;
+/// Fewer rows are not compared with each other.
+const FEWEST_ROWS: usize = 10;
+
+/// The children of a container.
+pub(super) struct Listing {
+    pub(super) starts: Vec<u32>,
+    /// What all children before each cost, with their commas.
+    pub(super) sums: Vec<u32>,
+    /// In the order in which they are to be kept.
+    pub(super) order: Vec<u32>,
+    /// What they hold, if they are rows.
+    pub(super) table: Option<Rc<Table>>,
+}
+
+impl Listing {
+    /// Reads the children of a node in a text, and chooses their order.
+    pub(super) fn read(text: &str, node: &Node, work: &Work<'_>) -> Result<Listing, Fallback> {
+        let starts = tree::children(text, &node.span);
+        work.check()?;
+        let mut sums = Vec::with_capacity(starts.len());
+        sums.push(0);
+        let mut sum = 0;
+        for two in starts.windows(2) {
+            sum += count::chars(&text[two[0] as usize..two[1] as usize]) as u32;
+            sums.push(sum);
+        }
+        let by_goal = match work.order.goal() {
+            Some(goal) => order_by_goal(text, goal, &starts, work)?,
+            None => None,
+        };
+        let is_by_goal = by_goal.is_some();
+        let order = by_goal.unwrap_or_else(|| order_of_text(starts.len() - 1));
+        let mut listing = Listing {
+            starts,
+            sums,
+            order,
+            table: None,
+        };
+        if node.kind == Kind::Array && !is_by_goal {
+            listing.put_rare_first(text, work)?;
+        }
+        Ok(listing)
+    }
+
+    /// Puts the rows first that are unlike others, behind the first and last ones.
+    fn put_rare_first(&mut self, text: &str, work: &Work<'_>) -> Result<(), Fallback> {
+        let count = self.starts.len() - 1;
+        let starts = self.starts.windows(2);
+        let rows: Vec<Range<usize>> = starts
+            .map(|two| two[0] as usize..two[1] as usize - 1)
+            .collect();
+        let is_object = |row: &&Range<usize>| text[(*row).clone()].starts_with('{');
+        if count < FEWEST_ROWS || rows.iter().filter(is_object).count() * 2 < count {
+            return Ok(());
+        }
+        let table = Table::read(text, &rows, work.deadline);
+        let table = table.map_err(|OutOfTime| Fallback::Timeout)?;
+        let ends = FIRST_ROWS + LAST_ROWS.min(count / 4);
+        let mut is_taken = vec![false; count];
+        let rare = table.rare.iter().map(|rare| rare.row as u32);
+        let ends = self.order.iter().copied().take(ends);
+        let order = ends.chain(rare).chain(self.order.iter().copied());
+        let order = order.filter(|&at| !std::mem::replace(&mut is_taken[at as usize], true));
+        self.order = order.collect();
+        self.table = Some(Rc::new(table));
+        Ok(())
+    }
+}
+
+/// The first ones, those that answer the goal, and then the others as if
+/// there were none. Each child is a line to the engine. `None` if the goal does
+/// not discriminate.
+fn order_by_goal(
+    text: &str,
+    goal: &str,
+    starts: &[u32],
+    work: &Work<'_>,
+) -> Result<Option<Vec<u32>>, Fallback> {
+    let mut rows = String::new();
+    for two in starts.windows(2) {
+        rows.push_str(&text[two[0] as usize..two[1] as usize - 1]);
+        rows.push('\n');
+    }
+    let lines = Lines::new(&rows);
+    let ranking = work
+        .engine
+        .rank(&lines, goal, SourceType::Logs, work.deadline)
+        .map_err(|_| Fallback::Timeout)?;
+    let count = starts.len() - 1;
+    if ranking.worth.len() != count || ranking.relevant.len() != count {
+        return Err(Fallback::InternalError);
+    }
+    let mut order = order_of_text(count);
+    if !ranking.discriminates() {
+        return Ok(None);
+    }
+    let Ranking { worth, relevant } = ranking;
+    let is_relevant = |at: u32| relevant[at as usize];
+    // The sort is stable: rows that do not answer the goal stay as they are.
+    order.sort_by(|&a, &b| {
+        let is_first = |at: u32| (at as usize) < FIRST_ROWS;
+        let by_place = is_first(b).cmp(&is_first(a));
+        by_place.then_with(|| match (is_relevant(a), is_relevant(b)) {
+            (true, true) => {
+                let (worth_a, worth_b) = (worth[a as usize], worth[b as usize]);
+                worth_b.total_cmp(&worth_a).then(a.cmp(&b))
+            }
+            (a, b) => b.cmp(&a),
+        })
+    });
+    Ok(Some(order))
+}
+
+/// The first ones, with a few of the last among them.
+fn order_of_text(count: usize) -> Vec<u32> {
+    let last = LAST_ROWS.min(count / 4);
+    let (mut front, back) = (
+        0..(count - last) as u32,
+        (count - last) as u32..count as u32,
+    );
+    let mut order = Vec::with_capacity(count);
+    for at in back.rev() {
+        order.extend(front.by_ref().take(3));
+        order.push(at);
+    }
+    order.extend(front);
+    order
+}

@@ -1,0 +1,123 @@
+//! The lines that are like many others: what is rare stays, and what shows the
+//! shape of the text.
+
+use std::ops::Range;
+
+use super::line_costs::{LineCosts, SHORTEST_GAP};
+use super::{Draft, Sizes};
+use crate::budget::digest::{self, Findings, index};
+use crate::budget::keep::{Room, Shelf};
+use crate::budget::notes::Noted;
+use crate::budget::{Work, count};
+use crate::prune::{Lines, OutOfTime};
+
+/// Fewer lines than this have no digest.
+const FEWEST_LINES: usize = 8;
+/// The notes of a digest take at most three of so many characters.
+const NOTES: usize = 10;
+/// The first and last lines take one of so many characters before what is rare
+/// is shown, headings and the like two of five.
+const ENDS: usize = 8;
+/// A part that takes more than one of so many characters is shown in part.
+const LARGEST_PART: usize = 6;
+/// One of so many characters is set aside for short gaps.
+const SHORT_GAPS: usize = 6;
+/// The notes of a digest leave so much for the line about the others.
+const MORE: usize = 160;
+
+/// Returns what is rare, and what shows the shape of the text; `None` if the budget has
+/// no room for it, or if there are too few lines.
+pub(super) fn draft(
+    noted: &Noted,
+    sizes: &Sizes,
+    work: &Work<'_>,
+) -> Result<Option<Draft>, OutOfTime> {
+    let lines = Lines::new(&noted.text);
+    if lines.len() < FEWEST_LINES {
+        return Ok(None);
+    }
+    work.deadline.check()?;
+    let findings = digest::find(&lines, work)?;
+    work.deadline.check()?;
+    let mut notes = write_notes(&findings, 3 * sizes.budget / NOTES);
+    let room = sizes.budget - count::chars(&notes);
+    let costs = LineCosts::new(&lines, sizes, 8);
+    let mut shelf = Shelf::new(&costs.sums, sizes.line_marker);
+    if let Some(index) = fill(&mut shelf, &costs, &findings, room) {
+        notes.push_str(&index);
+        notes.push('\n');
+    }
+    Ok(shelf.keeps_any().then(|| Draft {
+        cuts: costs.cuts(noted, sizes, &shelf, sizes.budget - count::chars(&notes)),
+        notes,
+        is_chosen: true,
+    }))
+}
+
+/// The notes for which there is room, and what the others are.
+fn write_notes(findings: &Findings, most: usize) -> String {
+    let mut notes = String::new();
+    let (mut used, mut listed) = (0, 0);
+    for note in &findings.notes {
+        used += count::chars(note) + 1;
+        if used + MORE.min(most / 4) > most {
+            break;
+        }
+        notes.push_str(note);
+        notes.push('\n');
+        listed += 1;
+    }
+    let more = findings.more.as_ref().and_then(|more| more(listed));
+    if let Some(more) = more.filter(|more| count::chars(&notes) + count::chars(more) < most) {
+        notes.push_str(&more);
+        notes.push('\n');
+    }
+    notes
+}
+
+/// Keeps the parts for which there is room, and returns an index of the others.
+fn fill(
+    shelf: &mut Shelf<'_>,
+    costs: &LineCosts,
+    findings: &Findings,
+    room: usize,
+) -> Option<String> {
+    let up_to = |cost: usize| Room {
+        cost,
+        gaps: usize::MAX,
+    };
+    let single = |at: usize| at..at + 1;
+    let parts = || {
+        findings
+            .parts
+            .iter()
+            .map(|part| costs.within(&part.span, room / LARGEST_PART))
+    };
+    let write_index = |shelf: &Shelf<'_>, room: usize| {
+        let is_shown = |span: &Range<usize>| span.clone().all(|at| shelf.is_kept(at));
+        let missing = findings.parts.iter().filter(|part| !is_shown(&part.span));
+        let entries: Vec<index::Entry<'_>> = missing
+            .map(|part| index::Entry {
+                place: part.span.clone(),
+                label: &part.label,
+            })
+            .collect();
+        index::write(findings.index, &entries, room)
+    };
+    let size = |index: &Option<String>| index.as_deref().map_or(0, |it| count::chars(it) + 1);
+    // As much as the index may need is set aside first.
+    let whole = size(&write_index(shelf, room / findings.index_share));
+    let body = room.saturating_sub(whole);
+    shelf.fill_ends(single, findings.ends, up_to(body / ENDS));
+    shelf.take(findings.structure.iter().cloned(), up_to(2 * body / 5));
+    // A part of the room is for the lines between two parts that are near.
+    shelf.fill(parts, up_to(body - body / SHORT_GAPS));
+    shelf.close_short(SHORTEST_GAP, up_to(body));
+    // The index has become shorter by what is shown.
+    let index = write_index(shelf, whole.saturating_sub(1));
+    let body = room.saturating_sub(size(&index));
+    shelf.fill(parts, up_to(body));
+    shelf.close_short(SHORTEST_GAP, up_to(body));
+    shelf.fill_ends(single, findings.ends, up_to(body));
+    write_index(shelf, size(&index).saturating_sub(1))
+}

@@ -1,0 +1,65 @@
+//! BM25: how well a text answers a question, by how often its words occur in it
+//! and in how few of the texts.
+//!
+//! The search over tools and the engine of the pruner rank by this one formula,
+//! each with constants that were measured on its own texts.
+
+/// The constants of BM25.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bm25 {
+    /// How soon further mentions stop to count (k1).
+    pub(crate) saturation: f32,
+    /// From 0 to 1: how much the length of a text counts against it (b).
+    pub(crate) length: f32,
+}
+
+impl Bm25 {
+    /// Returns how many mentions count half in a text of this length.
+    pub(crate) fn half(&self, length: f32, average: f32) -> f32 {
+        self.saturation * (1.0 - self.length + self.length * length / average)
+    }
+}
+
+/// Returns what mentions of a word count, from 0 to 1. `half` of them count half.
+pub(crate) fn frequency(mentions: f32, half: f32) -> f32 {
+    mentions / (mentions + half)
+}
+
+/// Returns how much a word tells that so many of the texts have; never negative.
+pub(crate) fn rarity(texts: f32, with: f32) -> f32 {
+    (1.0 + (texts - with + 0.5).max(0.0) / (with + 0.5)).ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rare_words_tell_more_and_common_ones_a_little() {
+        assert!(rarity(100.0, 1.0) > rarity(100.0, 10.0));
+        assert!(rarity(100.0, 100.0) > 0.0);
+        assert_eq!(rarity(1.0, 2.0), 0.0);
+    }
+
+    #[test]
+    fn further_mentions_count_less_and_less() {
+        assert_eq!(frequency(0.0, 1.2), 0.0);
+        assert_eq!(frequency(1.2, 1.2), 0.5);
+        assert!(frequency(1_000.0, 1.2) < 1.0);
+    }
+
+    #[test]
+    fn long_texts_need_more_mentions() {
+        let bm25 = Bm25 {
+            saturation: 1.2,
+            length: 0.75,
+        };
+        assert!((bm25.half(10.0, 10.0) - 1.2).abs() < 1e-6);
+        assert!(bm25.half(20.0, 10.0) > bm25.half(10.0, 10.0));
+        let flat = Bm25 {
+            length: 0.0,
+            ..bm25
+        };
+        assert_eq!(flat.half(20.0, 10.0), flat.half(10.0, 10.0));
+    }
+}
