@@ -3,10 +3,16 @@
 //!
 //! The places of values, commas and comments come from the parser that also
 //! reads the configuration; a change is a splice of the text, and a splice
-//! cannot lose what it does not touch. The syntax tree of `jsonc-parser` prints
-//! a text as it was, but its edits do not fit: removing a member removes the
-//! comments on its line, and adding one to an object on one line breaks that
-//! line and those of its neighbours.
+//! cannot lose what it does not touch. The syntax tree of `jsonc-parser` (0.34)
+//! prints a text as it was, but its edits change bytes outside the edited entry:
+//! - Removing a member removes the comments on its line.
+//! - Adding a member to an object on one line puts every member of the object on
+//!   a line of its own.
+//! - Adding a member removes blank lines behind the opening and in front of the
+//!   closing bracket.
+//!
+//! Its nodes have no positions and no insertion of whitespace, so splices cannot
+//! be combined with it either.
 
 use std::ops::Range;
 
@@ -183,9 +189,6 @@ impl Document {
                 cuts.push(self.with_line(item.clone()));
                 cuts.push(comma..comma + 1);
             }
-            (None, Some(comma)) if self.is_blank(comma + 1..item.start) => {
-                cuts.push(comma..item.end);
-            }
             (None, Some(comma)) => {
                 cuts.push(comma..comma + 1);
                 cuts.push(self.with_line(item.clone()));
@@ -219,10 +222,18 @@ impl Document {
             false => format!("{outer}{}", style.unit),
         };
         let comma = self.comma_after(last.end);
-        let (behind, after_line_comment) =
+        let (mut behind, after_line_comment) =
             self.end_of_remarks(comma.map_or(last.end, |comma| comma + 1));
         let gap = match begins_line || after_line_comment {
-            true => format!("{}{indent}", style.line_end),
+            true => {
+                // Blanks at the end of a line stay there.
+                let rest = &self.text[behind..];
+                let line_end = rest.trim_start_matches([' ', '\t']);
+                if line_end.starts_with(['\r', '\n']) {
+                    behind += rest.len() - line_end.len();
+                }
+                format!("{}{indent}", style.line_end)
+            }
             false => " ".to_owned(),
         };
         let mut added = format!("{gap}{}", print(&style, &indent));
@@ -333,7 +344,8 @@ impl Document {
         tokens.split_off(first)
     }
 
-    /// A range and what would be left of its lines for nothing.
+    /// A range with the whitespace that separates it from its neighbours: its
+    /// line where it stands alone in it, else the blanks in front of it.
     fn with_line(&self, range: Range<usize>) -> Range<usize> {
         let blank = [' ', '\t'];
         let before = self.text[..range.start].trim_end_matches(blank);
@@ -345,14 +357,32 @@ impl Document {
             _ if after.starts_with('\n') => 1,
             _ => 0,
         };
-        if before.ends_with('\n') && line_end > 0 {
-            before.len()..end + line_end
-        } else if line_end > 0 {
-            // What stands before it keeps its line end.
-            range.start..range.end
-        } else {
-            range.start..end
+        let line_before = before.strip_suffix('\n');
+        let begins_line = line_before.is_some();
+        let line_before = line_before.unwrap_or(before);
+        let line_before = line_before.strip_suffix('\r').unwrap_or(line_before);
+        let is_first = begins_line || before.ends_with(['{', '[']);
+        match line_end {
+            0 if begins_line
+                && after.starts_with(['}', ']'])
+                && !self.is_remark_before(range.start) =>
+            {
+                line_before.len()..range.end
+            }
+            0 if is_first => range.start..end,
+            1.. if begins_line => before.len()..end + line_end,
+            // The text in front of it keeps its line end.
+            _ => before.len()..range.end,
         }
+    }
+
+    /// Returns true if the line before this place ends with a line comment.
+    fn is_remark_before(&self, at: usize) -> bool {
+        let is_remark = |token: &TokenAndRange<'_>| {
+            let is_line = matches!(token.token, Token::CommentLine(_));
+            is_line && token.end() <= at && self.is_blank(token.end()..at)
+        };
+        self.tokens_after(0).iter().any(is_remark)
     }
 
     /// Whether nothing but whitespace is left in it without its only item.

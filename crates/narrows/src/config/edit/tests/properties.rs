@@ -373,6 +373,68 @@ fn server<'a>(top: &'a mut Value, shape: Shape, id: &str) -> Option<&'a mut Valu
     }
 }
 
+/// Changes that fit a document, each with the change that takes it back. An
+/// object or a list that was empty is left out: it loses the whitespace in it.
+fn pairs(value: &Value, shape: Shape, id: &str, entry: &Value) -> Vec<(Change, Change)> {
+    let id = id.to_owned();
+    let mut pairs = Vec::new();
+    let mut top = value.clone();
+    let servers = value.get(shape.key());
+    let has_others = servers.is_some_and(|servers| match servers {
+        Value::Object(servers) => !servers.is_empty(),
+        Value::Array(servers) => !servers.is_empty(),
+        _ => false,
+    });
+    match server(&mut top, shape, &id) {
+        Some(server) => {
+            // `"disabled": false` turns into `true`, and that is removed again.
+            let says_disabled = server.get("disabled").is_some();
+            if !says_disabled && server.get("enabled") != Some(&json!(false)) {
+                let has_members = server.as_object().is_some_and(|server| !server.is_empty());
+                if has_members {
+                    let enable = |enabled| Change::EnableServer {
+                        id: id.clone(),
+                        enabled,
+                    };
+                    pairs.push((enable(false), enable(true)));
+                }
+            }
+        }
+        None if has_others => {
+            let (id, entry) = (id.clone(), entry.clone());
+            let add = Change::AddServer {
+                id: id.clone(),
+                entry,
+            };
+            pairs.push((add, Change::RemoveServer { id }));
+        }
+        None => {}
+    }
+    let presets = value.get("presets").and_then(Value::as_object);
+    if presets.is_some_and(|presets| !presets.is_empty() && !presets.contains_key(&id)) {
+        let (id, entry) = (id.clone(), entry.clone());
+        let put = Change::PutPreset {
+            id: id.clone(),
+            entry,
+        };
+        pairs.push((put, Change::RemovePreset { id }));
+    }
+    let endpoint = value
+        .get("endpoints")
+        .and_then(|endpoints| endpoints.get(&id));
+    if endpoint
+        .and_then(Value::as_object)
+        .is_some_and(|endpoint| !endpoint.is_empty())
+    {
+        let switch = |preset: Option<&str>| Change::SwitchPreset {
+            endpoint: id.clone(),
+            preset: preset.map(str::to_owned),
+        };
+        pairs.push((switch(Some("other")), switch(None)));
+    }
+    pairs
+}
+
 /// The bytes of what the change is about, where it is there already.
 fn edited_range(text: &str, shape: Shape, change: &Change) -> Option<std::ops::Range<usize>> {
     let (list, id) = match change {
@@ -490,6 +552,24 @@ proptest! {
         }
         prop_assert_eq!(left, value);
         prop_assert_eq!(comments(&text), comments(&again));
+    }
+
+    #[test]
+    fn an_edit_and_its_inverse_give_the_original_bytes(
+        (shape, value) in document(),
+        id in id(),
+        entry in entry(),
+        choices in vec(any::<u8>(), 0..400),
+    ) {
+        // A member that is added in front of a comment of several lines shares
+        // a line with it, and the comment stays on that line.
+        let text = written(&value, choices);
+        let text = text.replace("\r\n // [ */", " */").replace("\n // [ */", " */");
+        for (change, inverse) in pairs(&value, shape, &id, &entry) {
+            let changed = edit(&text, &change).expect("the change fits the document");
+            let again = edit(&changed, &inverse).expect("the inverse fits what was changed");
+            prop_assert_eq!(&again, &text, "{:?} made {}", change, changed);
+        }
     }
 
     /// Other programs read the file, too, and not all of them know of commas
