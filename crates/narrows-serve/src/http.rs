@@ -2,10 +2,11 @@
 //! before it, WebSocket, and a few pages.
 //!
 //! [`serve`] owns the connections; `connection` takes a request from its first
-//! byte to one of the ways in: Streamable HTTP (`mcp`), HTTP+SSE (`sse`),
-//! WebSocket (`ws`), the pruner (`rpc`), plain JSON-RPC to one server
-//! (`forward`) or what the router knows (`pages`, and the operator's `admin`).
-//! Further ways in are files of their own beside these.
+//! byte to the service of its route. `routes` has every path, its methods and its
+//! service: Streamable HTTP (`mcp`), HTTP+SSE (`sse`), WebSocket (`ws`), the
+//! pruner (`rpc`), plain JSON-RPC to one server (`forward`), `pages`, `metrics`,
+//! and the operator's `admin`. Further services are files of their own beside
+//! these, with a row in `routes` and an arm in `connection`.
 
 use std::io;
 use std::sync::Arc;
@@ -22,16 +23,16 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::admin::AdminApi;
 use self::body::BodyLimits;
 use self::connection::Connection;
 use self::guard::Guard;
 pub use self::metrics::{MetricsAccess, TokenCheck};
 use self::occupancy::Occupancy;
-use self::pages::Pages;
 use self::readers::SlowReaders;
 use self::replay::Bounds;
+pub use self::routes::is_fixed_path;
 use self::sessions::Sessions;
-pub use self::target::is_fixed_path;
 use self::timers::HeaderTimers;
 use crate::admin::AdminDesk;
 use crate::duplex::DuplexSettings;
@@ -55,12 +56,12 @@ mod pages;
 mod poll_when_woken;
 mod readers;
 mod replay;
+mod routes;
 mod rpc;
 mod sessions;
 mod socket;
 mod sse;
 mod stream;
-mod target;
 mod timers;
 mod ws;
 
@@ -171,7 +172,7 @@ pub async fn serve(
     let edge = Arc::new(Edge::new(gateway, settings, stop.child_token()));
     let _end = EndSessions(edge.clone());
     edge.tasks.spawn(readers::make_room(edge.clone()));
-    let pages = Pages::new(edge.clone());
+    let admin = AdminApi::new(&edge);
     let mut connections = JoinSet::new();
     let mut sweep = tokio::time::interval(SWEEP);
     let mut told = None;
@@ -188,7 +189,7 @@ pub async fn serve(
                         refuse(&socket);
                         continue;
                     };
-                    let connection = Connection::new(edge.clone(), pages.clone(), peer, place);
+                    let connection = Connection::new(edge.clone(), admin.clone(), peer, place);
                     connections.spawn(connection.serve(socket, stop.clone()));
                 }
                 Err(error) => {

@@ -26,13 +26,16 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse as _;
 use axum::routing::any;
-use http::Response;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
 use narrows_gateway::Gateway;
 use tokio::sync::Semaphore;
 use utoipa::openapi::OpenApi;
@@ -42,13 +45,9 @@ use utoipa_axum::routes;
 use self::refusal::Refusal;
 use super::Edge;
 use super::body::Body;
+use super::routes::ADMIN;
 use crate::admin::AdminDesk;
 use crate::error::Refused;
-
-const PREFIX: &str = "/api/v1";
-
-/// What is allowed to be asked for by pages of other origins.
-pub(super) const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
 
 /// Those who brought a wrong token and wait for the answer; others are told to
 /// come back later.
@@ -71,42 +70,64 @@ impl Office {
     }
 }
 
-/// Nothing where nobody operates the gateway over HTTP.
-pub(super) fn router(edge: Arc<Edge>) -> Option<Router> {
-    let office = Arc::new(Office {
-        desk: edge.settings.admin.clone()?,
-        edge,
-        waiting: Semaphore::new(MAX_WAITING),
-        listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
-    });
-    let (routes, _) = parts();
-    let unknown = async || Refusal::Edge(Refused::UnknownPath);
-    let admitted = from_fn_with_state(office.clone(), access::check);
-    let routes = routes
-        .fallback(unknown)
-        .method_not_allowed_fallback(async || Refusal::Edge(Refused::Method))
-        .layer(admitted.clone());
-    // What is nested does not hear of the prefix with nothing but a slash.
-    let slash = format!("{PREFIX}/");
-    let router = Router::new()
-        .nest(PREFIX, routes)
-        .route(&slash, any(unknown).layer(admitted));
-    Some(router.with_state(office))
+/// The admin API of one edge. Its routes are built at the first request: most
+/// gateways answer MCP alone, and the code that builds them would stay in memory.
+#[derive(Clone)]
+pub(super) struct AdminApi {
+    edge: Arc<Edge>,
+    desk: Arc<AdminDesk>,
+    service: Arc<OnceLock<TowerToHyperService<Router>>>,
 }
 
-/// Whether a path is one of these.
-pub(super) fn is_meant(edge: &Edge, path: &str) -> bool {
-    let below = path.strip_prefix(PREFIX);
-    edge.settings.admin.is_some()
-        && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+impl AdminApi {
+    /// Returns `None` if the settings have no admin API.
+    pub(super) fn new(edge: &Arc<Edge>) -> Option<AdminApi> {
+        Some(AdminApi {
+            desk: edge.settings.admin.clone()?,
+            edge: edge.clone(),
+            service: Arc::default(),
+        })
+    }
+
+    /// Answers a request for a path below [`ADMIN`]. Its extensions have the
+    /// [`RequestOrigin`](super::entry::RequestOrigin) and the client's memory shares.
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let build = || TowerToHyperService::new(self.router());
+        match self.service.get_or_init(build).call(request).await {
+            Ok(answer) => answer.map(Body::Admin),
+            Err(never) => match never {},
+        }
+    }
+
+    fn router(&self) -> Router {
+        let office = Arc::new(Office {
+            desk: self.desk.clone(),
+            edge: self.edge.clone(),
+            waiting: Semaphore::new(MAX_WAITING),
+            listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
+        });
+        let (routes, _) = parts();
+        let unknown = async || Refusal::Edge(Refused::UnknownPath);
+        let admitted = from_fn_with_state(office.clone(), access::check);
+        let routes = routes
+            .fallback(unknown)
+            .method_not_allowed_fallback(async || Refusal::Edge(Refused::Method))
+            .layer(admitted.clone());
+        // What is nested does not hear of the prefix with nothing but a slash.
+        let slash = format!("{ADMIN}/");
+        let router = Router::new()
+            .nest(ADMIN, routes)
+            .route(&slash, any(unknown).layer(admitted));
+        router.with_state(office)
+    }
 }
 
 /// A refusal before any of this was asked.
 pub(super) fn refused(refused: Refused) -> Response<Body> {
-    Refusal::Edge(refused).into_response().map(Body::Page)
+    Refusal::Edge(refused).into_response().map(Body::Admin)
 }
 
-/// Every route, and what is said of it; both without [`PREFIX`].
+/// Every route, and what is said of it; both without [`ADMIN`].
 fn parts() -> (Router<Arc<Office>>, OpenApi) {
     OpenApiRouter::with_openapi(description::frame())
         .routes(routes!(status::get_status))

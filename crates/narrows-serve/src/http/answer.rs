@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
-    CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
-    WWW_AUTHENTICATE,
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::{Response, StatusCode};
 use narrows_upstream::memory::ClientMemory;
@@ -108,19 +108,21 @@ pub(super) fn message(status: StatusCode, message: Bytes) -> Response<Body> {
 
 /// A refusal outside MCP, where no JSON-RPC is spoken.
 pub(super) fn refused_page(refused: &Refused) -> Response<Body> {
-    let mut page = page(
-        refused.status(),
-        &serde_json::json!({ "error": refused.message() }),
-    );
+    let error = serde_json::json!({ "error": refused.message() });
+    let mut page = page(refused.status(), &error);
     let headers = page.headers_mut();
     explain(headers, refused.challenge(), refused.retry_after());
-    page.map(Body::Page)
+    page
 }
 
 /// JSON outside MCP.
-pub(super) fn page(status: StatusCode, value: &Value) -> Response<axum::body::Body> {
-    let mut answer = Response::new(axum::body::Body::from(value.to_string()));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, JSON);
+pub(super) fn page(status: StatusCode, value: &Value) -> Response<Body> {
+    json(status, Body::whole(value.to_string().into()))
+}
+
+/// Adds the methods that a path has to an answer that refuses another one.
+pub(super) fn allow(mut answer: Response<Body>, methods: &'static str) -> Response<Body> {
+    let methods = HeaderValue::from_static(methods);
+    answer.headers_mut().insert(ALLOW, methods);
     answer
 }

@@ -31,7 +31,8 @@ pub(super) enum Body {
     Events(Box<Events>),
     /// The stream of a client on HTTP+SSE.
     Channel(Box<Channel>),
-    Page(axum::body::Body),
+    /// An answer of the admin API.
+    Admin(axum::body::Body),
 }
 
 impl Body {
@@ -88,7 +89,7 @@ impl http_body::Body for Body {
             Body::Channel(channel) => channel
                 .poll_bytes(cx)
                 .map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes)))),
-            Body::Page(page) => Pin::new(page).poll_frame(cx),
+            Body::Admin(answer) => Pin::new(answer).poll_frame(cx),
         }
     }
 
@@ -97,7 +98,7 @@ impl http_body::Body for Body {
             Body::Empty => true,
             Body::Whole(_) | Body::Events(_) | Body::Channel(_) => false,
             Body::Parts(parts) => parts.as_slice().is_empty(),
-            Body::Page(page) => page.is_end_stream(),
+            Body::Admin(answer) => answer.is_end_stream(),
         }
     }
 
@@ -109,7 +110,7 @@ impl http_body::Body for Body {
                 SizeHint::with_exact(parts.as_slice().iter().map(|part| part.len() as u64).sum())
             }
             Body::Events(_) | Body::Channel(_) => SizeHint::default(),
-            Body::Page(page) => page.size_hint(),
+            Body::Admin(answer) => answer.size_hint(),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! One connection: from its bytes to one of the ways in, and back.
+//! One connection: from its bytes to the service of a route, and back.
 //!
-//! A request passes the guard, then its path decides. MCP requests do not take
-//! the router, because they are the ones that must be cheap.
+//! A request passes the guard and the rules that hold for all services (identity,
+//! rights, methods), then its route decides.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -21,16 +21,16 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::admin::AdminApi;
 use super::body::Body;
 use super::current::Current;
 use super::entry::RequestOrigin;
 use super::head::Head;
 use super::occupancy::Place;
-use super::pages::{Pages, Reader};
 use super::poll_when_woken::PollWhenWoken;
+use super::routes::{Route, Service};
 use super::socket::Socket;
-use super::target::Way;
-use super::{Edge, admin, answer, entry, forward, guard, mcp, rpc, sse, ws};
+use super::{Edge, admin, answer, entry, forward, guard, mcp, metrics, pages, rpc, sse, ws};
 use crate::error::{ForwardRefusal, Refused};
 
 /// Bodies up to here are taken over by the system at once.
@@ -44,7 +44,7 @@ const MAX_HEADER_BYTES: usize = 16 * 1024;
 
 pub(super) struct Connection {
     edge: Arc<Edge>,
-    pages: Pages,
+    admin: Option<AdminApi>,
     /// Who is at the other end.
     peer: SocketAddr,
     current: Arc<Current>,
@@ -63,14 +63,14 @@ enum CloseReason {
 impl Connection {
     pub(super) fn new(
         edge: Arc<Edge>,
-        pages: Pages,
+        admin: Option<AdminApi>,
         peer: SocketAddr,
         place: Place,
     ) -> Arc<Connection> {
         let current = Arc::new(Current::new(edge.readers.clone()));
         Arc::new(Connection {
             edge,
-            pages,
+            admin,
             peer,
             current,
             place,
@@ -138,101 +138,86 @@ impl Connection {
         }
     }
 
+    /// Answers a request: finds its route, lets it in, and hands it to the service.
     async fn respond(&self, request: Request<Incoming>) -> Response<Body> {
         let edge = &*self.edge;
         let (mut parts, body) = request.into_parts();
         let mut headers = std::mem::take(&mut parts.headers);
-        let path = parts.uri.path_and_query().cloned();
-        let way = path.as_ref().and_then(|path| Way::parse(path.path()));
+        let uri = parts.uri.clone();
+        let route = self.route(uri.path());
         let head = Head::read(&headers);
-        let is_admin = way.is_none() && admin::is_meant(edge, parts.uri.path());
         if let Err(refused) = self.check(&parts, &head) {
-            return match way {
-                Some(_) => answer::refused(None, &refused),
-                None if is_admin => admin::refused(refused),
-                None => answer::refused_page(&refused),
+            return match route.service {
+                // Nothing was asked of a server yet.
+                Service::Forward => answer::refused(None, &refused),
+                _ => refuse(&route, refused),
             };
         }
         let origin = head.origin.cloned();
-        let entered = match &way {
-            // Sessions that exist go on until their calls have ended.
-            Some(way) if !way.is_of_session() && edge.gateway.is_draining() => {
-                Err(Refused::ShuttingDown)
-            }
-            Some(way) => entry::enter(edge, way, &parts.method, &head, self.peer.ip()).await,
-            None => Ok(Principal::Anonymous),
-        };
-        let mut answer = match (way, entered) {
-            (Some(way), Err(refused)) => refuse(&way, refused),
-            (Some(Way::Mcp(target)), Ok(principal)) => {
-                match mcp::enter(edge, &target, principal, &parts.method, &head) {
-                    mcp::Entered::Answer(answer) => answer,
-                    mcp::Entered::Post(entry) => {
-                        headers.clear();
-                        let own = |principal: &Principal| self.memory(principal);
-                        mcp::post(edge, &target, entry, own, body, headers).await
+        let from_here = entry::is_from_here(&head, self.peer.ip());
+        let mut answer = match self.enter(&route, &parts.method, &head).await {
+            Err(answer) => answer,
+            Ok(principal) => match route.service {
+                Service::StreamableHttp if parts.method == Method::POST => {
+                    let head = mcp::PostHead::read(edge, &route.target, principal, &head);
+                    match head {
+                        Ok(head) => {
+                            headers.clear();
+                            let own = |principal: &Principal| self.memory(principal);
+                            let posted = mcp::post(edge, &route.target, head, own, body, headers);
+                            posted.await.unwrap_or_else(mcp::Refusal::into_answer)
+                        }
+                        Err(refused) => answer::refused(None, &refused),
                     }
                 }
-            }
-            (Some(Way::Sse(target)), Ok(principal)) => {
-                let memory = self.memory(&principal);
-                sse::open(&self.edge, target, principal, memory, &parts.method, &head)
-            }
-            (Some(Way::Messages), Ok(principal)) => {
-                match sse::enter(edge, &principal, &parts, &head) {
-                    Ok(found) => sse::post(edge, found, body).await,
-                    Err(answer) => answer,
+                Service::StreamableHttp => {
+                    let answered = match parts.method {
+                        Method::DELETE => mcp::delete(edge, &route.target, &principal, &head),
+                        _ => mcp::get(edge, &route.target, &principal, &head),
+                    };
+                    answered.unwrap_or_else(|refused| answer::refused(None, &refused))
                 }
-            }
-            (Some(Way::WebSocket(target)), Ok(principal)) => {
-                parts.headers = headers;
-                let memory = self.memory(&principal);
-                self.current.hold(Some(&memory.responses));
-                ws::open(&self.edge, target, principal, memory, parts, &body)
-            }
-            // Boxed, like pages: their futures would make everybody's larger.
-            (Some(Way::Rpc), Ok(principal)) => match rpc::enter(&parts.method, &head) {
-                Some(answer) => answer,
-                None => {
+                Service::Sse => {
+                    let memory = self.memory(&principal);
+                    let opened = sse::open(&self.edge, route.target, principal, memory, &head);
+                    opened.unwrap_or_else(|refused| answer::refused(None, &refused))
+                }
+                Service::Messages => match sse::find(edge, &principal, uri.query(), &head) {
+                    Ok(found) => sse::post(edge, found, body).await,
+                    Err(refused) => answer::refused(None, &refused),
+                },
+                Service::WebSocket => {
+                    parts.headers = headers;
+                    let memory = self.memory(&principal);
+                    self.current.hold(Some(&memory.responses));
+                    ws::open(&self.edge, route.target, principal, memory, parts, &body)
+                }
+                // Boxed, like those below: their futures would make everybody's larger.
+                Service::Pruner => {
                     let memory = self.memory(&principal);
                     Box::pin(rpc::post(edge, &principal, body, &memory)).await
                 }
-            },
-            (Some(Way::Forward(server)), Ok(principal)) => {
-                match forward::enter(&server, &parts.method, &head) {
-                    Some(answer) => answer,
-                    None => {
-                        let memory = self.memory(&principal);
-                        let passed_on = |marks| edge.gateway.passed_on(marks).ok_or(Refused::Loop);
-                        match head.mark.map(passed_on).transpose() {
-                            Ok(marks) => {
-                                let from = (principal, marks);
-                                let posted = forward::post(edge, from, &server, body, &memory);
-                                Box::pin(posted).await
-                            }
-                            Err(refused) => {
-                                forward::refused(&server, None, &ForwardRefusal::Edge(refused))
-                            }
+                Service::Forward => {
+                    let server = route.target.name();
+                    let memory = self.memory(&principal);
+                    let passed_on = |marks| edge.gateway.passed_on(marks).ok_or(Refused::Loop);
+                    match head.mark.map(passed_on).transpose() {
+                        Ok(marks) => {
+                            let from = (principal, marks);
+                            Box::pin(forward::post(edge, from, server, body, &memory)).await
                         }
+                        Err(refused) => refuse(&route, refused),
                     }
                 }
-            }
-            (None, _) if parts.method == Method::OPTIONS && !is_admin => {
-                guard::preflight(&head, "GET, HEAD, OPTIONS")
-            }
-            // Each path of the operator's has methods of its own, which the
-            // router tells; what a page may ask for is the same for all.
-            (None, _) if parts.method == Method::OPTIONS && head.cors_method.is_some() => {
-                guard::preflight(&head, admin::METHODS)
-            }
-            (None, _) => match self.reader(&parts, &head).await {
-                Ok(reader) => {
-                    let from_here = entry::is_from_here(&head, self.peer.ip());
+                Service::Admin => {
                     parts.headers = headers;
-                    parts.extensions.insert(RequestOrigin { from_here });
-                    Box::pin(self.page(parts, body, reader, is_admin)).await
+                    Box::pin(self.administer(parts, body, from_here)).await
                 }
-                Err(refused) => answer::refused_page(&refused),
+                Service::Index => Box::pin(self.index(&route, &parts.method, &head)).await,
+                Service::Health => pages::health(edge),
+                Service::Ready => pages::ready(edge),
+                Service::Metrics => Box::pin(metrics::metrics(edge, &headers, from_here)).await,
+                Service::Unknown => answer::refused_page(&Refused::UnknownPath),
             },
         };
         if let Some(origin) = origin {
@@ -240,6 +225,13 @@ impl Connection {
         }
         self.account(&answer);
         answer
+    }
+
+    fn route<'a>(&self, path: &'a str) -> Route<'a> {
+        match Route::find(path) {
+            route if route.service == Service::Admin && self.admin.is_none() => Route::UNKNOWN,
+            route => route,
+        }
     }
 }
 
@@ -262,21 +254,59 @@ impl Connection {
         }
     }
 
-    /// Answers a request for one of the pages, or of the operator.
-    async fn page(
+    /// Applies the rules that hold for all services: the end of the gateway, the
+    /// client's identity and rights, and the methods of the route.
+    async fn enter(
+        &self,
+        route: &Route<'_>,
+        method: &Method,
+        head: &Head<'_>,
+    ) -> Result<Principal, Response<Body>> {
+        let edge = &*self.edge;
+        let service = route.service;
+        let entered = match service.is_for_clients() {
+            false => Ok(Principal::Anonymous),
+            // Sessions that exist go on until their calls have ended.
+            true if !service.is_of_session() && edge.gateway.is_draining() => {
+                Err(Refused::ShuttingDown)
+            }
+            true => entry::enter(edge, route, method, head, self.peer.ip()).await,
+        };
+        let principal = entered.map_err(|refused| {
+            tracing::debug!(?refused, "refused");
+            refuse(route, refused)
+        })?;
+        match service {
+            // Its reader is identified before the method counts.
+            Service::Index if *method != Method::OPTIONS => Ok(principal),
+            _ => by_method(route, method, head).map_or(Ok(principal), Err),
+        }
+    }
+
+    /// Answers a request for a path of the admin API.
+    async fn administer(
         &self,
         mut parts: Parts,
         body: Incoming,
-        reader: Option<Reader>,
-        is_admin: bool,
+        from_here: bool,
     ) -> Response<Body> {
-        if is_admin {
-            parts.extensions.insert(self.memory(&Principal::Anonymous));
-        }
-        if let Some(reader) = reader {
-            parts.extensions.insert(reader);
-        }
-        self.pages.answer(Request::from_parts(parts, body)).await
+        let Some(admin) = &self.admin else {
+            return answer::refused_page(&Refused::UnknownPath);
+        };
+        parts.extensions.insert(RequestOrigin { from_here });
+        parts.extensions.insert(self.memory(&Principal::Anonymous));
+        admin.answer(Request::from_parts(parts, body)).await
+    }
+
+    /// Answers a request for the first page, which tells each reader what it may
+    /// use. The other pages are for everybody.
+    async fn index(&self, route: &Route<'_>, method: &Method, head: &Head<'_>) -> Response<Body> {
+        let reader = match entry::identify(&self.edge, head, self.peer.ip()).await {
+            Ok(principal) => Some(principal),
+            Err(Refused::NoToken) => None,
+            Err(refused) => return answer::refused_page(&refused),
+        };
+        by_method(route, method, head).unwrap_or_else(|| pages::index(&self.edge, reader.as_ref()))
     }
 
     /// Notes what the connection carries from now on.
@@ -305,26 +335,47 @@ impl Connection {
         let own = || self.memory.get_or_init(|| gateway.memory()).clone();
         gateway.memory_of(principal).unwrap_or_else(own)
     }
+}
 
-    /// Who reads the first page, which tells each what it may use. The others
-    /// are for everybody.
-    async fn reader(&self, parts: &Parts, head: &Head<'_>) -> Result<Option<Reader>, Refused> {
-        if parts.uri.path() != "/" {
-            return Ok(None);
+/// Returns the answer to a preflight, and to a method that the path does not have.
+fn by_method(route: &Route<'_>, method: &Method, head: &Head<'_>) -> Option<Response<Body>> {
+    match route.service {
+        // Its handshake says what is wrong.
+        Service::WebSocket => None,
+        Service::Forward => forward::enter(route.target.name(), method, head),
+        // Each path of the operator's has methods of its own, which the router
+        // tells; what a page may ask for is the same for all.
+        Service::Admin if *method != Method::OPTIONS || head.cors_method.is_none() => None,
+        _ if *method == Method::OPTIONS => Some(guard::preflight(head, route.methods)),
+        Service::Unknown => None,
+        _ if route.allows(method) => None,
+        // Whoever speaks the present transport finds out by this, and by
+        // nothing else, that here is the older one (MCP 2025-03-26,
+        // transports, backwards compatibility).
+        Service::Sse => {
+            let refused = refuse(route, Refused::OlderTransport);
+            Some(answer::allow(refused, route.methods))
         }
-        match Box::pin(entry::identify(&self.edge, head, self.peer.ip())).await {
-            Ok(principal) => Ok(Some(Reader(principal))),
-            Err(Refused::NoToken) => Ok(None),
-            Err(refused) => Err(refused),
+        service => {
+            let refused = refuse(route, Refused::Method);
+            let methods = match service.is_for_clients() {
+                true => route.methods,
+                false => "GET,HEAD",
+            };
+            Some(answer::allow(refused, methods))
         }
     }
 }
 
-/// A refusal in the form of the way in.
-fn refuse(way: &Way<'_>, refused: Refused) -> Response<Body> {
-    tracing::debug!(?refused, "refused");
-    match way {
-        Way::Forward(server) => forward::refused(server, None, &ForwardRefusal::Edge(refused)),
-        _ => answer::refused(None, &refused),
+/// A refusal in the form of the service.
+fn refuse(route: &Route<'_>, refused: Refused) -> Response<Body> {
+    match route.service {
+        Service::Forward => {
+            let refusal = ForwardRefusal::Edge(refused);
+            forward::refused(route.target.name(), None, &refusal)
+        }
+        Service::Admin => admin::refused(refused),
+        service if service.is_for_clients() => answer::refused(None, &refused),
+        _ => answer::refused_page(&refused),
     }
 }

@@ -13,13 +13,13 @@ use narrows_gateway::{ClientPermit, Peer, Unidentified};
 
 use super::Edge;
 use super::head::Head;
-use super::target::Way;
+use super::routes::{Route, Service};
 use crate::error::Refused;
 
 #[cfg(test)]
 mod tests;
 
-/// Where a request comes from, as handed to the router with each request.
+/// The origin of a request, as handed to the router of the admin API.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestOrigin {
     /// True if the client is on this machine and speaks for itself.
@@ -29,14 +29,14 @@ pub(super) struct RequestOrigin {
 /// Finds out who asks, and whether that way in is among its rights.
 pub(super) async fn enter(
     edge: &Edge,
-    way: &Way<'_>,
+    route: &Route<'_>,
     method: &Method,
     head: &Head<'_>,
     peer: IpAddr,
 ) -> Result<Principal, Refused> {
     // Browsers ask without a token whether they may send one. There is no such
     // question about a WebSocket.
-    if *method == Method::OPTIONS && !matches!(way, Way::WebSocket(_)) {
+    if *method == Method::OPTIONS && route.service != Service::WebSocket {
         return Ok(Principal::Anonymous);
     }
     let identified = identify(edge, head, peer).await;
@@ -48,14 +48,22 @@ pub(super) async fn enter(
         return Ok(principal);
     }
     let gateway = &edge.gateway;
-    let may = match way {
-        Way::Mcp(target) | Way::Sse(target) | Way::WebSocket(target) => {
+    let target = &route.target;
+    let may = match route.service {
+        Service::StreamableHttp | Service::Sse | Service::WebSocket => {
             gateway.may_enter(&principal, target.door())
         }
+        Service::Pruner => gateway.may_prune(&principal),
+        Service::Forward => gateway.may_forward(&principal, target.name()),
         // Whose stream it is has been found out when it was opened.
-        Way::Messages => true,
-        Way::Rpc => gateway.may_prune(&principal),
-        Way::Forward(server) => gateway.may_forward(&principal, server),
+        Service::Messages => true,
+        // Their own rules decide.
+        Service::Admin
+        | Service::Index
+        | Service::Health
+        | Service::Ready
+        | Service::Metrics
+        | Service::Unknown => true,
     };
     match may {
         true => Ok(principal),

@@ -1,12 +1,11 @@
 //! Streamable HTTP at one MCP endpoint: POST, GET and DELETE.
 //!
-//! What the message of a POST leads to is told in `post`; here are the rules
-//! that hold for every method, and the two short methods.
+//! [`post()`] answers the message of a POST; here are the rules that hold for
+//! every method, and the two short methods.
 
 use std::sync::Arc;
 
-use http::header::{ALLOW, HeaderValue};
-use http::{Method, Response, StatusCode};
+use http::{Response, StatusCode};
 use narrows_gateway::Principal;
 use narrows_wire::{Revision, token};
 
@@ -14,78 +13,45 @@ use super::Edge;
 use super::answer;
 use super::body::Body;
 use super::events::Events;
-use super::guard;
 use super::head::{Accept, Head};
+use super::routes::Target;
 use super::sessions::HttpSession;
-use super::target::Target;
 use crate::error::Refused;
 
 mod post;
 
-pub(super) use self::post::post;
+pub(super) use self::post::{Refusal, post};
 
-const METHODS: &str = "GET, POST, DELETE, OPTIONS";
-
-/// Where the head of a request leads.
-pub(super) enum Entered {
-    Answer(Response<Body>),
-    /// On to its body, which [`post()`] reads.
-    Post(Entry),
-}
-
-/// What the headers of a POST have to say.
-pub(super) struct Entry {
+/// The content of the headers of a POST.
+pub(super) struct PostHead {
     accept: Accept,
     found: Found,
     principal: Principal,
 }
 
-/// Applies the rules that need no body.
-pub(super) fn enter(
-    edge: &Edge,
-    target: &Target<'_>,
-    principal: Principal,
-    method: &Method,
-    head: &Head<'_>,
-) -> Entered {
-    let answer = match *method {
-        Method::POST => match check_post(head) {
+impl PostHead {
+    /// Applies the rules that need no body.
+    pub(super) fn read(
+        edge: &Edge,
+        target: &Target<'_>,
+        principal: Principal,
+        head: &Head<'_>,
+    ) -> Result<PostHead, Refused> {
+        if !head.is_json() {
+            return Err(Refused::ContentType);
+        }
+        if !head.accept.any() {
+            return Err(Refused::NotAcceptable);
+        }
+        check_version(head)?;
+        Ok(PostHead {
+            accept: head.accept,
             // Whether there is a session is looked up now, while the headers
             // are there, but said later, under the id of the request.
-            Ok(accept) => {
-                return Entered::Post(Entry {
-                    accept,
-                    found: Found::read(edge, target, &principal, head),
-                    principal,
-                });
-            }
-            Err(refused) => Err(refused),
-        },
-        Method::GET => get(edge, target, &principal, head),
-        Method::DELETE => delete(edge, target, &principal, head),
-        Method::OPTIONS => Ok(guard::preflight(head, METHODS)),
-        _ => Err(Refused::Method),
-    };
-    Entered::Answer(answer.unwrap_or_else(|refused| {
-        let mut answer = answer::refused(None, &refused);
-        if refused == Refused::Method {
-            answer
-                .headers_mut()
-                .insert(ALLOW, HeaderValue::from_static(METHODS));
-        }
-        answer
-    }))
-}
-
-fn check_post(head: &Head<'_>) -> Result<Accept, Refused> {
-    if !head.is_json() {
-        return Err(Refused::ContentType);
+            found: Found::read(edge, target, &principal, head),
+            principal,
+        })
     }
-    if !head.accept.any() {
-        return Err(Refused::NotAcceptable);
-    }
-    check_version(head)?;
-    Ok(head.accept)
 }
 
 /// What the `mcp-session-id` header, or its absence, says.
@@ -136,9 +102,9 @@ fn check_version(head: &Head<'_>) -> Result<(), Refused> {
     }
 }
 
-/// Opens the session's general stream, or resumes the one that the client's
-/// last event came from.
-fn get(
+/// Answers a GET: opens the session's general stream, or resumes the one that
+/// the client's last event came from.
+pub(super) fn get(
     edge: &Edge,
     target: &Target<'_>,
     principal: &Principal,
@@ -162,7 +128,8 @@ fn get(
     Ok(answer::events(Body::Events(Box::new(events))))
 }
 
-fn delete(
+/// Answers a DELETE: closes the session.
+pub(super) fn delete(
     edge: &Edge,
     target: &Target<'_>,
     principal: &Principal,

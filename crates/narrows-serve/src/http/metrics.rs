@@ -7,12 +7,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Request, State};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Response, StatusCode};
 
 use self::text::Format;
-use super::entry::RequestOrigin;
+use super::body::Body;
 use super::{Edge, answer};
 use crate::error::Refused;
 
@@ -71,43 +70,31 @@ impl MetricsAccess {
     }
 }
 
-pub(super) async fn metrics(
-    State(edge): State<Arc<Edge>>,
-    request: Request,
-) -> Response<axum::body::Body> {
-    let peer = request.extensions().get::<RequestOrigin>();
-    let from_here = peer.is_some_and(|peer| peer.from_here);
+/// Answers a request for the metrics.
+pub(super) async fn metrics(edge: &Edge, headers: &HeaderMap, from_here: bool) -> Response<Body> {
     let access = &edge.settings.metrics;
-    if let Err(refused) = access.check(from_here, bearer(request.headers())) {
+    if let Err(refused) = access.check(from_here, bearer(headers)) {
         // Whoever tries tokens waits for each of them, as at the admin API.
         if refused == Refused::WrongToken {
             let Ok(_place) = edge.wrong_tokens.try_acquire() else {
                 let after = WRONG_TOKEN;
-                return refuse(&Refused::TooManyTokens { after });
+                return answer::refused_page(&Refused::TooManyTokens { after });
             };
             tokio::time::sleep(WRONG_TOKEN).await;
         }
-        return refuse(&refused);
+        return answer::refused_page(&refused);
     }
-    let format = Format::asked_for(request.headers().get_all(ACCEPT));
+    let format = Format::asked_for(headers.get_all(ACCEPT));
     let gateway = edge.gateway.clone();
     // It reads /proc, and the recovery store may have it wait.
     let written = tokio::task::spawn_blocking(move || format.write(&gateway.measure())).await;
-    let mut answer = match written {
-        Ok(text) => Response::new(axum::body::Body::from(text)),
-        Err(_) => {
-            let mut failed = Response::new(axum::body::Body::empty());
-            *failed.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-            return failed;
-        }
+    let Ok(text) = written else {
+        return answer::empty(StatusCode::INTERNAL_SERVER_ERROR);
     };
+    let mut answer = Response::new(Body::whole(text.into()));
     let content_type = HeaderValue::from_static(format.content_type());
     answer.headers_mut().insert(CONTENT_TYPE, content_type);
     answer
-}
-
-fn refuse(refused: &Refused) -> Response<axum::body::Body> {
-    answer::refused_page(refused).map(axum::body::Body::new)
 }
 
 /// The token of `Authorization: Bearer`; the scheme is in any case (RFC 9110,

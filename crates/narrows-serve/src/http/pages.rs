@@ -1,77 +1,21 @@
-//! What is not MCP: health, readiness, a first page for people.
+//! The pages that are not MCP: health, readiness, a first page for people.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, OnceLock};
 
-use axum::Extension;
-use axum::Router;
-use axum::extract::State;
-use axum::response::IntoResponse;
-use axum::routing::get;
-use http::{Request, Response, StatusCode};
-use hyper::body::Incoming;
-use hyper::service::Service as _;
-use hyper_util::service::TowerToHyperService;
-use narrows_gateway::Door;
-use narrows_gateway::Principal;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+use narrows_gateway::{Door, Principal, UpstreamReport};
 use serde_json::json;
 
-use super::answer::{page, refused_page};
+use super::answer::page;
 use super::body::Body;
-use super::{Edge, Front, admin, metrics};
-use crate::error::Refused;
+use super::{Edge, Front};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// The pages and the admin API, built at the first request for one of them: most gateways answer
-/// MCP alone, and the code that builds the routes would stay in memory.
-#[derive(Clone)]
-pub(super) struct Pages {
-    edge: Arc<Edge>,
-    service: Arc<OnceLock<TowerToHyperService<Router>>>,
-}
-
-impl Pages {
-    pub(super) fn new(edge: Arc<Edge>) -> Pages {
-        Pages {
-            edge,
-            service: Arc::default(),
-        }
-    }
-
-    /// Answers a request for one of the pages.
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let build = || TowerToHyperService::new(router(self.edge.clone()));
-        match self.service.get_or_init(build).call(request).await {
-            Ok(page) => page.map(Body::Page),
-            Err(never) => match never {},
-        }
-    }
-}
-
-/// Returns the routes of all pages, with the admin API where the settings have one.
-fn router(edge: Arc<Edge>) -> Router {
-    let pages = Router::new()
-        .route("/", get(index))
-        .route("/health", get(health))
-        .route("/ready", get(ready))
-        .route("/metrics", get(metrics::metrics))
-        .fallback(async || refused_page(&Refused::UnknownPath).map(axum::body::Body::new))
-        .method_not_allowed_fallback(async || {
-            refused_page(&Refused::Method).map(axum::body::Body::new)
-        })
-        .with_state(edge.clone());
-    match admin::router(edge) {
-        Some(admin) => pages.merge(admin),
-        None => pages,
-    }
-}
-
-/// Who reads a page, where that is known.
-#[derive(Clone)]
-pub(super) struct Reader(pub(super) Principal);
-
-async fn health(State(edge): State<Arc<Edge>>) -> Response<axum::body::Body> {
+/// Answers a request for the health report.
+pub(super) fn health(edge: &Edge) -> Response<Body> {
     let mut all = edge.gateway.pruner().health();
     if edge.settings.front == Front::Gateway {
         let health = edge.gateway.health();
@@ -91,7 +35,8 @@ async fn health(State(edge): State<Arc<Edge>>) -> Response<axum::body::Body> {
     page(StatusCode::OK, &all)
 }
 
-async fn ready(State(edge): State<Arc<Edge>>) -> Response<axum::body::Body> {
+/// Answers a request for readiness.
+pub(super) fn ready(edge: &Edge) -> Response<Body> {
     let ready = edge.gateway.health().ready;
     let status = if ready {
         StatusCode::OK
@@ -101,33 +46,26 @@ async fn ready(State(edge): State<Arc<Edge>>) -> Response<axum::body::Body> {
     page(status, &json!({ "ready": ready }))
 }
 
-async fn index(
-    State(edge): State<Arc<Edge>>,
-    reader: Option<Extension<Reader>>,
-) -> impl IntoResponse {
-    let may_see = |server: &str| match &reader {
-        Some(Extension(Reader(who))) => edge.gateway.may_enter(who, Door::Server(server)),
-        // What servers there are is nobody's matter who may not use them.
-        None => false,
-    };
+/// Answers a request for the first page, which names what its reader may use.
+/// A reader that is not known is told of no server and no endpoint.
+pub(super) fn index(edge: &Edge, reader: Option<&Principal>) -> Response<Body> {
+    let may_enter =
+        |door: Door<'_>| reader.is_some_and(|reader| edge.gateway.may_enter(reader, door));
     let mut text = format!(
         "Narrows {VERSION}, an MCP gateway.\n\n\
          MCP (Streamable HTTP):\n  /mcp\n  /mcp/{{endpoint}}"
     );
-    let may_enter = |endpoint: &str| match &reader {
-        Some(Extension(Reader(who))) => edge.gateway.may_enter(who, Door::Endpoint(endpoint)),
-        None => false,
-    };
     let endpoints = edge.gateway.endpoints();
     let others = endpoints.iter().map(|endpoint| endpoint.name.as_str());
-    let others = others.filter(|name| *name != "default" && may_enter(name));
+    let others = others.filter(|name| *name != "default" && may_enter(Door::Endpoint(name)));
     let others: Vec<&str> = others.collect();
     if !others.is_empty() {
         let _ = write!(text, ", where endpoint is {}", others.join(" or "));
     }
     text.push('\n');
     let servers = edge.gateway.report();
-    for upstream in servers.iter().filter(|server| may_see(&server.id)) {
+    let may_see = |server: &&UpstreamReport| may_enter(Door::Server(&server.id));
+    for upstream in servers.iter().filter(may_see) {
         // A slug needs no escaping in a path, and names its server as well as the id does.
         let _ = writeln!(text, "  /servers/{}/mcp", upstream.slug);
     }
@@ -139,5 +77,7 @@ async fn index(
     text.push_str("  /api/mcp-gateway/{server}/rpc\n");
     text.push_str("\nThe pruner (plain JSON-RPC):\n  /rpc\n");
     text.push_str("\nHealth and figures:\n  /health\n  /ready\n  /metrics\n");
-    text
+    let mut answer = Response::new(Body::whole(text.into()));
+    answer.headers_mut().insert(CONTENT_TYPE, TEXT);
+    answer
 }

@@ -3,8 +3,7 @@
 //! A server of its own beside the MCP endpoints, without sessions: clients of
 //! the original pruner find it where they look for it.
 
-use http::header::{ALLOW, HeaderValue};
-use http::{Method, Response, StatusCode};
+use http::{Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use narrows_gateway::Principal;
 use narrows_gateway::Pruner;
@@ -16,26 +15,10 @@ use serde_json::json;
 
 use super::Edge;
 use super::body::{self, Body};
-use super::head::Head;
-use super::{answer, entry, guard};
+use super::{answer, entry};
 use crate::error::{self, PrunerRefusal, Refused};
 
-const METHODS: &str = "POST, OPTIONS";
-
-/// What needs no body to be answered; `None` for a POST.
-pub(super) fn enter(method: &Method, head: &Head<'_>) -> Option<Response<Body>> {
-    match *method {
-        Method::POST => None,
-        Method::OPTIONS => Some(guard::preflight(head, METHODS)),
-        _ => {
-            let mut answer = answer::refused(None, &Refused::Method);
-            let allow = HeaderValue::from_static(METHODS);
-            answer.headers_mut().insert(ALLOW, allow);
-            Some(answer)
-        }
-    }
-}
-
+/// Answers a POST.
 pub(super) async fn post(
     edge: &Edge,
     principal: &Principal,

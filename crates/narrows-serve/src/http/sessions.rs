@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::replay::Bounds;
+use super::routes::Target;
 use super::stream::{GENERAL, Reader, Stream};
-use super::target::Target;
 use crate::call::Call;
 
 #[cfg(test)]

@@ -9,9 +9,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use http::header::{ALLOW, HeaderValue};
-use http::request::Parts;
-use http::{Method, Response, StatusCode};
+use http::{Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use narrows_gateway::Principal;
 use narrows_upstream::memory::ClientMemory;
@@ -25,8 +23,8 @@ use tokio::time::timeout;
 use super::body::{self, Body};
 use super::channel::Channel;
 use super::head::Head;
-use super::target::{MESSAGES, Target};
-use super::{Edge, answer, guard};
+use super::routes::{MESSAGES, Target};
+use super::{Edge, answer};
 use crate::duplex::{Duplex, Input, Source, Visitor};
 use crate::error::Refused;
 
@@ -76,36 +74,22 @@ impl Inboxes {
     }
 }
 
-/// The GET that begins it all.
+/// Answers a GET: opens the stream of a new client.
 pub(super) fn open(
     edge: &Arc<Edge>,
     target: Target<'_>,
     principal: Principal,
     memory: ClientMemory,
-    method: &Method,
     head: &Head<'_>,
-) -> Response<Body> {
-    let refused = match *method {
-        Method::OPTIONS => return guard::preflight(head, "GET, OPTIONS"),
-        Method::GET if !head.accept.events => Refused::NotAcceptable,
-        Method::GET if !edge.gateway.has_door(target.door()) => Refused::UnknownEndpoint,
-        Method::GET => {
-            let channel = start(edge, target, principal, memory);
-            return answer::events(Body::Channel(Box::new(channel)));
-        }
-        // Whoever speaks the present transport finds out by this, and by
-        // nothing else, that here is the older one (MCP 2025-03-26,
-        // transports, backwards compatibility).
-        _ => return not_allowed(&Refused::OlderTransport, "GET, OPTIONS"),
-    };
-    answer::refused(None, &refused)
-}
-
-fn not_allowed(refused: &Refused, allow: &'static str) -> Response<Body> {
-    let mut answer = answer::refused(None, refused);
-    let allow = HeaderValue::from_static(allow);
-    answer.headers_mut().insert(ALLOW, allow);
-    answer
+) -> Result<Response<Body>, Refused> {
+    if !head.accept.events {
+        return Err(Refused::NotAcceptable);
+    }
+    if !edge.gateway.has_door(target.door()) {
+        return Err(Refused::UnknownEndpoint);
+    }
+    let channel = start(edge, target, principal, memory);
+    Ok(answer::events(Body::Channel(Box::new(channel))))
 }
 
 fn start(
@@ -177,31 +161,22 @@ impl Source for Posted {
     }
 }
 
-/// Applies the rules that need no body: finds the stream that a POST belongs to.
-#[expect(
-    clippy::result_large_err,
-    reason = "the answer is what the caller gives out either way"
-)]
-pub(super) fn enter(
+/// Applies the rules for a POST that need no body: finds the stream that it
+/// belongs to, by the query.
+pub(super) fn find(
     edge: &Edge,
     principal: &Principal,
-    parts: &Parts,
+    query: Option<&str>,
     head: &Head<'_>,
-) -> Result<Found, Response<Body>> {
-    match parts.method {
-        Method::POST => {}
-        Method::OPTIONS => return Err(guard::preflight(head, "POST, OPTIONS")),
-        _ => return Err(not_allowed(&Refused::Method, "POST, OPTIONS")),
-    }
-    let found = match session_in(parts.uri.query().unwrap_or_default()) {
+) -> Result<Found, Refused> {
+    match session_in(query.unwrap_or_default()) {
         _ if !head.is_json() => Err(Refused::ContentType),
         Some(id) => edge
             .inboxes
             .find(id, principal)
             .ok_or(Refused::UnknownStream),
         None => Err(Refused::NoStream),
-    };
-    found.map_err(|refused| answer::refused(None, &refused))
+    }
 }
 
 fn session_in(query: &str) -> Option<&str> {

@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::Body;
 use super::intake::{Arriving, Intake, TooSlow};
-use super::target::Target;
+use super::routes::Target;
 use super::{Edge, answer};
 use crate::duplex::{Duplex, End, Input, Source, Visitor, run_both};
 use crate::error::Refused;

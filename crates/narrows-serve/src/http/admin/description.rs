@@ -14,8 +14,9 @@ use utoipa::openapi::{Response as Described, Type};
 use utoipa::{IntoParams, IntoResponses, OpenApi as _};
 
 use super::given::NoParams;
+use super::parts;
 use super::refusal::Told;
-use super::{PREFIX, parts};
+use crate::http::routes::ADMIN;
 
 /// What can come on every route.
 pub(super) struct Always;
@@ -88,7 +89,7 @@ pub(super) fn text() -> String {
     let (_, mut api) = parts();
     let paths = std::mem::take(&mut api.paths.paths).into_iter();
     api.paths.paths = paths
-        .map(|(path, item)| (format!("{PREFIX}{path}"), item))
+        .map(|(path, item)| (format!("{ADMIN}{path}"), item))
         .collect();
     // It is made of texts alone.
     let mut text = api.to_pretty_json().expect("a description is JSON");

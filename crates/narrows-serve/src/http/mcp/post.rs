@@ -15,29 +15,28 @@ use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use hyper::body::Incoming as RequestBody;
-use narrows_gateway::Principal;
-use narrows_gateway::{Lifetime, Opened};
+use narrows_gateway::{ClientPermit, Lifetime, Opened, Principal};
 use narrows_upstream::memory::ClientMemory;
 use narrows_upstream::offload;
 use narrows_upstream::timers::{Timer, Timers};
 use narrows_wire::{Id, Incoming, Message, decode, encode_error};
 use tokio_util::task::TaskTracker;
 
-use super::{Edge, Entry, Found, begin};
+use super::{Edge, Found, PostHead, begin};
 use crate::call::{Answer, Call, Step, encode_batch};
 use crate::error::{self, Refused};
 use crate::hello::Hello;
 use crate::http::body::{self, Body};
 use crate::http::events::Events;
 use crate::http::head::Accept;
+use crate::http::routes::Target;
 use crate::http::sessions::HttpSession;
-use crate::http::target::Target;
 use crate::http::{answer, entry};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// A refusal, under the id of the request that it answers.
-struct Refusal {
+pub(in crate::http) struct Refusal {
     id: Option<Id>,
     why: Refused,
 }
@@ -47,6 +46,11 @@ impl Refusal {
         let id = Some(id.clone());
         Refusal { id, why }
     }
+
+    pub(in crate::http) fn into_answer(self) -> Response<Body> {
+        tracing::debug!(why = ?self.why, "refused");
+        answer::refused(self.id.as_ref(), &self.why)
+    }
 }
 
 impl From<Refused> for Refusal {
@@ -55,57 +59,27 @@ impl From<Refused> for Refusal {
     }
 }
 
-/// `headers` is an empty map for the answer; `own` gives what is counted of the
-/// memory of a client without a session.
+/// Answers a POST. `headers` is an empty map for the answer; `own` gives what is
+/// counted of the memory of a client without a session.
 pub(in crate::http) async fn post(
     edge: &Edge,
     target: &Target<'_>,
-    entry: Entry,
-    own: impl FnOnce(&Principal) -> ClientMemory,
-    body: RequestBody,
-    headers: HeaderMap,
-) -> Response<Body> {
-    let answer = take_in(edge, target, entry, own, body, headers).await;
-    answer.unwrap_or_else(|Refusal { id, why }| {
-        tracing::debug!(?why, "refused");
-        answer::refused(id.as_ref(), &why)
-    })
-}
-
-async fn take_in(
-    edge: &Edge,
-    target: &Target<'_>,
-    entry: Entry,
+    head: PostHead,
     own: impl FnOnce(&Principal) -> ClientMemory,
     body: RequestBody,
     headers: HeaderMap,
 ) -> Result<Response<Body>, Refusal> {
-    let Entry {
+    let Received {
+        message,
+        bytes,
+        permit,
+    } = receive(edge, &head, own, body).await?;
+    let PostHead {
         accept,
         found,
         principal,
-    } = entry;
-    let mut permit = None;
-    let without_session;
-    let memory = match &found {
-        Found::Session(session) => session.session.memory(),
-        Found::Nothing(_) => {
-            without_session = own(&principal);
-            &without_session
-        }
-    };
-    let frame = body::read(body, edge.body_limits(memory), || {
-        // Answers to questions of servers are not limited, and what a body
-        // holds is not known yet.
-        if !found.owes_an_answer() {
-            permit = entry::permit(edge, &principal)?;
-        }
-        Ok(())
-    });
-    let frame = frame.await?;
-    let bytes = frame.len();
-    let decoded = offload::run(bytes, move || decode(frame)).await;
-    let message = match decoded.map_err(Refused::Message)? {
+    } = head;
+    let message = match message {
         Incoming::Single(message) => message,
         Incoming::Batch(entries) => {
             // Each of the requests takes its own.
@@ -133,7 +107,9 @@ async fn take_in(
             let session = found.session();
             let session = session.map_err(|why| Refusal::of(&request.id, why))?;
             let call = Call::one(&session.session, request, permit);
-            Ok(run(edge, &session, call, accept, headers).await)
+            let mut waiting = Waiting::new(edge, call, accept);
+            let first = poll_fn(|cx| waiting.poll_step(cx)).await;
+            Ok(begun(edge, &session, waiting, first, headers))
         }
         Message::Notification(notification) => {
             let session = found.session()?.session.clone();
@@ -146,6 +122,48 @@ async fn take_in(
             Ok(answer::empty(StatusCode::ACCEPTED))
         }
     }
+}
+
+/// The content of a body.
+struct Received {
+    message: Incoming,
+    /// Its length.
+    bytes: usize,
+    /// The client's permit for it, where it was taken already.
+    permit: Option<ClientPermit>,
+}
+
+async fn receive(
+    edge: &Edge,
+    head: &PostHead,
+    own: impl FnOnce(&Principal) -> ClientMemory,
+    body: RequestBody,
+) -> Result<Received, Refused> {
+    let mut permit = None;
+    let without_session;
+    let memory = match &head.found {
+        Found::Session(session) => session.session.memory(),
+        Found::Nothing(_) => {
+            without_session = own(&head.principal);
+            &without_session
+        }
+    };
+    let frame = body::read(body, edge.body_limits(memory), || {
+        // Answers to questions of servers are not limited, and what a body
+        // holds is not known yet.
+        if !head.found.owes_an_answer() {
+            permit = entry::permit(edge, &head.principal)?;
+        }
+        Ok(())
+    });
+    let frame = frame.await?;
+    let bytes = frame.len();
+    let decoded = offload::run(bytes, move || decode(frame)).await;
+    Ok(Received {
+        message: decoded.map_err(Refused::Message)?,
+        bytes,
+        permit,
+    })
 }
 
 async fn initialize(
@@ -189,16 +207,16 @@ async fn initialize(
     Ok(answer)
 }
 
-/// One request. `headers` is an empty map for the answer.
-async fn run(
+/// Returns the answer to one request, in the form that its first step decides.
+/// `headers` is an empty map for it.
+fn begun(
     edge: &Edge,
     session: &HttpSession,
-    call: Call,
-    accept: Accept,
+    waiting: Waiting<'_>,
+    first: First,
     headers: HeaderMap,
 ) -> Response<Body> {
-    let mut waiting = Waiting::new(edge, call, accept);
-    match waiting.step().await {
+    match first {
         First::Answer(Answer::Result(id, result)) => {
             let answer = answer::json_in(headers, StatusCode::OK, Body::result(&id, result));
             answer::charged_to(answer, session.session.memory())
@@ -226,7 +244,7 @@ async fn run_batch(
     let mut waiting = Waiting::new(edge, call, accept);
     let mut answers = Vec::new();
     let event = loop {
-        match waiting.step().await {
+        match poll_fn(|cx| waiting.poll_step(cx)).await {
             First::Answer(answer) => answers.push(answer),
             First::Event(message) => break Some(message),
             First::Silence => break None,
@@ -298,10 +316,7 @@ impl<'e> Waiting<'e> {
         }
     }
 
-    async fn step(&mut self) -> First {
-        poll_fn(|cx| self.poll_step(cx)).await
-    }
-
+    /// Waits for the next thing that happens.
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<First> {
         if self.patience == Some(Duration::ZERO) {
             return Poll::Ready(First::Silence);

@@ -16,13 +16,13 @@ async fn a_stream_that_has_ended_leaves_nothing_behind() {
     let (one, two) = (
         start(
             &edge,
-            Target::default(),
+            Target::DEFAULT,
             Principal::Anonymous,
             edge.gateway.memory(),
         ),
         start(
             &edge,
-            Target::default(),
+            Target::DEFAULT,
             Principal::Anonymous,
             edge.gateway.memory(),
         ),

@@ -1,0 +1,231 @@
+//! The routes of the HTTP edge: every path, its methods and the service behind it.
+//!
+//! Enter at [`Route::find`]. `connection` hands a request to the service of its
+//! route; the routes below [`ADMIN`] are listed with their description in `admin`.
+
+use std::borrow::Cow;
+
+use http::Method;
+use narrows_gateway::Door;
+use percent_encoding::percent_decode_str;
+
+#[cfg(test)]
+mod tests;
+
+/// The service behind a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Service {
+    /// Streamable HTTP (`mcp`).
+    StreamableHttp,
+    /// The stream of HTTP+SSE (`sse`).
+    Sse,
+    /// The messages of a client on such a stream (`sse`).
+    Messages,
+    /// A message per text frame (`ws`).
+    WebSocket,
+    /// The pruner over plain JSON-RPC (`rpc`).
+    Pruner,
+    /// Plain JSON-RPC to one server (`forward`).
+    Forward,
+    /// The admin API (`admin`), if the settings have one.
+    Admin,
+    /// The first page (`pages`).
+    Index,
+    /// The health report (`pages`).
+    Health,
+    /// The readiness probe (`pages`).
+    Ready,
+    /// The metrics (`metrics`).
+    Metrics,
+    /// The answer to unknown paths (`pages`).
+    Unknown,
+}
+
+/// A row of the table: a path, its methods and the service behind it.
+struct Row(&'static str, &'static str, Service);
+
+const MCP_METHODS: &str = "GET, POST, DELETE, OPTIONS";
+const SSE_METHODS: &str = "GET, OPTIONS";
+const WS_METHODS: &str = "GET";
+const RPC_METHODS: &str = "POST, OPTIONS";
+const PAGE_METHODS: &str = "GET, HEAD, OPTIONS";
+const ADMIN_METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
+
+/// The path that messages to a stream of HTTP+SSE are posted to.
+pub(super) const MESSAGES: &str = "/messages";
+
+/// The path that all routes of the admin API are below.
+pub(super) const ADMIN: &str = "/api/v1";
+
+/// The first row that fits decides. A path that leads to a service for clients
+/// may end with a slash.
+const ROUTES: [Row; 20] = [
+    Row("/mcp", MCP_METHODS, Service::StreamableHttp),
+    Row("/mcp/{endpoint}", MCP_METHODS, Service::StreamableHttp),
+    Row(
+        "/servers/{server}/mcp",
+        MCP_METHODS,
+        Service::StreamableHttp,
+    ),
+    Row("/sse", SSE_METHODS, Service::Sse),
+    Row("/sse/{endpoint}", SSE_METHODS, Service::Sse),
+    Row("/servers/{server}/sse", SSE_METHODS, Service::Sse),
+    Row(MESSAGES, RPC_METHODS, Service::Messages),
+    Row("/ws", WS_METHODS, Service::WebSocket),
+    Row("/ws/{endpoint}", WS_METHODS, Service::WebSocket),
+    Row("/servers/{server}/ws", WS_METHODS, Service::WebSocket),
+    Row("/rpc", RPC_METHODS, Service::Pruner),
+    Row(
+        "/api/mcp-gateway/{server}/rpc",
+        RPC_METHODS,
+        Service::Forward,
+    ),
+    Row(ADMIN, ADMIN_METHODS, Service::Admin),
+    Row("/", PAGE_METHODS, Service::Index),
+    Row("/health", PAGE_METHODS, Service::Health),
+    Row("/ready", PAGE_METHODS, Service::Ready),
+    Row("/metrics", PAGE_METHODS, Service::Metrics),
+    // Some clients take only URLs that end in the name of the transport. An
+    // endpoint with the name of a fixed path is reached by the rows above alone.
+    Row("/{endpoint}/mcp", MCP_METHODS, Service::StreamableHttp),
+    Row("/{endpoint}/sse", SSE_METHODS, Service::Sse),
+    Row("/{endpoint}/ws", WS_METHODS, Service::WebSocket),
+];
+
+/// Returns true if fixed paths begin with this segment, so that
+/// `/{segment}/mcp` is no way to an endpoint of this name.
+pub fn is_fixed_path(segment: &str) -> bool {
+    let first = |row: &'static Row| row.0.split('/').nth(1);
+    let mut names = ROUTES.iter().filter_map(first);
+    !segment.is_empty() && names.any(|name| name == segment && !name.starts_with('{'))
+}
+
+/// The route of a request, with the names in its path decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Route<'a> {
+    pub(super) service: Service,
+    /// The methods that the path has, as in an `Allow` header.
+    pub(super) methods: &'static str,
+    pub(super) target: Target<'a>,
+}
+
+impl<'a> Route<'a> {
+    pub(super) fn find(path: &'a str) -> Route<'a> {
+        let found = ROUTES.iter().find_map(|row| {
+            let Row(_, methods, service) = *row;
+            let target = row.target(path)?;
+            Some(Route {
+                service,
+                methods,
+                target,
+            })
+        });
+        found.unwrap_or(Route::UNKNOWN)
+    }
+}
+
+impl Route<'_> {
+    pub(super) const UNKNOWN: Route<'static> = Route {
+        service: Service::Unknown,
+        methods: PAGE_METHODS,
+        target: Target::DEFAULT,
+    };
+
+    pub(super) fn allows(&self, method: &Method) -> bool {
+        let mut methods = self.methods.split(", ");
+        methods.any(|allowed| allowed == method.as_str())
+    }
+}
+
+impl Row {
+    /// The target that a path names, if this is the row for it.
+    fn target<'a>(&self, path: &'a str) -> Option<Target<'a>> {
+        let Row(pattern, _, service) = *self;
+        let path = match path.strip_suffix('/') {
+            Some(path) if service.is_for_clients() => path,
+            _ => path,
+        };
+        let mut target = Target::DEFAULT;
+        let mut segments = path.split('/');
+        for (at, wanted) in pattern.split('/').enumerate() {
+            let found = segments.next()?;
+            match wanted {
+                "{endpoint}" if at == 1 && is_fixed_path(found) => return None,
+                "{endpoint}" => target = Target::Endpoint(decode(found)?),
+                "{server}" => target = Target::Server(decode(found)?),
+                _ if wanted == found => {}
+                _ => return None,
+            }
+        }
+        let is_whole = segments.next().is_none();
+        (is_whole || service == Service::Admin).then_some(target)
+    }
+}
+
+impl Service {
+    /// Returns true for what MCP clients and clients of plain JSON-RPC use.
+    pub(super) fn is_for_clients(self) -> bool {
+        match self {
+            Service::StreamableHttp
+            | Service::Sse
+            | Service::Messages
+            | Service::WebSocket
+            | Service::Pruner
+            | Service::Forward => true,
+            Service::Admin
+            | Service::Index
+            | Service::Health
+            | Service::Ready
+            | Service::Metrics
+            | Service::Unknown => false,
+        }
+    }
+
+    /// Returns true if requests may belong to an open session.
+    pub(super) fn is_of_session(self) -> bool {
+        matches!(self, Service::StreamableHttp | Service::Messages)
+    }
+}
+
+/// An endpoint or a server by its name, decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Target<'a> {
+    Endpoint(Cow<'a, str>),
+    Server(Cow<'a, str>),
+}
+
+impl Target<'_> {
+    pub(super) const DEFAULT: Target<'static> = Target::Endpoint(Cow::Borrowed("default"));
+
+    pub(super) fn door(&self) -> Door<'_> {
+        match self {
+            Target::Endpoint(name) => Door::Endpoint(name),
+            Target::Server(id) => Door::Server(id),
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Target::Endpoint(name) | Target::Server(name) => name,
+        }
+    }
+
+    pub(super) fn into_owned(self) -> Target<'static> {
+        match self {
+            Target::Endpoint(name) => Target::Endpoint(Cow::Owned(name.into_owned())),
+            Target::Server(id) => Target::Server(Cow::Owned(id.into_owned())),
+        }
+    }
+}
+
+/// One path segment, percent-decoded: ids of servers may hold any character,
+/// a slash too.
+fn decode(segment: &str) -> Option<Cow<'_, str>> {
+    let mut escapes = segment.split('%').skip(1).map(str::as_bytes);
+    let is_escape =
+        |text: &[u8]| matches!(text, [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit());
+    if segment.is_empty() || !escapes.all(is_escape) {
+        return None;
+    }
+    percent_decode_str(segment).decode_utf8().ok()
+}
