@@ -257,7 +257,7 @@ impl EventSink {
     }
 
     /// Waits until there is room for an event, or the stream is gone. A client
-    /// that reads nothing for [`LONGEST_PAUSE`] is not waited for again until
+    /// that reads nothing for `LONGEST_PAUSE` is not waited for again until
     /// it has read something.
     pub async fn room(&self) {
         let stalled = &self.queue.stalled;
