@@ -37,17 +37,17 @@ pub struct Post {
     pub body: Bytes,
     /// The marks that it carries in place of this gateway's own.
     pub marks: Option<HeaderValue>,
-    /// Nobody waits for more than that it was taken.
+    /// True for notifications: the client waits only for the acceptance.
     pub silent: bool,
     pub filter: Box<dyn BodyFilter>,
     /// For all of it, from connecting to the last byte.
     pub timeout: Duration,
     pub max_bytes: usize,
-    /// Where the answer is counted; it is not read on while there is no room.
+    /// The share that the answer is charged to. Reading pauses while there is no room.
     pub memory: Option<Arc<MemoryShare>>,
 }
 
-/// What the server said, in HTTP's terms.
+/// The response of the server.
 pub enum PlainAnswer {
     /// It took the object and had nothing to say.
     Nothing(StatusCode),
@@ -63,7 +63,7 @@ pub enum PlainAnswer {
     Refused { status: StatusCode, body: String },
 }
 
-/// Why there is no answer that could be passed on. The texts hold no secret.
+/// The reason why there is no answer to pass on. The texts hold no secrets.
 pub enum PlainError {
     Unreachable(String),
     Timeout(Duration),
@@ -78,7 +78,7 @@ impl PlainServer {
         let json = HeaderValue::from_static("application/json");
         headers.insert(CONTENT_TYPE, json.clone());
         headers.insert(ACCEPT, json);
-        // What is compressed cannot be masked on its way.
+        // A compressed body cannot be masked while it streams.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         Ok(PlainServer { address, headers })
     }
@@ -106,8 +106,9 @@ impl PlainServer {
         };
         let sending = self
             .address
-            .exchange(&Method::POST, &headers, post.body, &mut sent);
-        let (answer, astray) = sending.await?;
+            .send(&Method::POST, &headers, post.body, &mut sent);
+        let mut answer = sending.await?;
+        let misdirected = answer.take_misdirected();
         let status = answer.status();
         if post.silent && matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             answer.discard(&self.address.pool).await;
@@ -122,7 +123,7 @@ impl PlainServer {
             }
             (false, None) => {
                 let refusal = self.read_refusal(answer, post.filter, post.max_bytes);
-                Ok(told_astray(refusal.await?, astray))
+                Ok(with_redirect(refusal.await?, misdirected))
             }
             (true, Some(coding)) => {
                 let coding: String = coding.chars().take(40).collect();
@@ -147,8 +148,8 @@ impl PlainServer {
     ) -> Result<PlainAnswer, HttpError> {
         let status = answer.status();
         if answer.content() == Content::Events {
-            let told = "it is a stream of events; this server may speak Streamable HTTP";
-            return Err(HttpError::Invalid(told.to_owned()));
+            let detail = "it is a stream of events; this server may speak Streamable HTTP";
+            return Err(HttpError::Invalid(detail.to_owned()));
         }
         let kind = answer.header(&CONTENT_TYPE).map(str::to_owned);
         let mut pieces = answer.pieces(max)?;
@@ -265,13 +266,16 @@ impl PlainServer {
     }
 }
 
-/// A redirect without words of its own says where it leads.
-fn told_astray(answer: PlainAnswer, astray: Option<HttpError>) -> PlainAnswer {
-    match (answer, astray) {
-        (PlainAnswer::Refused { status, body }, Some(HttpError::NotMcp(told)))
+/// Explains a redirect without a body: says where it leads.
+fn with_redirect(answer: PlainAnswer, misdirected: Option<HttpError>) -> PlainAnswer {
+    match (answer, misdirected) {
+        (PlainAnswer::Refused { status, body }, Some(HttpError::NotMcp(detail)))
             if body.is_empty() =>
         {
-            PlainAnswer::Refused { status, body: told }
+            PlainAnswer::Refused {
+                status,
+                body: detail,
+            }
         }
         (answer, _) => answer,
     }

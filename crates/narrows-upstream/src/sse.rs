@@ -22,7 +22,9 @@ use crate::channel::{Arrival, Channel, ends_writer};
 use crate::failure::{Failure, FailureKind};
 use crate::offload;
 use crate::settings::RemoteSettings;
-use crate::web::{Address, Astray, Content, Events, HttpClient, HttpError, RequestPhase};
+use crate::web::{
+    Address, Astray, Content, Events, HttpClient, HttpError, HttpResponse, RequestPhase,
+};
 
 /// Messages that wait to be posted.
 const QUEUE: usize = 256;
@@ -34,9 +36,9 @@ const ACCEPT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The address comes right after the stream is opened. Where it does not, the
 /// stream is most likely that of Streamable HTTP.
 const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the last posts may take at the end.
+/// The limit for the last posts when the link is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a message whose place in the order matters waits for those before it.
+/// The time that a message whose place in the order matters waits for those before it.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Opens the stream and waits for the address, without limit: that is the caller's.
@@ -54,10 +56,11 @@ pub(crate) async fn open(
     let answer = stream
         .send(&Method::GET, &headers, Bytes::new(), &mut false)
         .await
+        .and_then(HttpResponse::on_site)
         .map_err(|error| error.into_failure(&stream.shown))?;
     let wrong = |what: String| {
-        let told = format!("{}: {what}", stream.shown);
-        Failure::new(FailureKind::WrongTransport, told)
+        let detail = format!("{}: {what}", stream.shown);
+        Failure::new(FailureKind::WrongTransport, detail)
     };
     if !answer.status().is_success() {
         let status = answer.status();
@@ -80,8 +83,8 @@ pub(crate) async fn open(
             Astray::Nowhere => "an address that is none".to_owned(),
             Astray::Site(shown) => format!("{shown}, which is another site"),
         };
-        let told = format!("{}: it wants its messages at {at}", stream.shown);
-        Failure::new(FailureKind::Protocol, told)
+        let detail = format!("{}: it wants its messages at {at}", stream.shown);
+        Failure::new(FailureKind::Protocol, detail)
     })?;
 
     let (outgoing, queue) = mpsc::channel(QUEUE);
@@ -106,7 +109,7 @@ pub(crate) async fn open(
     })
 }
 
-/// What the stream must begin with.
+/// Reads the `endpoint` event, which the stream must begin with.
 async fn first_event(events: &mut Events) -> Result<String, String> {
     loop {
         let what = match events.next().await {
@@ -126,7 +129,7 @@ async fn first_event(events: &mut Events) -> Result<String, String> {
 
 struct Reader {
     events: Events,
-    /// What became of posts.
+    /// Failures of posts.
     arrivals: mpsc::Receiver<Arrival>,
     shown: String,
     over: bool,
@@ -156,8 +159,8 @@ impl Reader {
                 Err(_) => "its event stream broke",
             };
             self.over = true;
-            let told = format!("{}: {what}", self.shown);
-            return Some(Arrival::Ended(Failure::new(FailureKind::Connect, told)));
+            let detail = format!("{}: {what}", self.shown);
+            return Some(Arrival::Ended(Failure::new(FailureKind::Connect, detail)));
         }
         None
     }
@@ -201,7 +204,7 @@ impl Poster {
                 tokio::select! {
                     message = queue.recv(), if posts.len() < MAX_POSTS => break message,
                     Some(done) = posts.next() => drop(begun.remove(&done)),
-                    // What was queued before is still posted: it may be a cancellation.
+                    // Messages queued before are still posted: one may be a cancellation.
                     () = closing.cancelled(), if !queue.is_closed() => queue.close(),
                 }
             };
@@ -232,13 +235,13 @@ impl Poster {
     /// Gives back its own serial number, when it is over.
     async fn post(&self, serial: u64, carried: Carried, message: Bytes) -> u64 {
         if let Some(arrival) = self.outcome(carried, message).await {
-            // Nobody hears it where the link has ended meanwhile.
+            // Refused if the link has ended meanwhile.
             let _ = self.errors.send(arrival).await;
         }
         serial
     }
 
-    /// What has to be told of a post, if anything.
+    /// Posts a message, and returns what the link has to know about it, if anything.
     async fn outcome(&self, carried: Carried, message: Bytes) -> Option<Arrival> {
         let posting = Box::pin(self.try_post(message));
         let error = match timeout(ACCEPT_TIMEOUT, posting).await {
@@ -255,13 +258,13 @@ impl Poster {
             _ => None,
         };
         match (gone, carried) {
-            // What the stream belongs to is not there any more.
+            // The session of the stream is gone.
             (Some(refused), _) => {
-                let told = format!("{shown} answered {refused}");
-                Some(Arrival::Ended(Failure::new(FailureKind::Connect, told)))
+                let detail = format!("{shown} answered {refused}");
+                Some(Arrival::Ended(Failure::new(FailureKind::Connect, detail)))
             }
             (None, Carried::Request(id)) => {
-                // Where the connection broke, the server may have it all the same.
+                // If the connection broke, the server may have got it all the same.
                 let certain = !matches!(error, HttpError::Broken(_));
                 let error = error.into_link_error(shown);
                 Some(Arrival::Unsent { id, error, certain })
@@ -278,7 +281,8 @@ impl Poster {
         let answer = self
             .address
             .send(&Method::POST, &self.headers, message, &mut false)
-            .await?;
+            .await?
+            .on_site()?;
         if !answer.status().is_success() {
             let (pool, secrets) = (&self.address.pool, &self.address.secrets);
             return Err(answer.refusal(pool, secrets, RequestPhase::InSession).await);
@@ -288,7 +292,7 @@ impl Poster {
     }
 }
 
-/// What a message of ours is.
+/// The kind of a message of ours.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Carried {
     Request(u64),

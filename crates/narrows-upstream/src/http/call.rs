@@ -56,7 +56,7 @@ pub(super) async fn call(
             }
             Err(HttpError::Broken(what)) => {
                 // Losing the connection cancels nothing in MCP, so the server
-                // is told that nobody waits any more.
+                // is told that the call has ended.
                 open.lost = true;
                 let error = HttpError::Broken(what).into_link_error(endpoint.shown());
                 return Err(match error {
@@ -80,7 +80,7 @@ pub(super) async fn read_answer(
     answer: HttpResponse,
 ) -> Result<Raw, HttpError> {
     let status = answer.status();
-    // What it says it is matters only to the text of an error.
+    // The content type matters only to the text of an error.
     let kind = match answer.content() {
         Content::Events => return Box::pin(read_events(link, call, session, answer)).await,
         Content::Json => None,
@@ -163,8 +163,8 @@ async fn follow(
         *tries = 0;
         place.moved_by(&event);
         if event.event.as_deref() == Some("endpoint") {
-            let told = "it answers with the stream of HTTP+SSE";
-            return Err(HttpError::NotMcp(told.to_owned()));
+            let detail = "it answers with the stream of HTTP+SSE";
+            return Err(HttpError::NotMcp(detail.to_owned()));
         }
         if !is_message(&event) {
             continue;
@@ -189,9 +189,9 @@ async fn resume(
     let endpoint = &link.endpoint;
     loop {
         if *tries == RESUMPTIONS {
-            let told =
+            let detail =
                 format!("its stream broke and could not be resumed in {RESUMPTIONS} attempts");
-            return Err(HttpError::Broken(told));
+            return Err(HttpError::Broken(detail));
         }
         *tries += 1;
         tokio::time::sleep(place.retry.unwrap_or(FIRST_PAUSE)).await;
@@ -203,9 +203,9 @@ async fn resume(
                 StatusCode::TOO_MANY_REQUESTS => {}
                 status if status.is_server_error() => {}
                 status => {
-                    let told =
+                    let detail =
                         format!("its stream broke, and it refuses to resume it (HTTP {status})");
-                    return Err(HttpError::Broken(told));
+                    return Err(HttpError::Broken(detail));
                 }
             },
             Err(HttpError::Unreachable { .. } | HttpError::Broken(_)) => {}

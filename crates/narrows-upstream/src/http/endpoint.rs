@@ -1,6 +1,6 @@
-//! Where a link's requests go, and as whom: the address, and the session that
-//! the server gave us. Everything that a link sends passes through here, so
-//! this is also where it shows that a server cannot be reached any more.
+//! The address of a server and the session that it gave us. All requests of a
+//! link pass through here, so this also notices that a server cannot be reached
+//! any more.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -41,7 +41,8 @@ pub(super) struct Endpoint {
     ended: CancellationToken,
 }
 
-/// What the server gave us by its answer to `initialize`, as headers made once.
+/// A session as the server opened it by its answer to `initialize`, with headers
+/// that are made once.
 pub(super) struct Session {
     /// Counts the sessions of this link.
     pub(super) serial: u64,
@@ -76,7 +77,7 @@ impl Endpoint {
         })
     }
 
-    /// What may be told of where it is.
+    /// The address without secrets.
     pub(super) fn shown(&self) -> &str {
         &self.address.shown
     }
@@ -105,9 +106,10 @@ impl Endpoint {
         message: Bytes,
         sent: &mut bool,
     ) -> Result<HttpResponse, HttpError> {
-        let answer = self
-            .send(&Method::POST, &session.post, message, sent)
-            .await?;
+        let sending = self
+            .address
+            .send(&Method::POST, &session.post, message, sent);
+        let answer = self.note(sending.await)?;
         if answer.status().is_success() {
             return Ok(answer);
         }
@@ -130,17 +132,22 @@ impl Endpoint {
         if let Some(value) = last_event_id.and_then(|id| HeaderValue::from_str(id).ok()) {
             headers.insert(LAST_EVENT_ID, value);
         }
-        self.send(&Method::GET, &headers, Bytes::new(), &mut false)
-            .await
+        let mut sent = false;
+        let sending = self
+            .address
+            .send(&Method::GET, &headers, Bytes::new(), &mut sent);
+        self.note(sending.await)
     }
 
     /// Ends the session on the server's side, if there is one.
     pub(super) async fn delete(&self) -> Result<(), HttpError> {
         let session = self.session();
         if session.id.is_some() {
-            let answer = self
-                .send(&Method::DELETE, &session.get, Bytes::new(), &mut false)
-                .await?;
+            let mut sent = false;
+            let sending = self
+                .address
+                .send(&Method::DELETE, &session.get, Bytes::new(), &mut sent);
+            let answer = self.note(sending.await)?;
             answer.discard(&self.address.pool).await;
         }
         Ok(())
@@ -163,24 +170,22 @@ impl Endpoint {
         self.ended().await
     }
 
-    /// Why the link has ended, if it has.
+    /// Returns why the link has ended, if it has.
     pub(super) fn end_reason(&self) -> Option<&Arc<Failure>> {
         self.end.get()
     }
 
     pub(super) async fn ended(&self) -> Arc<Failure> {
         self.ended.cancelled().await;
-        self.end.get().expect("set before it is told").clone()
+        self.end
+            .get()
+            .expect("set before the token is cancelled")
+            .clone()
     }
 
-    async fn send(
-        &self,
-        method: &Method,
-        headers: &HeaderMap,
-        body: Bytes,
-        sent: &mut bool,
-    ) -> Result<HttpResponse, HttpError> {
-        let answer = self.address.send(method, headers, body, sent).await;
+    /// Notes what the end of a request tells about the server.
+    fn note(&self, answer: Result<HttpResponse, HttpError>) -> Result<HttpResponse, HttpError> {
+        let answer = answer.and_then(HttpResponse::on_site);
         if let Ok(answer) = &answer
             && self.shows_life(answer.status())
         {

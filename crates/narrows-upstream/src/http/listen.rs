@@ -22,7 +22,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 #[derive(Default)]
 pub(super) struct Place {
     pub(super) last_event_id: Option<Box<str>>,
-    /// How long the server wants us to wait before we come again.
+    /// The time that the server wants a client to wait before it reconnects.
     pub(super) retry: Option<Duration>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn is_message(event: &Event) -> bool {
     !event.data.is_empty() && event.event.as_deref().is_none_or(|kind| kind == "message")
 }
 
-/// What came of an attempt to open the stream.
+/// The result of an attempt to open the stream.
 enum Attempt {
     /// It was open for a while; `news` if any event came.
     Listened {

@@ -1,5 +1,5 @@
-//! Where requests to one server go and what each of them carries: the URL, the
-//! configured headers, and what of both may be told to people.
+//! The address of a server: its URL, the configured headers, and the parts of both
+//! that may be shown.
 
 use std::sync::Arc;
 
@@ -24,21 +24,21 @@ const MAX_REDIRECTS: usize = 3;
 
 pub(crate) struct Address {
     pub(crate) pool: Arc<Pool>,
-    /// What may be told of the URL: no user info, no query.
+    /// The URL as it may be shown: without user info and query.
     pub(crate) shown: String,
-    /// What must not be told: words of configured headers and of the query.
+    /// Secrets: words of configured headers and of the query.
     pub(crate) secrets: Vec<String>,
-    /// What every request carries.
+    /// The headers of every request.
     pub(crate) headers: HeaderMap,
     /// Where requests go, as it is written in them.
     target: ArcSwap<Uri>,
 }
 
-/// Where a reference leads that leads to no other address on the same site.
+/// A reference that does not lead to another address on the same site.
 pub(crate) enum Astray {
     /// It is no address that can be called.
     Nowhere,
-    /// To another site, as it may be told.
+    /// To another site, with its address without secrets.
     Site(String),
 }
 
@@ -50,8 +50,8 @@ impl Address {
         below: &str,
     ) -> Result<Address, Failure> {
         let no_url = || {
-            let told = "its address is no URL of a kind that can be called";
-            Failure::new(FailureKind::Connect, told)
+            let detail = "its address is no URL of a kind that can be called";
+            Failure::new(FailureKind::Connect, detail)
         };
         let site = Site::of(&settings.url).ok_or_else(no_url)?;
         let pool = client.pool(&site);
@@ -90,8 +90,8 @@ impl Address {
         })
     }
 
-    /// Sends a request, and on where it is redirected on the same site. The
-    /// status of the answer is as it came.
+    /// Sends a request, and follows redirects on the same site. Any status is a
+    /// response. `sent` becomes true when the server may have seen the request.
     pub(crate) async fn send(
         &self,
         method: &Method,
@@ -99,21 +99,6 @@ impl Address {
         body: Bytes,
         sent: &mut bool,
     ) -> Result<HttpResponse, HttpError> {
-        match self.exchange(method, headers, body, sent).await? {
-            (answer, None) => Ok(answer),
-            (_, Some(astray)) => Err(astray),
-        }
-    }
-
-    /// The same for whom a redirect that leads nowhere is an answer, too; with
-    /// what is wrong with it.
-    pub(crate) async fn exchange(
-        &self,
-        method: &Method,
-        headers: &HeaderMap,
-        body: Bytes,
-        sent: &mut bool,
-    ) -> Result<(HttpResponse, Option<HttpError>), HttpError> {
         let mut repeated = false;
         let mut redirects = 0;
         loop {
@@ -122,7 +107,7 @@ impl Address {
             *request.method_mut() = method.clone();
             *request.uri_mut() = (*target).clone();
             *request.headers_mut() = headers.clone();
-            let answer = match self.pool.send(request, sent).await {
+            let mut response = match self.pool.send(request, sent).await {
                 Ok((response, lease)) => HttpResponse::new(response, lease),
                 Err(SendError::Unreachable(ConnectError { reason, late })) => {
                     let detail = format!("no connection to {}: {reason}", self.shown);
@@ -130,7 +115,7 @@ impl Address {
                     return Err(HttpError::Unreachable { failure, late });
                 }
                 // The connection may have been one that the server had closed
-                // already. Whoever only asks may ask again.
+                // already. A GET may be repeated.
                 Err(SendError::Lost(error))
                     if *method == Method::GET && !repeated && !error.is_parse() =>
                 {
@@ -139,26 +124,27 @@ impl Address {
                 }
                 Err(SendError::Lost(error)) => return Err(lost(&error)),
             };
-            if !answer.status().is_redirection() {
-                return Ok((answer, None));
+            if !response.status().is_redirection() {
+                return Ok(response);
             }
-            if redirects == MAX_REDIRECTS {
-                let circle = HttpError::NotMcp("it redirects in a circle".to_owned());
-                return Ok((answer, Some(circle)));
+            let followed = match redirects {
+                MAX_REDIRECTS => Err(HttpError::NotMcp("it redirects in a circle".to_owned())),
+                _ => self.follow(&response),
+            };
+            if let Err(error) = followed {
+                response.misdirected = Some(error);
+                return Ok(response);
             }
             redirects += 1;
-            if let Err(astray) = self.follow(&answer) {
-                return Ok((answer, Some(astray)));
-            }
-            Box::pin(answer.discard(&self.pool)).await;
+            Box::pin(response.discard(&self.pool)).await;
         }
     }
 
     /// Remembers where a redirect leads. Only 307 and 308 keep a POST a POST,
     /// and our headers are for this site alone.
-    fn follow(&self, answer: &HttpResponse) -> Result<(), HttpError> {
-        let status = answer.status();
-        let location = answer.header(&LOCATION).unwrap_or_default();
+    fn follow(&self, response: &HttpResponse) -> Result<(), HttpError> {
+        let status = response.status();
+        let location = response.header(&LOCATION).unwrap_or_default();
         let keeps_method = matches!(
             status,
             StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
@@ -171,8 +157,8 @@ impl Address {
             Ok(to) => to.shown,
             Err(Astray::Site(shown)) => shown,
             Err(Astray::Nowhere) => {
-                let told = format!("it answered HTTP {status} to nowhere");
-                return Err(HttpError::NotMcp(told));
+                let detail = format!("it answered HTTP {status} to nowhere");
+                return Err(HttpError::NotMcp(detail));
             }
         };
         Err(HttpError::NotMcp(format!(
@@ -191,7 +177,7 @@ fn path_below(url: &Uri, below: &str) -> String {
     format!("{folder}{below}{}", query.unwrap_or_default())
 }
 
-/// What the mark of a gateway travels in.
+/// The header with the mark of a gateway.
 pub(crate) const MARK: HeaderName = HeaderName::from_static("narrows-gateway");
 
 /// Configured headers, except those that are about the connection or that are
@@ -223,7 +209,7 @@ fn common_headers(settings: &RemoteSettings, pool: &Pool) -> HeaderMap {
     headers
 }
 
-/// What is secret of the settings, and of the headers that were made of them.
+/// Returns the secrets in the settings and in the headers that were made of them.
 fn confided(settings: &RemoteSettings, headers: &HeaderMap) -> Vec<String> {
     let made = headers.values().filter(|value| value.is_sensitive());
     let made: Vec<&str> = made.filter_map(|value| value.to_str().ok()).collect();

@@ -1,9 +1,11 @@
 //! Connections that are kept and used again, by all links to the same site.
 //!
-//! Measured, CPU per small call against a hyper echo server, 16 calls at once,
-//! one thread, lower quartile of 50 rounds: hyper-util's pooled client 16.8 us,
-//! this pool 14.5 us. Polling the connection inside the call instead of in a
-//! task of its own gained nothing that could be told from noise (14.4 us).
+//! hyper-util has a pool as well. In the gateway (`bench/run`, Streamable HTTP on
+//! both sides, 16 sessions, CPU per call, median of 5 runs) it takes 23.5 us, this
+//! one 21.9 us. Besides, this one knows at any time whether a server may have seen
+//! a request, and keeps each connection as long as its server says. Polling the
+//! connection inside the call instead of in a task of its own gains nothing that
+//! can be told from noise.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};

@@ -32,7 +32,7 @@ pub(crate) struct Connector {
     timeout: Duration,
 }
 
-/// What a connection leads to: scheme, host and port, and nothing secret.
+/// The target of a connection: scheme, host and port, and nothing secret.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Site {
     scheme: Scheme,
@@ -40,7 +40,7 @@ pub(crate) struct Site {
     authority: Authority,
 }
 
-/// How a site is reached.
+/// The way to a site.
 #[derive(Clone)]
 pub(crate) enum Route {
     Direct,
@@ -56,12 +56,12 @@ pub(crate) enum Route {
     },
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug)]
 pub(crate) struct ConnectError {
-    /// In words without secrets.
+    /// A text without secrets.
     pub(crate) reason: String,
-    /// Nobody refused it; it only did not come within this time.
+    /// The time limit, if that was exceeded.
     pub(crate) late: Option<Duration>,
 }
 

@@ -1,5 +1,5 @@
-//! What can go wrong between a request and its answer, and what it means to
-//! those who wait: the only place where upstream HTTP statuses are judged.
+//! Errors between a request and its answer, and what they mean for a call or a
+//! link. No other module judges the HTTP statuses of upstreams.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(crate) struct Refused {
     pub(crate) status: StatusCode,
     /// The scheme that `WWW-Authenticate` asks for.
     pub(crate) challenge: Option<String>,
-    /// What the server says about it, cut.
+    /// The beginning of the explanation of the server.
     pub(crate) words: String,
     pub(crate) html: bool,
 }

@@ -22,12 +22,14 @@ use crate::memory::{MemoryPermit, MemoryShare, SMALL, WAIT_ABOVE};
 /// Of a body that is not a result, no more than this is read.
 const MAX_EXPLANATION: usize = 64 * 1024;
 
-/// How long a body may go on after all that matters of it has been read.
+/// The limit for reading the rest of a body that does not matter any more.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) struct HttpResponse {
     response: Response<Incoming>,
     lease: Lease,
+    /// The reason why a redirect was not followed, if this is one.
+    pub(super) misdirected: Option<HttpError>,
 }
 
 /// When a request is refused.
@@ -41,7 +43,7 @@ pub(crate) enum RequestPhase {
     Stateless,
 }
 
-/// What the body is, by its content type.
+/// The kind of the body by its content type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     Json,
@@ -50,8 +52,25 @@ pub(crate) enum Content {
 }
 
 impl HttpResponse {
-    pub(crate) fn new(response: Response<Incoming>, lease: Lease) -> Self {
-        HttpResponse { response, lease }
+    pub(super) fn new(response: Response<Incoming>, lease: Lease) -> Self {
+        HttpResponse {
+            response,
+            lease,
+            misdirected: None,
+        }
+    }
+
+    /// Refuses a redirect that was not followed.
+    pub(crate) fn on_site(self) -> Result<HttpResponse, HttpError> {
+        match self.misdirected {
+            Some(error) => Err(error),
+            None => Ok(self),
+        }
+    }
+
+    /// Takes the reason why a redirect was not followed, if this is one.
+    pub(crate) fn take_misdirected(&mut self) -> Option<HttpError> {
+        self.misdirected.take()
     }
 
     pub(crate) fn status(&self) -> StatusCode {
@@ -129,7 +148,7 @@ impl HttpResponse {
         }
     }
 
-    /// What a status that is no success means.
+    /// Explains a status that is no success.
     pub(crate) async fn refusal(
         self,
         pool: &Pool,
@@ -154,11 +173,11 @@ impl HttpResponse {
             .as_ref()
             .and_then(|(_, error)| error.member("message"));
         let message = message.as_ref().and_then(Raw::as_text);
-        let told = message.as_ref().map_or(&body[..], |text| text.as_bytes());
+        let explanation = message.as_ref().map_or(&body[..], |text| text.as_bytes());
         let refused = Refused {
             status,
             challenge,
-            words: words(told, secrets),
+            words: words(explanation, secrets),
             html,
         };
         if moment == RequestPhase::InSession && is_session_gone(status, &body) {
@@ -168,8 +187,8 @@ impl HttpResponse {
             return HttpError::Refused(refused);
         }
         match error {
-            // Who names no request may not even know what one is: a gateway in
-            // front of an older transport, for one.
+            // An error that names no request may come from a gateway in front of an
+            // older transport, which does not know requests.
             Some((_, error)) if supported_revisions(&error).is_some() => HttpError::Answered(error),
             Some((named, error)) if named || moment != RequestPhase::Opening => {
                 HttpError::Answered(error)
@@ -188,7 +207,7 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// How long the body says it is, which is no more than may be read.
+    /// The announced length of the body, which is no more than may be read.
     pub(crate) fn announced(&self) -> usize {
         usize::try_from(self.body.size_hint().lower()).unwrap_or(0)
     }
@@ -210,7 +229,7 @@ impl Pieces {
         }
     }
 
-    /// How many bytes have come.
+    /// The number of bytes read so far.
     pub(crate) fn read(&self) -> usize {
         self.read
     }
@@ -378,7 +397,7 @@ fn error_object(body: &Bytes) -> Option<(bool, Raw)> {
 /// session that names no request.
 fn is_session_gone(status: StatusCode, body: &Bytes) -> bool {
     match (status, error_object(body)) {
-        // Who names the request has looked at it.
+        // A server that names the request has looked at it.
         (_, Some((true, _))) => false,
         (StatusCode::NOT_FOUND, _) => true,
         (StatusCode::BAD_REQUEST, Some((false, error))) => {

@@ -198,6 +198,30 @@ async fn a_connection_closed_while_we_looked_away_is_not_used() {
 }
 
 #[tokio::test]
+async fn a_connection_is_kept_no_longer_than_the_server_says() {
+    let server = Server::start(|seen: Seen| async move {
+        let mut reply = json_reply(&seen.result(json!(1)));
+        let keeps = "max=100, timeout=3".parse().unwrap();
+        reply.headers_mut().insert("keep-alive", keeps);
+        reply
+    });
+    let server = server.await;
+    let endpoint =
+        Endpoint::new(&client(), &server.settings(), HttpProtocol::Streamable, MAX).unwrap();
+    for (pause, connections) in [(0, 1), (0, 1), (1, 1), (3, 2)] {
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(pause)).await;
+        tokio::time::resume();
+        let (session, mut sent) = (endpoint.session(), false);
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#;
+        let answer = soon(endpoint.post(&session, body.into(), &mut sent)).await;
+        let answer = answer.ok().unwrap().body(&endpoint.address.pool, MAX, None);
+        soon(answer).await.ok().unwrap();
+        assert_eq!(server.accepted(), connections, "after {pause} s");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_answers_before_it_has_read_holds_nobody_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
