@@ -2,9 +2,9 @@
 //! resource `narrows://receipt/{id}{?start,end}`.
 //!
 //! The tool answers queries on lines and rows ([`narrows_shape::query`]). Its
-//! arguments are read in `arguments`, and its answers are written in
-//! `answer`. They are never shaped; answers longer than the budget come in
-//! pages. `find` applies the same queries to a text that is not cut yet.
+//! arguments are read in `arguments`, and its answers are written in `answer`.
+//! They are never shaped; answers longer than the budget come in pages. `find`
+//! applies the same queries to a text that is not cut yet.
 
 mod answer;
 mod argument_error;
