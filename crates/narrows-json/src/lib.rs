@@ -4,12 +4,20 @@
 //! tree: members are found by scanning, and an edit splices new bytes into the
 //! old ones, so that number forms, key order, escapes and unknown members
 //! survive. Nothing here recurses; depth costs one bit per level.
+//!
+//! The grammar is in [`grammar`], and nowhere else in the project: [`parse`]
+//! reads a whole text with a [`Visitor`], a [`ChunkParser`] one that arrives in
+//! chunks, and a [`Scanner`] moves through one token by token.
 
+pub mod blocks;
 mod edit;
 mod error;
+pub mod grammar;
+mod place;
 mod scan;
 #[cfg(any(test, feature = "proptest"))]
 pub mod strategy;
+pub mod string;
 pub mod text;
 
 use std::borrow::Cow;
@@ -19,7 +27,9 @@ use std::ops::Range;
 use bytes::Bytes;
 
 pub use edit::Edit;
-pub use error::Error;
+pub use error::{Error, ParseResult, Reason};
+pub use grammar::{ChunkParser, LocatedError, Visitor, parse};
+pub use place::Place;
 pub use scan::Scanner;
 
 /// One JSON value as text: valid, UTF-8, without white space around it. Cheap to clone and to slice.
@@ -93,7 +103,7 @@ impl Raw {
     }
 
     /// The value as text. The bytes are checked for UTF-8 once more, since
-    /// this crate is free of unsafe code: not for large values on a hot path.
+    /// only `blocks` has unsafe code: not for large values on a hot path.
     pub fn as_str(&self) -> &str {
         text::utf8(&self.0)
     }
@@ -193,7 +203,7 @@ impl Raw {
             if picked[slot].replace(self.slice(value)).is_some() {
                 return Err(Error {
                     offset: key.start,
-                    reason: "a member occurs twice",
+                    reason: Reason::DuplicateMember,
                 });
             }
         }

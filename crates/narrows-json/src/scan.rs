@@ -1,20 +1,14 @@
-//! The one reader of JSON syntax (RFC 8259): walks over a text and says where
-//! each piece ends, without building anything.
-//!
-//! It knows nothing of what the pieces mean. Enter at [`Scanner`]; the
-//! functions below it take a place and give the next one, all by value, so
-//! that on the way through a large text the place never leaves its register.
-
-mod string;
+//! Moving through a JSON text token by token, without building anything.
 
 use std::ops::Range;
 
 use crate::Error;
-use string::string;
+use crate::blocks::{Cursor, Engine, Input, StringEnd};
+use crate::error::{ParseResult, Reason, fault};
+use crate::grammar::{self, Container, Next, Role, Visitor};
+use crate::string::{short, string_end};
 
-pub(crate) use string::Search;
-
-/// A place in a text, moved on piece by piece.
+/// A place in a text, moved on token by token.
 pub struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
@@ -33,34 +27,27 @@ impl<'a> Scanner<'a> {
     }
 
     pub fn space(&mut self) {
-        self.at = space(self.text, self.at);
+        self.at = grammar::space(self.text, self.at);
     }
 
     /// Nothing but white space may be left.
     pub fn end(&mut self) -> Result<(), Error> {
-        self.space();
-        match self.text.get(self.at) {
-            None => Ok(()),
-            Some(_) => Err(Error {
-                offset: self.at,
-                reason: "text after the value",
-            }),
-        }
+        self.at = grammar::end_of_text(self.text, self.at).map_err(|error| *error)?;
+        Ok(())
     }
 
     /// Moves to the value of the next member of the object whose opening brace
     /// (`first`) or last value was just passed, and gives the place of its key
     /// without the quotes; `None` once the closing brace was passed.
     pub fn next_key(&mut self, first: bool) -> Result<Option<Range<usize>>, Error> {
-        match next_key(self.text, self.at, first).map_err(|fault| *fault)? {
-            Next::Closed(at) => {
-                self.at = at;
+        match self.key(first).map_err(|error| *error)? {
+            (end, None) => {
+                self.at = end;
                 Ok(None)
             }
-            Next::At(quote) => {
-                let end = string(self.text, quote).map_err(|fault| *fault)?;
-                self.at = colon(self.text, end).map_err(|fault| *fault)?;
-                Ok(Some(quote + 1..end - 1))
+            (value, Some(key)) => {
+                self.at = value;
+                Ok(Some(key))
             }
         }
     }
@@ -68,16 +55,26 @@ impl<'a> Scanner<'a> {
     /// Moves to the next element of the array whose opening bracket (`first`)
     /// or last element was just passed; false once the closing bracket was.
     pub fn next_element(&mut self, first: bool) -> Result<bool, Error> {
-        let next = next_element(self.text, self.at, first).map_err(|fault| *fault)?;
-        let (Next::At(at) | Next::Closed(at)) = next;
-        self.at = at;
-        Ok(matches!(next, Next::At(_)))
+        let next = match first {
+            true => grammar::first_element(self.text, self.at),
+            false => grammar::comma(self.text, self.at, Container::Array),
+        };
+        match next.map_err(|error| *error)? {
+            Next::Closed(end) => {
+                self.at = end;
+                Ok(false)
+            }
+            Next::At(at) => {
+                self.at = grammar::space(self.text, at);
+                Ok(true)
+            }
+        }
     }
 
     /// Checks the value that begins here and moves past it.
     pub fn value(&mut self) -> Result<Range<usize>, Error> {
         let start = self.at;
-        self.at = value(self.text, start).map_err(|fault| *fault)?;
+        self.at = grammar::parse_value(self.text, start, &mut Check).map_err(|error| *error)?;
         Ok(start..self.at)
     }
 
@@ -87,62 +84,85 @@ impl<'a> Scanner<'a> {
         self.at = skip(self.text, start);
         start..self.at
     }
-}
 
-/// Where a piece ends, or what is wrong with it. The box keeps the answer as
-/// small as two registers; most pieces are a few bytes long.
-type Found<T = usize> = Result<T, Box<Error>>;
-
-/// What follows a value inside an object or array.
-#[derive(Clone, Copy)]
-enum Next {
-    /// Another key or value begins here.
-    At(usize),
-    /// The closing bracket stands before this.
-    Closed(usize),
-}
-
-/// Depth costs one bit per level on the heap, never a stack frame.
-fn value(text: &[u8], start: usize) -> Found {
-    let mut nesting = Nesting::default();
-    let mut at = start;
-    loop {
-        at = match text.get(at) {
-            Some(b'"') => string(text, at)?,
-            Some(bracket @ (b'{' | b'[')) => {
-                let in_object = *bracket == b'{';
-                match next_value(text, at + 1, in_object, true)? {
-                    Next::Closed(end) => end,
-                    Next::At(inner) => {
-                        nesting.push(in_object);
-                        at = inner;
-                        continue;
-                    }
-                }
-            }
-            Some(b'-' | b'0'..=b'9') => number(text, at)?,
-            Some(b't') => literal(text, at, b"true")?,
-            Some(b'f') => literal(text, at, b"false")?,
-            Some(b'n') => literal(text, at, b"null")?,
-            Some(_) => return fault(at, "expected a value"),
-            None => return fault(at, "the text ends early"),
+    /// The place of the next value with that of its key, or the end of the object.
+    #[inline(always)]
+    fn key(&self, first: bool) -> ParseResult<(usize, Option<Range<usize>>)> {
+        let text = self.text;
+        let next = match first {
+            true => grammar::first_key(text, self.at)?,
+            false => match grammar::comma(text, self.at, Container::Object)? {
+                Next::At(behind) => Next::At(grammar::key(text, behind)?),
+                closed => closed,
+            },
         };
-        // A value has ended, and with it perhaps several that it closes.
-        loop {
-            let Some(in_object) = nesting.top() else {
-                return Ok(at);
-            };
-            match next_value(text, at, in_object, false)? {
-                Next::At(next) => {
-                    at = next;
-                    break;
-                }
-                Next::Closed(end) => {
-                    at = end;
-                    nesting.pop();
-                }
+        match next {
+            Next::Closed(end) => Ok((end, None)),
+            Next::At(quote) => {
+                let end = string(text, quote + 1)?;
+                let behind = grammar::colon(text, end + 1)?;
+                Ok((grammar::space(text, behind), Some(quote + 1..end)))
             }
         }
+    }
+}
+
+/// Strings of a whole text, which is checked for UTF-8 string by string.
+struct Check;
+
+impl Visitor for Check {
+    #[inline(always)]
+    fn string(
+        &mut self,
+        _role: Role,
+        text: &[u8],
+        start: usize,
+        _input: Input,
+    ) -> ParseResult<StringEnd> {
+        string(text, start).map(StringEnd::Quote)
+    }
+
+    fn rest_of_string(&mut self, _: Role, _: &[u8], _: Input) -> ParseResult<StringEnd> {
+        unreachable!("a scanner reads whole texts")
+    }
+}
+
+/// The closing quote of the string whose first character stands at `start`.
+#[inline(always)]
+fn string(text: &[u8], start: usize) -> ParseResult {
+    match short::<1, true>(text, start) {
+        Some(end) => Ok(end),
+        None => long_string(text, start),
+    }
+}
+
+/// Most strings have no escapes, so that the first special byte is their closing
+/// quote.
+#[inline(never)]
+fn long_string(text: &[u8], start: usize) -> ParseResult {
+    let engine = Engine::best();
+    let (at, not_ascii) = engine.special(text, start);
+    let (end, not_ascii) = match text.get(at) {
+        Some(b'"') => (at, not_ascii),
+        _ => {
+            let mut cursor = Cursor::new(at);
+            let end = engine.skip(&mut cursor, text, Input::Complete)?;
+            let (StringEnd::Quote(end) | StringEnd::Partial(end)) = end;
+            (end, not_ascii || cursor.not_ascii())
+        }
+    };
+    if not_ascii {
+        utf8(text, start, end)?;
+    }
+    Ok(end)
+}
+
+/// Both ends stand beside an ASCII character, as does every place the scanner
+/// gives out: a slice of a checked text is UTF-8 as well.
+fn utf8(text: &[u8], start: usize, end: usize) -> ParseResult<()> {
+    match simdutf8::compat::from_utf8(&text[start..end]) {
+        Ok(_) => Ok(()),
+        Err(error) => fault(start + error.valid_up_to(), Reason::NotUtf8),
     }
 }
 
@@ -152,7 +172,7 @@ fn skip(text: &[u8], start: usize) -> usize {
     let mut depth = 0_usize;
     while let Some(byte) = text.get(at) {
         at = match byte {
-            b'"' => string::skip(text, at),
+            b'"' => string_end(text, at),
             b'{' | b'[' => {
                 depth += 1;
                 at + 1
@@ -183,142 +203,6 @@ fn scalar(text: &[u8], start: usize) -> usize {
         at += 1;
     }
     at
-}
-
-#[inline(always)]
-fn next_value(text: &[u8], at: usize, in_object: bool, first: bool) -> Found<Next> {
-    if !in_object {
-        return next_element(text, at, first);
-    }
-    match next_key(text, at, first)? {
-        Next::At(quote) => Ok(Next::At(colon(text, string(text, quote)?)?)),
-        closed => Ok(closed),
-    }
-}
-
-#[inline(always)]
-fn next_key(text: &[u8], at: usize, first: bool) -> Found<Next> {
-    let mut at = space(text, at);
-    match text.get(at) {
-        Some(b'}') => return Ok(Next::Closed(at + 1)),
-        Some(b',') if !first => at = space(text, at + 1),
-        _ if !first => return fault(at, "expected a comma or a closing brace"),
-        _ => {}
-    }
-    match text.get(at) {
-        Some(b'"') => Ok(Next::At(at)),
-        _ => fault(at, "expected a key"),
-    }
-}
-
-#[inline(always)]
-fn next_element(text: &[u8], at: usize, first: bool) -> Found<Next> {
-    let at = space(text, at);
-    match text.get(at) {
-        Some(b']') => Ok(Next::Closed(at + 1)),
-        _ if first => Ok(Next::At(at)),
-        Some(b',') => Ok(Next::At(space(text, at + 1))),
-        _ => fault(at, "expected a comma or a closing bracket"),
-    }
-}
-
-#[inline(always)]
-fn colon(text: &[u8], at: usize) -> Found {
-    let at = space(text, at);
-    match text.get(at) {
-        Some(b':') => Ok(space(text, at + 1)),
-        _ => fault(at, "expected a colon"),
-    }
-}
-
-#[inline(always)]
-fn space(text: &[u8], at: usize) -> usize {
-    let mut at = at;
-    while let Some(b' ' | b'\n' | b'\r' | b'\t') = text.get(at) {
-        at += 1;
-    }
-    at
-}
-
-fn number(text: &[u8], at: usize) -> Found {
-    let mut at = at + usize::from(text.get(at) == Some(&b'-'));
-    // A leading zero stands alone: `01` is no JSON number.
-    at = if text.get(at) == Some(&b'0') {
-        at + 1
-    } else {
-        digits(text, at)?
-    };
-    if text.get(at) == Some(&b'.') {
-        at = digits(text, at + 1)?;
-    }
-    if let Some(b'e' | b'E') = text.get(at) {
-        at += 1;
-        if let Some(b'+' | b'-') = text.get(at) {
-            at += 1;
-        }
-        at = digits(text, at)?;
-    }
-    Ok(at)
-}
-
-#[inline(always)]
-fn digits(text: &[u8], start: usize) -> Found {
-    let mut at = start;
-    while let Some(b'0'..=b'9') = text.get(at) {
-        at += 1;
-    }
-    if at > start {
-        Ok(at)
-    } else {
-        fault(at, "expected a digit")
-    }
-}
-
-#[inline(always)]
-fn literal(text: &[u8], at: usize, word: &[u8]) -> Found {
-    match text[at..].starts_with(word) {
-        true => Ok(at + word.len()),
-        false => fault(at, "expected a value"),
-    }
-}
-
-#[cold]
-fn fault<T>(offset: usize, reason: &'static str) -> Found<T> {
-    Err(Box::new(Error { offset, reason }))
-}
-
-/// Which of the open brackets are braces: a stack of bits. The newest word is
-/// kept outside the vector, so that shallow texts allocate nothing.
-#[derive(Default)]
-struct Nesting {
-    depth: usize,
-    word: u64,
-    older: Vec<u64>,
-}
-
-impl Nesting {
-    fn push(&mut self, object: bool) {
-        if self.depth > 0 && self.depth.is_multiple_of(64) {
-            self.older.push(self.word);
-        }
-        self.word = self.word << 1 | u64::from(object);
-        self.depth += 1;
-    }
-
-    fn pop(&mut self) {
-        self.depth -= 1;
-        self.word >>= 1;
-        if self.depth > 0 && self.depth.is_multiple_of(64) {
-            self.word = self
-                .older
-                .pop()
-                .expect("a word was put by for every 64 levels");
-        }
-    }
-
-    fn top(&self) -> Option<bool> {
-        (self.depth > 0).then_some(self.word & 1 == 1)
-    }
 }
 
 #[cfg(test)]

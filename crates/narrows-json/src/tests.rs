@@ -98,7 +98,7 @@ fn a_picked_name_that_occurs_twice_is_refused() {
     assert_eq!(raw.pick(["b", "c"]), Ok([Some(Raw::number(3)), None]));
     let twice = |offset| Error {
         offset,
-        reason: "a member occurs twice",
+        reason: Reason::DuplicateMember,
     };
     assert_eq!(raw.pick(["b", "a"]), Err(twice(28)));
     assert_eq!(raw.pick(["name"]), Err(twice(34)));

@@ -3,25 +3,22 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use super::scan::Search;
+use crate::string::backslash;
 
 /// The text of a checked JSON string, given without its quotes. A lone
 /// surrogate escape, which no Rust string can hold, becomes U+FFFD.
 pub fn decode(inner: &[u8]) -> Cow<'_, str> {
-    // Inside a checked string, nothing but a backslash stops the search.
-    let mut search = Search::default();
-    let mut escape = search.next(inner, 0);
-    if escape == inner.len() {
+    if !has_escape(inner) {
         return Cow::Borrowed(utf8(inner));
     }
     let mut text = Vec::with_capacity(inner.len());
     let mut at = 0;
-    while escape < inner.len() {
+    while let Some(plain) = backslash(&inner[at..]) {
+        let escape = at + plain;
         text.extend_from_slice(&inner[at..escape]);
         let (decoded, length) = unescape(&inner[escape..]);
         text.extend_from_slice(decoded.encode_utf8(&mut [0; 4]).as_bytes());
         at = escape + length;
-        escape = search.next(inner, at);
     }
     text.extend_from_slice(&inner[at..]);
     Cow::Owned(String::from_utf8(text).expect("checked when parsed"))
@@ -81,8 +78,8 @@ fn hex(digits: &[u8]) -> u32 {
     })
 }
 
-/// A checked text as a string. This crate is free of unsafe code, so it is
-/// checked once more.
+/// A checked text as a string. It is checked once more, since only `blocks` has
+/// unsafe code.
 pub(crate) fn utf8(bytes: &[u8]) -> &str {
     simdutf8::basic::from_utf8(bytes).expect("checked when parsed")
 }

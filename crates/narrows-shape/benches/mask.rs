@@ -43,8 +43,8 @@ fn texts() -> Vec<(&'static str, String)> {
     let answer = json!({"content": [item, item], "isError": false});
     let code = [
         include_str!("../src/mask.rs"),
-        include_str!("../src/mask/read.rs"),
-        include_str!("../src/mask/scan.rs"),
+        include_str!("../src/mask/string.rs"),
+        include_str!("../../narrows-json/src/blocks.rs"),
     ]
     .concat();
     let files = vec![code.as_str(); SIZE / code.len()];

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use narrows_json::Place;
+
 /// Where and how a text stops being JSON. Shaping leaves such a text alone;
 /// the place is for the person who has to find the mistake.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,11 +23,11 @@ impl NotJson {
     /// Line and column are counted here and not on the way: only a text that
     /// is refused pays for them.
     pub(crate) fn at(text: &[u8], offset: usize, what: impl Into<Cow<'static, str>>) -> NotJson {
-        let (line, column) = place(text, offset);
+        let place = Place::of(text, offset);
         NotJson {
             offset,
-            line,
-            column,
+            line: place.line,
+            column: place.column,
             what: what.into(),
         }
     }
@@ -47,20 +49,6 @@ impl NotJson {
         }
         NotJson::at(text.as_bytes(), offset, what)
     }
-}
-
-/// Line and column, both from 1, the column in characters. What stands before
-/// the offset must be UTF-8 for it to be right.
-pub(crate) fn place(text: &[u8], offset: usize) -> (usize, usize) {
-    let before = text.get(..offset).unwrap_or(text);
-    let line_start = memchr::memrchr(b'\n', before).map_or(0, |lf| lf + 1);
-    let continues = |byte: &&u8| **byte & 0xC0 == 0x80;
-    let line = 1 + memchr::memchr_iter(b'\n', before).count();
-    let in_line = &before[line_start..];
-    (
-        line,
-        1 + in_line.len() - in_line.iter().filter(continues).count(),
-    )
 }
 
 #[cfg(test)]

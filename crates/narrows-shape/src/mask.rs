@@ -1,27 +1,26 @@
 //! Masking: JSON in, the same JSON out with the middle of its longest strings
 //! cut out.
 //!
-//! The text is never made into a tree. UTF-8 is checked first, by a sweep of
-//! its own, so that everything after it may cut at characters; then one walk
-//! (`read`) checks the grammar and meets every string, `string` measures the
-//! long ones, and `scan` is the loop over blocks of 64 bytes that both stand
-//! on. What is not cut is copied as it came, and if nothing is cut, nothing is
-//! copied at all.
+//! The text is never made into a tree. The grammar and the loop over long
+//! strings are those of `narrows-json`; `string` measures the strings that they
+//! lead to. What is not cut is copied as it came, and if nothing is cut, nothing
+//! is copied at all.
 
 mod answer;
-mod read;
-mod scan;
+mod reason;
 mod string;
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 
+use narrows_json::ParseResult;
+use narrows_json::blocks::{Engine, Input, StringEnd};
+use narrows_json::grammar::{Role, Visitor, parse};
+
 use crate::NotJson;
 pub use answer::{AnswerMask, MaskedAnswer};
-use read::Reader;
-use scan::Engine;
-use string::Cut;
+use string::{Cut, Limits, key, value};
 
 /// Which strings are too long, and what is left of them. Lengths are in
 /// characters (Unicode scalar values) as the string means them: an escape is
@@ -97,32 +96,42 @@ pub fn mask_portably<'a>(json: &'a [u8], limits: &Mask) -> Result<Masked<'a>, No
 }
 
 fn mask_on<'a>(engine: Engine, json: &'a [u8], limits: &Mask) -> Result<Masked<'a>, NotJson> {
-    let Ok(text) = simdutf8::basic::from_utf8(json) else {
-        return Err(not_utf8(engine, json));
+    let strings = |text| Strings {
+        engine,
+        limits: Limits::new(limits),
+        cuts: Cuts::new(text),
     };
-    let mut cuts = Cuts::new(text);
-    Reader::new(engine, json, limits)
-        .read(&mut cuts)
-        .map_err(|fault| NotJson::at(json, fault.offset, fault.what))?;
-    Ok(cuts.finish())
+    match parse(json, strings) {
+        Ok(strings) => Ok(strings.cuts.finish()),
+        Err(error) => Err(NotJson::at(json, error.offset, reason::text(error.reason))),
+    }
 }
 
-/// A text that is not UTF-8 may have stopped being JSON before that.
-#[cold]
-fn not_utf8(engine: Engine, json: &[u8]) -> NotJson {
-    let valid = match simdutf8::compat::from_utf8(json) {
-        Ok(text) => text.len(),
-        Err(error) => error.valid_up_to(),
-    };
-    let before = &json[..valid];
-    let earlier = std::str::from_utf8(before).ok().and_then(|text| {
-        Reader::new(engine, before, &Mask::Off)
-            .read(&mut Cuts::new(text))
-            .err()
-    });
-    match earlier {
-        Some(fault) if fault.offset < valid => NotJson::at(json, fault.offset, fault.what),
-        _ => NotJson::at(json, valid, "bytes that are not UTF-8"),
+/// Cuts the strings of a whole text.
+struct Strings<'a> {
+    engine: Engine,
+    limits: Limits,
+    cuts: Cuts<'a>,
+}
+
+impl Visitor for Strings<'_> {
+    #[inline(always)]
+    fn string(
+        &mut self,
+        role: Role,
+        text: &[u8],
+        start: usize,
+        _input: Input,
+    ) -> ParseResult<StringEnd> {
+        let end = match role {
+            Role::Key => key(self.engine, text, start),
+            Role::Value => value(self.engine, text, start, &self.limits, &mut self.cuts),
+        };
+        end.map(StringEnd::Quote)
+    }
+
+    fn rest_of_string(&mut self, _: Role, _: &[u8], _: Input) -> ParseResult<StringEnd> {
+        unreachable!("the text is whole")
     }
 }
 

@@ -32,6 +32,6 @@ pub use envelope::{
 pub use error::Error;
 pub use id::Id;
 pub use item::ItemKind;
-pub use narrows_json::{Edit, Error as JsonError, Kind, Raw, keeping};
+pub use narrows_json::{Edit, Error as JsonError, Kind, Raw, Reason as JsonReason, keeping};
 pub use revision::Revision;
 pub use timestamp::Timestamp;

@@ -21,7 +21,7 @@ fn accepts(text: &str) {
 fn refuses(text: &[u8], offset: usize, reason: &str) {
     let error = scan(text).expect_err("no JSON");
     assert_eq!(
-        (error.offset, error.reason),
+        (error.offset, error.reason.as_str()),
         (offset, reason),
         "{}",
         text.escape_ascii()

@@ -199,7 +199,7 @@ fn what_cannot_be_read() {
     check(
         Refused::Message(narrows_wire::Error::Parse(JsonError {
             offset: 3,
-            reason: "expected a value",
+            reason: narrows_wire::JsonReason::NoValue,
         })),
         400,
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: expected a value at byte 3","data":{"code":"parse_error"}}}"#,
@@ -311,7 +311,7 @@ fn the_route_of_plain_json_rpc_has_codes_of_its_own() {
         (
             ForwardRefusal::Edge(Refused::Message(narrows_wire::Error::Parse(JsonError {
                 offset: 0,
-                reason: "expected a value",
+                reason: narrows_wire::JsonReason::NoValue,
             }))),
             (400, -32700, "parse_error"),
         ),

@@ -1,13 +1,12 @@
 //! Strings: where a key ends, where a value ends, and where to cut one.
-//!
-//! Most strings are short and end within their first few bytes; those are
-//! passed here, by words of 8 bytes. All others are left to the walk over
-//! blocks in `scan`.
 
 use std::fmt::Display;
 use std::ops::Range;
 
-use super::scan::{BLOCK, Engine, Found, Stop, Then, Walk};
+use narrows_json::ParseResult;
+use narrows_json::blocks::{BLOCK, Cursor, Engine, Input, Stop, StringEnd};
+use narrows_json::string::short;
+
 use super::{Cuts, Mask};
 
 /// [`Mask`] in the form that needs no more questions: when masking is off, no
@@ -76,40 +75,37 @@ impl Cut {
     }
 }
 
-/// The end of the key whose opening quote stands at `quote`.
+/// The closing quote of the key whose first character stands at `start`.
 #[inline(always)]
-pub(super) fn key(engine: Engine, text: &[u8], quote: usize) -> Found {
-    match short(text, quote + 1) {
-        Some(end) => Ok(end + 1),
-        None => long_key(engine, text, quote + 1),
+pub(super) fn key(engine: Engine, text: &[u8], start: usize) -> ParseResult {
+    match short::<4, false>(text, start) {
+        Some(end) => Ok(end),
+        None => long_key(engine, text, start),
     }
 }
 
-/// The end of the value whose opening quote stands at `quote`, after it was
-/// cut if it is too long.
+/// The closing quote of the value whose first character stands at `start`, after
+/// it was cut if it is too long.
 #[inline(always)]
 pub(super) fn value(
     engine: Engine,
     text: &[u8],
-    quote: usize,
+    start: usize,
     limits: &Limits,
     cuts: &mut Cuts<'_>,
-) -> Found {
-    match short(text, quote + 1) {
+) -> ParseResult {
+    match short::<4, false>(text, start) {
         // It cannot have more characters than bytes.
-        Some(end) if end - quote - 1 <= limits.max => Ok(end + 1),
-        _ => long_value(engine, text, quote + 1, limits, cuts),
+        Some(end) if end - start <= limits.max => Ok(end),
+        _ => long_value(engine, text, start, limits, cuts),
     }
 }
 
 #[inline(never)]
-fn long_key(engine: Engine, text: &[u8], start: usize) -> Found {
-    // No string has so many characters: this stops at its end.
-    let most = usize::MAX;
-    let mut walk = Walk::new(start);
-    let (Stop::End(end) | Stop::At(end) | Stop::More(end)) =
-        engine.advance(&mut walk, text, most, Then::End)?;
-    Ok(end + 1)
+fn long_key(engine: Engine, text: &[u8], start: usize) -> ParseResult {
+    let end = engine.skip(&mut Cursor::new(start), text, Input::Complete)?;
+    let (StringEnd::Quote(end) | StringEnd::Partial(end)) = end;
+    Ok(end)
 }
 
 #[inline(never)]
@@ -119,30 +115,30 @@ fn long_value(
     start: usize,
     limits: &Limits,
     cuts: &mut Cuts<'_>,
-) -> Found {
+) -> ParseResult {
     let mut measure = Measure::new(start, start, limits);
-    let (Stop::End(end) | Stop::At(end) | Stop::More(end)) =
-        measure.advance(engine, limits, text, Then::End, 0)?;
+    let end = measure.advance(engine, limits, text, Input::Complete, 0)?;
+    let (StringEnd::Quote(end) | StringEnd::Partial(end)) = end;
     if let Some(cut) = measure.cut(engine, limits, text, end)? {
         cuts.cut(&cut);
     }
-    Ok(end + 1)
+    Ok(end)
 }
 
-/// The walk over a value that may be too long, with what has to be remembered
-/// for cutting it once its end is found.
+/// A value that may be too long, as far as it was read, with what has to be
+/// remembered for cutting it once its end is found.
 ///
-/// Its places may be those of another text than the one walked over, to which
+/// Its places may be those of another text than the one that is read, to which
 /// that is copied on the way: they are shifted as they are noted.
 pub(super) struct Measure {
-    walk: Walk,
+    cursor: Cursor,
     target: usize,
     head_end: Option<usize>,
     /// Nobody knows yet where the tail will begin. Of the places passed, two
-    /// are remembered, further apart than a tail is long (a walk stops up to a
+    /// are remembered, further apart than a tail is long (a cursor stops up to a
     /// block before its target), so that the older of them is before it
     /// wherever the string ends.
-    passed: [Walk; 2],
+    passed: [Cursor; 2],
 }
 
 impl Measure {
@@ -150,43 +146,43 @@ impl Measure {
     /// places are noted, at `noted`.
     pub(super) fn new(start: usize, noted: usize, limits: &Limits) -> Measure {
         Measure {
-            walk: Walk::new(start),
+            cursor: Cursor::new(start),
             target: limits.head,
             head_end: None,
-            passed: [Walk::new(noted); 2],
+            passed: [Cursor::new(noted); 2],
         }
     }
 
-    /// Walks to the end of the string, or of what has arrived of it.
+    /// Reads to the end of the string, or of what has arrived of it.
     pub(super) fn advance(
         &mut self,
         engine: Engine,
         limits: &Limits,
         text: &[u8],
-        then: Then,
+        input: Input,
         shift: usize,
-    ) -> Found<Stop> {
+    ) -> ParseResult<StringEnd> {
         let step = limits.tail.max(SMALLEST_STEP).saturating_add(BLOCK);
         loop {
-            match engine.advance(&mut self.walk, text, self.target, then)? {
-                Stop::At(place) => {
+            match engine.count(&mut self.cursor, text, self.target, input)? {
+                Stop::Target(place) => {
                     self.head_end.get_or_insert(place.wrapping_add(shift));
-                    let noted = self.walk.moved_to(self.walk.at().wrapping_add(shift));
+                    let noted = self.cursor.moved_to(self.cursor.at().wrapping_add(shift));
                     self.passed = [self.passed[1], noted];
-                    self.target = self.walk.chars().saturating_add(step);
+                    self.target = self.cursor.chars().saturating_add(step);
                 }
-                end => return Ok(end),
+                Stop::End(end) => return Ok(end),
             }
         }
     }
 
     pub(super) fn is_longer(&self, limits: &Limits) -> bool {
-        self.walk.chars() > limits.max
+        self.cursor.chars() > limits.max
     }
 
-    /// What was walked over is gone, and the text begins where the walk is.
+    /// What was read is gone, and the text begins where the cursor is.
     pub(super) fn begin_text(&mut self) {
-        self.walk = self.walk.moved_to(0);
+        self.cursor = self.cursor.moved_to(0);
     }
 
     /// What will be cut out wherever the string ends: from the end of its head
@@ -202,11 +198,11 @@ impl Measure {
         // A place in the middle is of no more use than the one at its end.
         self.passed = self
             .passed
-            .map(|walk| match walk.at() < middle.end {
+            .map(|cursor| match cursor.at() < middle.end {
                 true => self.passed[1],
-                false => walk,
+                false => cursor,
             })
-            .map(|walk| walk.moved_to(walk.at() - middle.len()));
+            .map(|cursor| cursor.moved_to(cursor.at() - middle.len()));
     }
 
     /// How to cut a string whose closing quote is noted as standing at `end` of
@@ -217,15 +213,16 @@ impl Measure {
         limits: &Limits,
         text: &[u8],
         end: usize,
-    ) -> Found<Option<Cut>> {
+    ) -> ParseResult<Option<Cut>> {
         if !self.is_longer(limits) {
             return Ok(None);
         }
-        let chars = self.walk.chars();
+        let chars = self.cursor.chars();
         let tail = limits.tail.min(chars);
         let mut back = self.before_tail(limits);
-        let (Stop::At(tail_start) | Stop::End(tail_start) | Stop::More(tail_start)) =
-            engine.advance(&mut back, text, chars - tail, Then::End)?;
+        let stop = engine.count(&mut back, text, chars - tail, Input::Complete)?;
+        let (Stop::Target(tail_start)
+        | Stop::End(StringEnd::Quote(tail_start) | StringEnd::Partial(tail_start))) = stop;
         Ok(Some(Cut {
             chars,
             head: limits.head.min(chars),
@@ -236,8 +233,8 @@ impl Measure {
     }
 
     /// The last remembered place before any tail, if the string ended now.
-    fn before_tail(&self, limits: &Limits) -> Walk {
-        let skipped = self.walk.chars().saturating_sub(limits.tail);
+    fn before_tail(&self, limits: &Limits) -> Cursor {
+        let skipped = self.cursor.chars().saturating_sub(limits.tail);
         let [older, newer] = self.passed;
         match newer.chars() <= skipped {
             true => newer,
@@ -248,36 +245,3 @@ impl Measure {
 
 /// Shorter steps than this would cost more than the way back from them.
 const SMALLEST_STEP: usize = 1024;
-const WORD: usize = 8;
-
-/// The closing quote of a string without escapes that ends soon.
-#[inline(always)]
-pub(super) fn short(text: &[u8], start: usize) -> Option<usize> {
-    let mut at = start;
-    for _ in 0..4 {
-        let word = text.get(at..)?.first_chunk::<WORD>()?;
-        if let Some(place) = special(word) {
-            at += place;
-            return (text.get(at) == Some(&b'"')).then_some(at);
-        }
-        at += WORD;
-    }
-    None
-}
-
-/// Where in a word the first quote, backslash or control character stands.
-#[inline(always)]
-fn special(word: &[u8; WORD]) -> Option<usize> {
-    const ONES: u64 = u64::from_ne_bytes([1; WORD]);
-    const HIGH_BITS: u64 = ONES << 7;
-    let word = u64::from_le_bytes(*word);
-    // Subtracting a bound sets the high bit of a byte below it. The borrow may
-    // mark bytes after a true match wrongly, but none before it.
-    let quote = word ^ (ONES * b'"' as u64);
-    let backslash = word ^ (ONES * b'\\' as u64);
-    let marks = (quote.wrapping_sub(ONES) & !quote)
-        | (backslash.wrapping_sub(ONES) & !backslash)
-        | (word.wrapping_sub(ONES * 0x20) & !word);
-    let marks = marks & HIGH_BITS;
-    (marks != 0).then_some(marks.trailing_zeros() as usize / 8)
-}

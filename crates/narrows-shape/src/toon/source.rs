@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use narrows_json::Place;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::{Loss, NotEncodable};
-use crate::error::{NotJson, place};
+use crate::error::NotJson;
 use crate::json::string_end;
 use crate::mask;
 
@@ -18,7 +19,7 @@ const MAX_LEVELS: usize = 127;
 pub(super) fn lossless(json: &str) -> Result<Value, NotEncodable> {
     mask::check(json)?;
     if let Some((what, offset)) = loss(json) {
-        let (line, column) = place(json.as_bytes(), offset);
+        let Place { line, column, .. } = Place::of(json.as_bytes(), offset);
         return Err(NotEncodable::Lossy { what, line, column });
     }
     let mut reader = serde_json::Deserializer::from_str(json);

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::*;
-use crate::JsonError;
+use crate::{JsonError, JsonReason};
 use narrows_json::strategy::{json_object, json_string, json_text};
 
 fn raw(text: &str) -> Raw {
@@ -121,7 +121,7 @@ fn what_is_not_json_is_a_parse_error() {
         error,
         Error::Parse(JsonError {
             offset: 6,
-            reason: "not UTF-8"
+            reason: JsonReason::NotUtf8
         })
     );
 }

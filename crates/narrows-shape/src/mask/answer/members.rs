@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::super::scan::code_unit;
+use narrows_json::blocks::code_unit;
 
 /// The members of an answer that were met so far.
 #[derive(Default)]

@@ -1,10 +1,10 @@
-use super::super::{mask, scan};
+use super::super::mask;
 use super::*;
 
 /// Both engines and many ways to cut the text into pieces, which must all end
 /// the same.
 fn masked(json: &[u8], limits: Mask) -> Result<MaskedAnswer, NotJson> {
-    let engines = [scan::Engine::Portable, scan::Engine::best()];
+    let engines = [Engine::Portable, Engine::best()];
     let whole = in_pieces(engines[0], json, limits, json.len().max(1));
     // Many short pieces of a long text take long and show nothing new.
     let sizes = match json.len() {
@@ -30,7 +30,7 @@ fn in_pieces(
     for piece in json.chunks(size) {
         answer.push(b"")?;
         answer.push(piece)?;
-        assert!(answer.held.len() < MOST_HELD);
+        assert!(answer.parser.held() < ChunkParser::<AnswerStrings>::MOST_HELD);
     }
     answer.finish()
 }
@@ -274,7 +274,7 @@ fn little_is_remembered_of_a_long_string() {
         let mut most = 0;
         for _ in 0..100_000 / size {
             answer.push(&vec![b'x'; size]).expect("no mistake");
-            most = most.max(answer.grammar.output.bytes().len());
+            most = most.max(answer.parser.visitor().output.bytes().len());
         }
         // Two steps back, and what is there before it is certain to be cut.
         assert!(most < 2000 + 2 * (3000 + 64) + 5000 + 100, "{size}: {most}");
@@ -298,7 +298,7 @@ fn nothing_is_held_of_long_tokens() {
         let mut answer = AnswerMask::new(Mask::default());
         for byte in text.as_bytes() {
             answer.push(&[*byte]).expect("no mistake");
-            assert!(answer.held.len() < MOST_HELD);
+            assert!(answer.parser.held() < ChunkParser::<AnswerStrings>::MOST_HELD);
         }
     }
 }

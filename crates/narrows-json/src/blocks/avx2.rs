@@ -1,62 +1,105 @@
 //! The words of a block, made with the vector instructions that most x86-64
 //! machines of the last ten years have.
 //!
-//! This is the one module of the project with `unsafe` code: one call, of a
+//! This is the one module of the project with `unsafe` code: two calls of a
 //! function that may only run where those instructions are.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
 
-use super::{Block, Found, Marks, Stop, Then, Walk};
+use super::{Block, Cursor, Input, Marks, Stop, StringEnd, Tests};
+use crate::error::ParseResult;
 
-/// The proof that this machine has the instructions: only `detect` makes one.
+/// The proof that this machine has the instructions: only `new` makes one.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::mask) struct Present(());
+pub struct Detected(());
 
-impl Present {
-    pub(super) fn detect() -> Option<Present> {
-        let present = is_x86_feature_detected!("avx2")
+impl Detected {
+    #[inline]
+    pub(super) fn new() -> Option<Detected> {
+        let detected = is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("bmi1")
             && is_x86_feature_detected!("bmi2")
             && is_x86_feature_detected!("popcnt");
-        present.then_some(Present(()))
+        detected.then_some(Detected(()))
     }
 }
 
-pub(super) fn advance(
-    _present: Present,
-    walk: &mut Walk,
+pub(super) fn count(
+    _detected: Detected,
+    cursor: &mut Cursor,
     text: &[u8],
     target: usize,
-    then: Then,
-) -> Found<Stop> {
+    input: Input,
+) -> ParseResult<Stop> {
     // SAFETY: the function asks for nothing but the features that it names, and
-    // that they are there was detected, or there would be no `Present`.
-    unsafe { advance_with_vectors(walk, text, target, then) }
+    // that they are there was detected, or there would be no `Detected`.
+    unsafe { advance::<true>(cursor, text, target, input) }
+}
+
+pub(super) fn skip(
+    _detected: Detected,
+    cursor: &mut Cursor,
+    text: &[u8],
+    input: Input,
+) -> ParseResult<StringEnd> {
+    // SAFETY: as for `count`.
+    match unsafe { advance::<false>(cursor, text, usize::MAX, input)? } {
+        Stop::End(end) => Ok(end),
+        Stop::Target(_) => unreachable!("there is no target"),
+    }
+}
+
+/// See [`super::Engine::special`].
+#[inline]
+pub(super) fn special(_detected: Detected, text: &[u8], start: usize) -> (usize, bool) {
+    // SAFETY: as for `count`.
+    unsafe { special_with_vectors(text, start) }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-fn advance_with_vectors(walk: &mut Walk, text: &[u8], target: usize, then: Then) -> Found<Stop> {
+fn special_with_vectors(text: &[u8], start: usize) -> (usize, bool) {
+    let mut at = start;
+    let mut not_ascii = 0;
+    while let Some(block) = text.get(at..).and_then(|rest| rest.first_chunk()) {
+        let halves = load(block);
+        not_ascii |= high(halves);
+        let special = bits(halves.map(|half| _mm256_or_si256(equal(half, b'\\'), end(half))));
+        if special != 0 {
+            at += special.trailing_zeros() as usize;
+            break;
+        }
+        at += block.len();
+    }
+    (at, not_ascii != 0)
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+fn advance<const COUNT: bool>(
+    cursor: &mut Cursor,
+    text: &[u8],
+    target: usize,
+    input: Input,
+) -> ParseResult<Stop> {
     // Closures may use what the function around them may.
-    super::advance(
-        walk,
-        text,
-        target,
-        then,
-        |block| plain(load(block)),
-        |block| marks(load(block)),
-        |block| simple(load(block)),
-    )
+    let tests = Tests {
+        plain: |block: &Block| plain::<COUNT>(load(block)),
+        marks: |block: &Block| marks::<COUNT>(load(block)),
+        simple: |block: &Block| simple(load(block)),
+        high: |block: &Block| high(load(block)),
+    };
+    super::advance::<COUNT>(cursor, text, target, input, tests)
 }
 
 type Halves = [__m256i; 2];
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn plain(halves: Halves) -> Option<u32> {
+fn plain<const COUNT: bool>(halves: Halves) -> Option<u32> {
     let [low, high] = halves.map(|half| _mm256_or_si256(equal(half, b'\\'), end(half)));
     let special = _mm256_or_si256(low, high);
     match _mm256_testz_si256(special, special) {
+        1 if !COUNT => Some(0),
         1 => Some(bits(halves.map(|half| continuation(half))).count_ones()),
         _ => None,
     }
@@ -64,11 +107,14 @@ fn plain(halves: Halves) -> Option<u32> {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn marks(halves: Halves) -> Marks {
+fn marks<const COUNT: bool>(halves: Halves) -> Marks {
     Marks {
         backslash: bits(halves.map(|half| equal(half, b'\\'))),
         end: bits(halves.map(|half| end(half))),
-        continuation: bits(halves.map(|half| continuation(half))),
+        continuation: match COUNT {
+            true => bits(halves.map(|half| continuation(half))),
+            false => 0,
+        },
     }
 }
 
@@ -108,6 +154,12 @@ fn simple(halves: Halves) -> u64 {
         );
         _mm256_cmpeq_epi8(both, _mm256_setzero_si256())
     }))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn high([low, high]: Halves) -> u32 {
+    _mm256_movemask_epi8(_mm256_or_si256(low, high)) as u32
 }
 
 #[inline]
